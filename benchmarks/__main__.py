@@ -11,9 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import machine, nexmark, report
-from .bids import QUERIES, bid_file
-from .contestants import (
+from benchmarks.bids import QUERIES, bid_file
+from benchmarks.contestants import (
     FLINK_CHECKPOINTS,
     W1_PEERS,
     Contestant,
@@ -27,11 +26,13 @@ from .contestants import (
     sql,
     sql_latency,
 )
-from .environments import cache_directory
-from .nexmark import UNLIKE, kept_rows
-from .rounds import Record, measure
-from .state_large import KEYS
-from .words import WORDS_A_LINE, word_file
+from benchmarks.environments import cache_directory
+from benchmarks.nexmark import UNLIKE, kept_rows
+from benchmarks.rounds import Record, measure
+from benchmarks.state_large import KEYS
+from benchmarks.words import WORDS_A_LINE, word_file
+
+from . import machine, nexmark, report
 
 _ABOUT = {
     "w1": "word count of one text file: split, key by word, running count, every update to a sink that discards",
@@ -159,7 +160,7 @@ def _debloating_cost(asked: argparse.Namespace) -> list[Record]:
 
 
 def _state_large(asked: argparse.Namespace) -> list[Record]:
-    from .state_preload import sst_folder
+    from benchmarks.state_preload import sst_folder
 
     params, cache = _params(asked), cache_directory()
     _say("preparing the preloaded keys of ours, which are kept")

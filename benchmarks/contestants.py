@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from benchmarks.environments import Environment, Unavailable
+from benchmarks.large_job import PROMPT
+
 from . import bids, nexmark, sql_events, state_large
-from .environments import Environment, Unavailable
-from .large_job import PROMPT
 
 ROOT = Path(__file__).parent.parent
 _FLINK = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=False)

@@ -10,12 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rayflink.common.batches import RowBatch
-from rayflink.common.functions import KeyedProcessFunction, RuntimeContext
-from rayflink.common.source import Polled
+from benchmarks.one_split import OneSplitSource
+from rayflink.common.connector_base.source import Polled
+from rayflink.common.functions.function_classes import KeyedProcessFunction, RuntimeContext
+from rayflink.common.records.batches import RowBatch
 from rayflink.state.descriptors import ValueStateDescriptor
-
-from .one_split import OneSplitSource
 
 HOT_KEYS = 50_000
 """Different keys of the draw "hot", spread over all."""
@@ -179,7 +178,7 @@ def check_backend(state: Any, wanted: str) -> None:
 
 def add_numbers(runtime_context: RuntimeContext, numbers: dict[str, float]) -> None:
     """Register an accumulator a number, with its value."""
-    from rayflink.common.accumulators import DoubleCounter
+    from rayflink.common.functions.accumulators import DoubleCounter
 
     for name, value in numbers.items():
         sums = DoubleCounter()

@@ -14,13 +14,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from rayflink.common.batches import RowBatch
-from rayflink.common.functions import KeyedProcessFunction, RuntimeContext, SinkFunction
-from rayflink.common.source import PENDING, Polled
+from benchmarks.large_job import KEYED, NUMBER, PROMPT, VALUE_BYTES, LargeJob, Rescaled, Size, await_true
+from benchmarks.one_split import OneSplitSource
+from rayflink.common.connector_base.source import PENDING, Polled
+from rayflink.common.functions.function_classes import KeyedProcessFunction, RuntimeContext, SinkFunction
+from rayflink.common.records.batches import RowBatch
 from rayflink.state.descriptors import ValueStateDescriptor
-
-from .large_job import KEYED, NUMBER, PROMPT, VALUE_BYTES, LargeJob, Rescaled, Size, await_true
-from .one_split import OneSplitSource
 
 _TOLD_EVERY = 64
 

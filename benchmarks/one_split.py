@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from rayflink.common.source import (
+from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
     PendingSplits,
@@ -13,7 +13,7 @@ from rayflink.common.source import (
     Source,
     SplitEnumerator,
 )
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 
 
 class OneSplitSource(Source):

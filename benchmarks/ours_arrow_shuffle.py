@@ -6,9 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from rayflink.common.batches import ArrowBatch, Batch
-from rayflink.common.sink import Sink, SinkWriter, WriterContext
-from rayflink.common.source import (
+from benchmarks.job_numbers import flat, ready_ms, shuffle_numbers
+from benchmarks.ray_bounded import bounded_ray
+from benchmarks.starting_gun import HeldBack, starting_gun
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
     PendingSplits,
@@ -17,11 +19,8 @@ from rayflink.common.source import (
     Source,
     SplitEnumerator,
 )
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
-
-from .job_numbers import flat, ready_ms, shuffle_numbers
-from .ray_bounded import bounded_ray
-from .starting_gun import HeldBack, starting_gun
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.records.batches import ArrowBatch, Batch
 
 BATCH_ROWS = 1 << 16
 CASES = {"int64x4": 128_000_000, "string_int64": 64_000_000}
@@ -114,7 +113,7 @@ class CountingSink(Sink):
 
 class _CountingWriter(SinkWriter):
     def __init__(self, ctx: WriterContext) -> None:
-        from rayflink.common.accumulators import LongCounter
+        from rayflink.common.functions.accumulators import LongCounter
 
         self._counted = ctx.accumulators["counted"] = LongCounter()
 

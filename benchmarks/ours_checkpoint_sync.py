@@ -19,17 +19,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks.job_numbers import flat
+from benchmarks.large_job import VALUE_BYTES, Size, job_folder
+from benchmarks.large_state import Reached, Updates, options_of, write
 from rayflink.state.backend import KeyedTable
 from rayflink.state.descriptors import ValueStateDescriptor
-from rayflink.state.local_storage import LocalStorage
-from rayflink.state.rocksdb import RocksDBBackend, StateMemory
-from rayflink.state.rocksdb_store import RocksDBOptions
-from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
+from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb.rocksdb_store import RocksDBOptions
 from rayflink.state.snapshots import KeyedCapture, KeyedParts, size_of
-
-from .job_numbers import flat
-from .large_job import VALUE_BYTES, Size, job_folder
-from .large_state import Reached, Updates, options_of, write
+from rayflink.state.storage.local_storage import LocalStorage
+from rayflink.state.storage.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
 
 STATE_MB = 1024
 UPDATES_A_SECOND = 20_000

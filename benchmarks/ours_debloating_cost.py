@@ -7,8 +7,9 @@ from collections.abc import Callable
 from statistics import median, quantiles
 from typing import Any
 
+from benchmarks.ray_bounded import bounded_ray
+
 from . import ours_arrow_shuffle, ours_w1
-from .ray_bounded import bounded_ray
 
 OPTION = "taskmanager.network.memory.buffer-debloat.enabled"
 _WARM = 1

@@ -10,7 +10,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from .ray_bounded import bounded_ray
+from benchmarks.ray_bounded import bounded_ray
 
 START_SECONDS = 120.0
 """Tasks must run by then."""

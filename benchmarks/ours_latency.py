@@ -9,13 +9,12 @@ from math import ceil
 from operator import itemgetter
 from typing import Any
 
-from rayflink.common.accumulators import Histogram
-from rayflink.common.batches import Batch, rows_of
-from rayflink.common.sink import Sink, SinkWriter, WriterContext
-
-from .job_numbers import calls, flat, ready_ms, working_seconds
-from .ours_w1 import split
-from .ray_bounded import bounded_ray
+from benchmarks.job_numbers import calls, flat, ready_ms, working_seconds
+from benchmarks.ours_w1 import split
+from benchmarks.ray_bounded import bounded_ray
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.functions.accumulators import Histogram
+from rayflink.common.records.batches import Batch, rows_of
 
 RATES = (1_000, 10_000)
 """Events a second, of all source subtasks together."""
@@ -137,7 +136,7 @@ class Line:
 
 def control_latency(seconds: float, parallelism: int, options: Mapping[str, Any]) -> dict[str, float]:
     """Round trips of `status` under an endless word count without a rate limit, and the time `cancel` takes."""
-    from rayflink.actors.states import JobStatus
+    from rayflink.actors.messages.states import JobStatus
     from rayflink.connectors.discard import DiscardingSink
     from rayflink.connectors.generator import DataGeneratorSource
     from rayflink.datastream.environment import StreamExecutionEnvironment

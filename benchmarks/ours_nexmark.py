@@ -27,7 +27,7 @@ def run(
     """
     began = time.time()
     if target == "ray":
-        from rayflink.actors.ray_connection import connect
+        from rayflink.actors.on_ray.driver.ray_connection import connect
 
         connect(parallelism, "rayflink")
     told = []

@@ -16,10 +16,10 @@ from typing import Any
 
 import psutil
 
-from .contestants import ROOT
-from .job_numbers import flat, medians
-from .large_job import KEYED, LargeJob, Size, await_true, job_folder
-from .large_state import RayJob
+from benchmarks.contestants import ROOT
+from benchmarks.job_numbers import flat, medians
+from benchmarks.large_job import KEYED, LargeJob, Size, await_true, job_folder
+from benchmarks.large_state import RayJob
 
 TARGETS_S = {"process": 10.0, "node": 15.0}
 _NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from .job_numbers import flat, medians
-from .large_job import LargeJob, Size, job_folder
-from .large_state import RayJob
-from .ray_bounded import bounded_ray
+from benchmarks.job_numbers import flat, medians
+from benchmarks.large_job import LargeJob, Size, job_folder
+from benchmarks.large_state import RayJob
+from benchmarks.ray_bounded import bounded_ray
 
 TARGET_S = 10.0
 _WITHIN_S = 600.0

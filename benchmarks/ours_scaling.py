@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from benchmarks.job_numbers import calls, flat, ready_ms, shuffle_numbers
+from benchmarks.ours_latency import Line
+from benchmarks.ours_w1 import split
+from benchmarks.ray_bounded import bounded_ray
+from benchmarks.starting_gun import HeldBack, starting_gun
+
 from . import report
-from .job_numbers import calls, flat, ready_ms, shuffle_numbers
-from .ours_latency import Line
-from .ours_w1 import split
-from .ray_bounded import bounded_ray
-from .starting_gun import HeldBack, starting_gun
 
 WORDS = 4_000_000
 _WORDS_A_LINE = 8

@@ -66,9 +66,9 @@ def ways(env: Any, spark: Any, df: Any, folder: str) -> dict[str, Callable[[], i
     """
     import ray
 
-    from rayflink.connectors.file_sink import FileSink
-    from rayflink.connectors.parquet_files import ParquetBulkWriters
-    from rayflink.connectors.spark_frames import arrow_schema
+    from rayflink.connectors.files.file_sink import FileSink
+    from rayflink.connectors.formats.parquet_files import ParquetBulkWriters
+    from rayflink.connectors.frames.spark_frames import arrow_schema
     from rayflink.spark import spark_source
 
     def counted(stream: Any) -> int:

@@ -25,7 +25,7 @@ def run(data_path: str, query: str = "w2", rows: int = 0, parallelism: int = 2, 
     for statement in TABLES.replace("{path}", data_path).split(";"):
         t_env.execute_sql(statement)
     if target == "ray":
-        from rayflink.actors.ray_connection import connect
+        from rayflink.actors.on_ray.driver.ray_connection import connect
 
         connect(parallelism, "rayflink")  # what is measured is the job, with Ray up
     ready = time.time()

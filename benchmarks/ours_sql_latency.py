@@ -7,8 +7,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
-from .ours_latency import bucket, quantile
-from .sql_events import FIRST, QUERY, SECONDS, WARM_WINDOWS, table
+from benchmarks.ours_latency import bucket, quantile
+from benchmarks.sql_events import FIRST, QUERY, SECONDS, WARM_WINDOWS, table
 
 
 def run(data_path: str, seconds: int = SECONDS, parallelism: int = 2, target: str = "ray") -> dict[str, Any]:
@@ -28,7 +28,7 @@ def run(data_path: str, seconds: int = SECONDS, parallelism: int = 2, target: st
                        ("table.local-time-zone", "UTC")):  # fmt: skip
         config.set_string(key, value)
     if target == "ray":
-        from rayflink.actors.ray_connection import connect
+        from rayflink.actors.on_ray.driver.ray_connection import connect
 
         connect(parallelism, "rayflink")
     t_env.execute_sql(table(seconds))

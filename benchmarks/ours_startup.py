@@ -14,10 +14,9 @@ from operator import itemgetter
 from statistics import median
 from typing import Any
 
-from rayflink.common.functions import MapFunction, RuntimeContext
-
-from .job_numbers import flat
-from .ray_bounded import bounded_ray
+from benchmarks.job_numbers import flat
+from benchmarks.ray_bounded import bounded_ray
+from rayflink.common.functions.function_classes import MapFunction, RuntimeContext
 
 TARGETS = {"ray_to_start": 6.0, "ray_runs": 2.0}
 WARM_JOBS = 3
@@ -30,7 +29,7 @@ class NoteFirst(MapFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Register the accumulator."""
-        from rayflink.common.accumulators import Minimum
+        from rayflink.common.functions.accumulators import Minimum
 
         self._first = Minimum()
         self._seen = False

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from .job_numbers import flat, ready_ms, working_seconds
-from .keyed_counts import Count, CountAndTell, Draw, DrawnKeys, Kind
-from .ray_bounded import bounded_ray
-from .starting_gun import HeldBack, starting_gun
+from benchmarks.job_numbers import flat, ready_ms, working_seconds
+from benchmarks.keyed_counts import Count, CountAndTell, Draw, DrawnKeys, Kind
+from benchmarks.ray_bounded import bounded_ray
+from benchmarks.starting_gun import HeldBack, starting_gun
 
 KEYS = 1_000_000
 RECORDS = 4_000_000

@@ -14,15 +14,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from rayflink.common.functions import KeyedProcessFunction, RuntimeContext
+from benchmarks.keyed_counts import Draw, DrawnKeys, add_numbers, check_backend, peak_memory_mb
+from benchmarks.page_cache import page_cache_cap
+from benchmarks.ray_bounded import bounded_ray
+from benchmarks.starting_gun import HeldBack, starting_gun
+from benchmarks.state_large import KEYS, MANAGED_MB, PAGE_CACHE_MB, WARM_SECONDS, WINDOW_SECONDS, Size
+from benchmarks.state_preload import MAX_PARALLELISM, ingest
+from rayflink.common.functions.function_classes import KeyedProcessFunction, RuntimeContext
 from rayflink.state.descriptors import ValueStateDescriptor
-
-from .keyed_counts import Draw, DrawnKeys, add_numbers, check_backend, peak_memory_mb
-from .page_cache import page_cache_cap
-from .ray_bounded import bounded_ray
-from .starting_gun import HeldBack, starting_gun
-from .state_large import KEYS, MANAGED_MB, PAGE_CACHE_MB, WARM_SECONDS, WINDOW_SECONDS, Size
-from .state_preload import MAX_PARALLELISM, ingest
 
 _DRAWS_LONGER_SECONDS = 5.0
 """So much longer than warm-up and window keys are drawn, so that none of them runs dry."""

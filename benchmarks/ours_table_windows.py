@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rayflink.common.batches import ArrowBatch, Watermark
-from rayflink.common.metrics import MetricGroup
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.records.batches import ArrowBatch, Watermark
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.state.clock import ManualClock
-from rayflink.table.runtime.aggregates import Aggregate, AggregateKind, result_type
-from rayflink.table.runtime.global_window import GlobalWindowAggregate, WindowAggregate
-from rayflink.table.runtime.local_window import LocalWindowAggregate
-from rayflink.table.runtime.session_window import SessionWindowAggregate
-from rayflink.table.runtime.window_spec import WindowAggregation, WindowKind, WindowSpec
+from rayflink.table.runtime.aggregates.aggregates import Aggregate, AggregateKind, result_type
+from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
+from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, WindowAggregate
+from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
+from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
 from rayflink.table.types import DataType, DataTypes
 
 BATCH_ROWS = 65_536

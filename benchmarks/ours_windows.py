@@ -11,12 +11,11 @@ import time
 from operator import itemgetter
 from typing import Any
 
-from rayflink.common.batches import RowBatch, Watermark
-from rayflink.common.functions import AggregateFunction
-from rayflink.common.source import Polled
-
-from .job_numbers import flat, ready_ms
-from .one_split import OneSplitSource
+from benchmarks.job_numbers import flat, ready_ms
+from benchmarks.one_split import OneSplitSource
+from rayflink.common.connector_base.source import Polled
+from rayflink.common.functions.function_classes import AggregateFunction
+from rayflink.common.records.batches import RowBatch, Watermark
 
 RECORDS = 1_000_000
 SESSIONS = 1_000_000
@@ -141,9 +140,9 @@ def open_sessions(sessions: int, backend: str, per_session: int = 2) -> dict[str
     """
     import resource
 
-    from rayflink.operators.session_windows import EventTimeSessionWindows
-    from rayflink.operators.window_functions import aggregating
-    from rayflink.operators.windows import window_operator
+    from rayflink.operators.windows.session_windows import EventTimeSessionWindows
+    from rayflink.operators.windows.window_functions import aggregating
+    from rayflink.operators.windows.window_operator import window_operator
     from rayflink.testing import OperatorHarness, Place
 
     batches = []

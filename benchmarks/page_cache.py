@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .environments import Unavailable
+from benchmarks.environments import Unavailable
 
 _ROOT = Path("/sys/fs/cgroup/memory")
 _EVERY_S = 0.1

@@ -8,7 +8,7 @@ from math import prod
 from statistics import median
 from typing import Any
 
-from .rounds import Record
+from benchmarks.rounds import Record
 
 
 @dataclass(frozen=True)

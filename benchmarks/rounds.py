@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .contestants import ROOT, Contestant
-from .environments import Unavailable
-from .run_one import SPAWNED
+from benchmarks.contestants import ROOT, Contestant
+from benchmarks.environments import Unavailable
+from benchmarks.run_one import SPAWNED
 
 _RUN_LIMIT_SECONDS = 900
 _STOP_SECONDS = 20

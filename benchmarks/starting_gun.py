@@ -9,9 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rayflink.common import options
-from rayflink.common.options import Target
-from rayflink.common.source import (
+from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
     EnumeratorContext,
@@ -21,6 +19,8 @@ from rayflink.common.source import (
     SourceReader,
     SplitEnumerator,
 )
+from rayflink.common.options import registry as options
+from rayflink.common.options.registry import Target
 
 _POLL_MS = 5
 

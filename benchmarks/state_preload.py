@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import rocksdict
 
-from rayflink.state.key_columns import hash_keys
-from rayflink.state.key_groups import key_groups_of
-from rayflink.state.rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
-from rayflink.state.row_layout import RowLayout, dumped
+from rayflink.state.keys.key_columns import hash_keys
+from rayflink.state.keys.key_groups import key_groups_of
+from rayflink.state.rocksdb.rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
+from rayflink.state.rocksdb.row_layout import RowLayout, dumped
 
 MAX_PARALLELISM = 128
 """Of the job; it decides the key groups."""

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rayflink.actors.local_runs import LocalRows, show_logs_as_set, sleep, tell_unasked, without_restarts
-from rayflink.actors.outcomes import checked
-from rayflink.actors.rates import Rates, averaged
-from rayflink.common import options
+from rayflink.actors.job.job_outcome import checked
+from rayflink.actors.job.rates import Rates, averaged
+from rayflink.actors.local.local_runs import LocalRows, show_logs_as_set, sleep, tell_unasked, without_restarts
 from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import (
@@ -24,29 +23,30 @@ from rayflink.common.errors import (
 )
 from rayflink.common.job_client import JobClient
 from rayflink.common.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
-from rayflink.common.job_report import has_begun
 from rayflink.common.job_status import JobStatus
-from rayflink.common.live_table import is_terminal, progress_shown
-from rayflink.common.log_levels import LogLevels
-from rayflink.common.python_files import beside_program, check_python_file, put_on_path
-from rayflink.common.signals import heeding_signals
-from rayflink.common.stop_mode import StopMode
-from rayflink.common.unheeded import warn_of_unheeded
-from rayflink.connectors.cached import BlockStore, FileBlocks
+from rayflink.common.metrics.job_report import has_begun
+from rayflink.common.metrics.live_table import is_terminal, progress_shown
+from rayflink.common.options import registry as options
+from rayflink.common.options.ignored_options import warn_of_unheeded
+from rayflink.common.options.log_levels import LogLevels
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.text_output.signals import heeding_signals
+from rayflink.common.user_code.python_files import beside_program, check_python_file, put_on_path
 from rayflink.connectors.collected import DrawnOnce, rows_go_to
-from rayflink.connectors.frames import FrameFolder, FrameSource, FrameStore
+from rayflink.connectors.frames.cached import BlockStore, FileBlocks
+from rayflink.connectors.frames.frame_source import FrameFolder, FrameSource, FrameStore
 from rayflink.graph.dead_ends import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
-from rayflink.state.local_storage import folder_of
+from rayflink.state.storage.local_storage import folder_of
 
 if TYPE_CHECKING:
-    from rayflink.actors.commands import JobResult
-    from rayflink.actors.in_process import InProcessCluster
-    from rayflink.actors.ray_cache import RayBlocks
-    from rayflink.actors.ray_cluster import JobHandle, RayJob
-    from rayflink.actors.task_log import LogLine
-    from rayflink.connectors.frame_writing import Frame
+    from rayflink.actors.local.in_process import InProcessCluster
+    from rayflink.actors.messages.commands import JobResult
+    from rayflink.actors.on_ray.driver.ray_cache import RayBlocks
+    from rayflink.actors.on_ray.driver.ray_cluster import JobHandle, RayJob
+    from rayflink.actors.on_ray.task_log import LogLine
+    from rayflink.connectors.frames.frame_writing import Frame
 
 
 TURN_S = 0.05
@@ -131,7 +131,7 @@ class LocalJobClient(SubmittedJob):
 
     def __init__(self, graph: JobGraph) -> None:
         super().__init__(graph.id)
-        from rayflink.actors.in_process import InProcessCluster
+        from rayflink.actors.local.in_process import InProcessCluster
 
         woken = threading.Event()
         files = dict(graph.user_artifacts)
@@ -187,7 +187,7 @@ class LocalJobClient(SubmittedJob):
         timer.start()
 
     def _tell_what_runs(self, thread: int) -> None:
-        from rayflink.actors.stalls import running_code
+        from rayflink.actors.task.stalls import running_code
 
         operator, at = running_code(sys._current_frames().get(thread))
         if operator and self._cluster.result is None:
@@ -227,7 +227,7 @@ class LocalJobClient(SubmittedJob):
     def _ask_savepoint(
         self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float | None
     ) -> tuple[str, str] | None:
-        from rayflink.actors.commands import SavepointRequested
+        from rayflink.actors.messages.commands import SavepointRequested
 
         answer = self._ask(SavepointRequested(request_id, directory, stop), timeout_s)
         return answer if answer is None else (answer.location, answer.failure)
@@ -235,7 +235,7 @@ class LocalJobClient(SubmittedJob):
     def _ask_rescale(
         self, request_id: str, parallelism: Mapping[str, int], timeout_s: float | None
     ) -> tuple[int, str] | None:
-        from rayflink.actors.commands import RescaleRequested
+        from rayflink.actors.messages.commands import RescaleRequested
 
         answer = self._ask(RescaleRequested(request_id, parallelism), timeout_s)
         return answer if answer is None else (answer.pause_ms, answer.failure)
@@ -320,7 +320,7 @@ class RayJobClient(_JobOnRay):
 
     def __init__(self, graph: JobGraph, configuration: Configuration, stores: Sequence[RayBlocks] = ()) -> None:
         super().__init__(graph.id)
-        from rayflink.actors.ray_cluster import RayJob, RayOptions
+        from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions
 
         attached = configuration.get(options.ATTACHED, True)
         self._waits = bool(configuration.get(options.WAIT_UNTIL_RUNNING))
@@ -403,7 +403,7 @@ class AttachedJobClient(_JobOnRay):
 
     def __init__(self, job_id: str, configuration: Configuration) -> None:
         super().__init__(job_id)
-        from rayflink.actors.ray_cluster import attach
+        from rayflink.actors.on_ray.driver.ray_cluster import attach
 
         ask_timeout_s = configuration.get(options.ASK_TIMEOUT).to_millis() / 1000
         self._job = attach(job_id, configuration.get(options.RAY_NAMESPACE), ask_timeout_s)
@@ -435,7 +435,7 @@ def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJ
 
 def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
     """The status of every job that runs, or has ended within a minute and no driver knows it; [] without a cluster."""
-    from rayflink.actors.ray_cluster import list_jobs
+    from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
 
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
@@ -447,7 +447,7 @@ def published_jobs(configuration: Configuration | None = None) -> list[dict[str,
     Raises:
         ConfigError: the cluster refuses this process.
     """
-    from rayflink.actors.ray_job_board import published_jobs
+    from rayflink.actors.on_ray.driver.ray_job_board import published_jobs
 
     return published_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
@@ -457,14 +457,14 @@ def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, 
 
     In order of their beginning. A job whose coordinator was killed is in the state in which it was last seen.
     """
-    from rayflink.actors.ray_job_files import recorded_jobs
+    from rayflink.actors.on_ray.ray_job_files import recorded_jobs
 
     return recorded_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
 def job_log(job_id: str, configuration: Configuration | None = None) -> JobLog:
     """What the tasks and the coordinator of a job, which may have ended, have printed and logged."""
-    from rayflink.actors.ray_job_files import RayJobLog
+    from rayflink.actors.on_ray.ray_job_files import RayJobLog
 
     return RayJobLog(job_id, (configuration or Configuration()).get(options.RAY_NAMESPACE))
 
@@ -477,7 +477,7 @@ class JobLog(Protocol):
 
 
 class KeptResult(Protocol):
-    """A cached result that a job writes; see `rayflink.datastream.cached.CachedResult`."""
+    """A cached result that a job writes; see `rayflink.datastream.streams.cached.CachedResult`."""
 
     def begin(self, store: BlockStore, partitions: int) -> None:
         """A job is about to write it."""
@@ -527,8 +527,8 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
     if is_local and not (ray is not None and ray.is_initialized()):
         folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
         return FrameFolder(tempfile.mkdtemp(prefix="rayflink-frame-", dir=folder))
-    from rayflink.actors.ray_connection import connect
-    from rayflink.actors.ray_frames import RayFrames
+    from rayflink.actors.on_ray.driver.ray_connection import connect
+    from rayflink.actors.on_ray.driver.ray_frames import RayFrames
 
     namespace = configuration.get(options.RAY_NAMESPACE)
     connect(1, namespace)
@@ -537,7 +537,7 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
 
 def ray_dataset(frame: Frame) -> Any:
     """A stream's result as a `ray.data.Dataset`."""
-    from rayflink.actors.ray_dataset import dataset
+    from rayflink.actors.on_ray.driver.ray_dataset import dataset
 
     return dataset(frame)
 
@@ -548,7 +548,7 @@ def dataset_source(dataset: Any, configuration: Configuration) -> FrameSource:
     Raises:
         TypeMismatch: it is no `ray.data.Dataset`.
     """
-    from rayflink.actors.ray_dataset import ensure_dataset, written
+    from rayflink.actors.on_ray.driver.ray_dataset import ensure_dataset, written
 
     ensure_dataset(dataset)
     return written(dataset, frame_store(configuration, on_ray=True))
@@ -562,7 +562,7 @@ def _python_files(configuration: Configuration) -> tuple[str, ...]:
 def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]]) -> RayJobClient:
     stores = []
     if kept:
-        from rayflink.actors.ray_cache import RayBlocks
+        from rayflink.actors.on_ray.driver.ray_cache import RayBlocks
 
         for result, partitions in kept:
             stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))

@@ -20,8 +20,8 @@ from .errors import StateError
 if TYPE_CHECKING:
     from .descriptors import StateDescriptor
     from .expiry import Expiring
+    from .schema.state_summary import StateSummary
     from .snapshots import DatabaseFiles, KeyedCapture, SnapshotReader
-    from .state_summary import StateSummary
 
 
 class _NoKey:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from typing import Any
 
-from .frozen import frozen, thawed
 from .group_content import Content, encode_group
+from .snapshot_copies import frozen, thawed
 from .snapshots import KeyedParts, SnapshotWriter
 from .timers import FrozenTimers
 

@@ -10,9 +10,9 @@ from .descriptors import StateDescriptor
 from .errors import SnapshotMismatch
 from .group_capture import GroupCapture
 from .group_content import Content, decode_group
-from .key_columns import hash_keys
-from .key_groups import key_groups_of
-from .state_summary import SAMPLES, StateSummary, summary_of
+from .keys.key_columns import hash_keys
+from .keys.key_groups import key_groups_of
+from .schema.state_summary import SAMPLES, StateSummary, summary_of
 
 
 class _Queue(Protocol):

@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
 from .descriptors import StateDescriptor
 from .errors import StateError
-from .evolution import fitting
 from .expiry import expiring_map_table, expiring_table
-from .isolation import IMMUTABLE_TYPES, isolated
-from .state_summary import summary_of
+from .schema.evolution import fitting
+from .schema.state_summary import summary_of
 from .type_variables import IN, OUT, K, T, V
+from .value_isolation import IMMUTABLE_TYPES, isolated
 
 _ABSENT: Any = object()
 

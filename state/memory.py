@@ -200,7 +200,7 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
         """Take the owned groups out of RocksDB's files."""
-        from .rocksdb_files import contents_of
+        from .rocksdb.rocksdb_files import contents_of
 
         self._take(contents_of(databases, reader, self._key_groups, self._max_parallelism, self._operator_uid))
 

@@ -13,11 +13,11 @@ from typing import Any, Generic, NoReturn
 
 from .descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from .errors import DuplicateStateError, SerializationError, SnapshotMismatch, StateError, VersionMismatch
-from .evolution import Evolution, fitting
 from .handles import State, convert_of
-from .isolation import isolated
-from .state_summary import SAMPLES, StateSummary, joined, summary_of
+from .schema.evolution import Evolution, fitting
+from .schema.state_summary import SAMPLES, StateSummary, joined, summary_of
 from .type_variables import K, T, V
+from .value_isolation import isolated
 
 ENTRY_FORMAT = 1
 """Version of the bytes of one entry; their first byte."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from .state_summary import StateSummary
+from .schema.state_summary import StateSummary
 
 SNAPSHOT_VERSION = 1
 

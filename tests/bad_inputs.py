@@ -14,11 +14,11 @@ from typing import Any
 
 from rayflink.common import OutputTag, Row, Types, WatermarkStrategy
 from rayflink.common.serialization import Encoder
-from rayflink.connectors.csv_files import CsvFormat
-from rayflink.connectors.file_sink import FileSink
-from rayflink.connectors.file_source import FileSource
-from rayflink.connectors.json_files import JsonLinesFormat
-from rayflink.connectors.parquet_files import ParquetColumnarRowInputFormat
+from rayflink.connectors.files.file_sink import FileSink
+from rayflink.connectors.files.file_source import FileSource
+from rayflink.connectors.formats.csv_files import CsvFormat
+from rayflink.connectors.formats.json_files import JsonLinesFormat
+from rayflink.connectors.formats.parquet_files import ParquetColumnarRowInputFormat
 from rayflink.connectors.socket_text import SocketTextSource
 from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor

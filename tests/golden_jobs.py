@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayflink.actors.commands import JobResult
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.commands import JobResult
+from rayflink.actors.messages.states import JobStatus
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy

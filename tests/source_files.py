@@ -18,8 +18,8 @@ LINKED = {"actors": "rayflink.actors", "state": "rayflink.state"}
 class SourceFile:
     """One Python file.
 
-    `module` is the name it is imported by (`rayflink.actors.task` for actors/task.py); `package` is the name that its
-    relative imports start from.
+    `module` is the name it is imported by (`rayflink.actors.task.task` for actors/task/task.py); `package` is the name
+    that its relative imports start from.
     """
 
     path: Path

@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -35,9 +36,24 @@ STOREYS = {
     "rayflink.state": 0,
     "rayflink.version": 0,
 }
+# Inside a part with rooms, the lowest room first; the part's own files may be imported by all of them.
+ROOMS = {
+    "rayflink.actors": "exchange messages task checkpoints job local on_ray",
+    "rayflink.state": "classes keys schema rocksdb storage",
+    "rayflink.operators": "event_time keyed windows async_io",
+    "rayflink.common": "data_types text_output user_code options functions records connector_base metrics",
+    "rayflink.connectors": "files formats frames postgres",
+    "rayflink.table": (
+        "plan parsing conversion functions user_functions runtime binding dsl connectors optimizer physical statements"
+    ),
+    "rayflink.table.runtime": "aggregates keyed_state windows joins ranks",
+    "rayflink.table.functions": "casts times",
+}
+LATE_ROOMS = {("files", "formats"), ("plan", "functions")}
 FRONT_ENDS = {"rayflink.datastream", "rayflink.table", "rayflink.cep"}
 
 MOST_LINES_A_FILE = 600
+MOST_FILES_A_FOLDER = 30
 MOST_LINES_A_FUNCTION = 60
 MOST_PARAMETERS = 6
 BANNED_NAMES = {"common", "helper", "helpers", "impl", "manager", "managers", "util", "utils"}
@@ -78,16 +94,42 @@ def broken_storeys(module: str, imports: list[Import], known: set[str]) -> list[
     return broken
 
 
-def actor_rank(module: str) -> int:
-    """2 for shells around Ray, 1 for what decides, 0 for the exchange."""
-    stem = module.rpartition(".")[2]
-    if stem.endswith("_actor") or stem.startswith("ray_"):
-        return 2
-    return 0 if module.startswith("rayflink.actors.exchange") else 1
+def room_of(module: str, package: str, packages: set[str]) -> str:
+    """Return the room of a package that a module lies in: a folder directly below it, or "" for its root.
+
+    >>> room_of("rayflink.state.keys.key_hash", "rayflink.state", {"rayflink.state.keys"})
+    'keys'
+    """
+    first = module[len(package) + 1 :].split(".")[0]
+    return first if f"{package}.{first}" in packages else ""
+
+
+def broken_rooms(package: str, rooms: str, files: list[SourceFile]) -> list[str]:
+    """Return the imports between rooms of a package that do not go down.
+
+    Args:
+        package: a package with rooms.
+        rooms: their names, the lowest first.
+        files: the product's files.
+    """
+    known = {file.module for file in files}
+    packages = {file.module for file in files if file.path.stem == "__init__"}
+    rank = {room: number for number, room in enumerate(rooms.split())}
+    broken = []
+    for file in files:
+        own = room_of(file.module, package, packages) if file.module.startswith(f"{package}.") else ""
+        for found in file.imports if own else ():
+            target = found.module if found.module in known else found.module.rpartition(".")[0]
+            other = room_of(target, package, packages) if target.startswith(f"{package}.") else ""
+            is_late_in_table = found.in_function and (own, other) in LATE_ROOMS
+            if other and rank[other] > rank[own] and not is_late_in_table:
+                broken.append(f"{file.name}:{found.line} imports {target}; {own} may import only rooms below it")
+    return broken
 
 
 def may_import_ray(module: str) -> bool:
-    return actor_rank(module) == 2
+    """Ray's runner does, and the session of Spark, which RayDP starts as actors of Ray."""
+    return module.startswith("rayflink.actors.on_ray.") or module == "rayflink.spark.ray_session"
 
 
 def is_ray(name: str) -> bool:
@@ -150,28 +192,42 @@ def test_one_place_at_most_imports_launch_late():
     assert len(late) <= 1, late
 
 
-def test_in_actors_shells_import_deciders_and_deciders_the_exchange():
-    known = {file.module for file in source_files(PRODUCT)}
-    broken = [
-        f"{file.name}:{found.line} imports {found.module}"
-        for file, imports in product_imports()
-        for found in imports
-        if part_of(file.module) == part_of(found.module) == "rayflink.actors"
-        and found.module in known
-        and found.module != "rayflink.actors"
-        and actor_rank(found.module) > actor_rank(file.module)
-    ]
+@pytest.mark.parametrize("package", ROOMS)
+def test_imports_between_rooms_go_down_only(package):
+    broken = broken_rooms(package, ROOMS[package], list(source_files(PRODUCT)))
     assert not broken, "\n".join(broken)
 
 
-def test_only_the_shells_import_ray():
+def test_every_room_has_its_place():
+    packages = {file.module for file in source_files(PRODUCT) if file.path.stem == "__init__"}
+    for package, rooms in ROOMS.items():
+        assert {name for name in packages if name.rpartition(".")[0] == package} == {
+            f"{package}.{room}" for room in rooms.split()
+        }
+
+
+def test_folders_are_small():
+    counts = Counter(file.path.parent.relative_to(ROOT).as_posix() for file in source_files(PRODUCT))
+    assert {folder: count for folder, count in counts.items() if count > MOST_FILES_A_FOLDER} == {}
+
+
+def test_every_folder_says_what_it_holds():
+    silent = [
+        file.name
+        for file in source_files(PRODUCT)
+        if file.path.stem == "__init__" and len(ast.get_docstring(file.tree) or "") < 20
+    ]
+    assert not silent, silent
+
+
+def test_only_one_folder_imports_ray():
     broken = [
         f"{file.name}:{found.line} imports {found.module}"
         for file, imports in product_imports()
         for found in imports
         if is_ray(found.module) and not may_import_ray(file.module)
     ]
-    assert not broken, "only *_actor.py and ray_*.py import ray:\n" + "\n".join(broken)
+    assert not broken, "only actors/on_ray/ imports ray:\n" + "\n".join(broken)
 
 
 def test_the_folders_at_the_root_are_imported_through_rayflink_only():
@@ -292,10 +348,10 @@ def test_importing_rayflink_is_quick():
 
 KNOWN = {
     "rayflink",
-    "rayflink.actors.task",
+    "rayflink.actors.task.task",
     "rayflink.common.time",
     "rayflink.datastream",
-    "rayflink.datastream.streams",
+    "rayflink.datastream.streams.stream",
     "rayflink.launch",
     "rayflink.state",
     "rayflink.state.errors",
@@ -309,17 +365,17 @@ KNOWN = {
         ("rayflink.common.time", "from rayflink.state.errors import StateError", True),
         ("rayflink.state.errors", "from rayflink.common.time import Time", False),
         ("rayflink.state.errors", "def f():\n    import rayflink.common.time", False),
-        ("rayflink.datastream.streams", "from rayflink.actors import task", False),
-        ("rayflink.datastream.streams", "import importlib\nimportlib.import_module('rayflink.actors.task')", False),
-        ("rayflink.datastream.streams", "def f():\n    from rayflink.launch import launch", True),
-        ("rayflink.datastream.streams", "from rayflink.launch import launch", False),
-        ("rayflink.actors.task", "def f():\n    from rayflink.launch import launch", False),
-        ("rayflink.actors.task", "from rayflink.datastream.streams import DataStream", False),
+        ("rayflink.datastream.streams.stream", "from rayflink.actors import task", False),
+        ("rayflink.datastream.x", "import importlib\nimportlib.import_module('rayflink.actors.task.task')", False),
+        ("rayflink.datastream.streams.stream", "def f():\n    from rayflink.launch import launch", True),
+        ("rayflink.datastream.streams.stream", "from rayflink.launch import launch", False),
+        ("rayflink.actors.task.task", "def f():\n    from rayflink.launch import launch", False),
+        ("rayflink.actors.task.task", "from rayflink.datastream.streams.stream import DataStream", False),
         ("rayflink.table.environment", "from ..datastream.streams import DataStream", True),
-        ("rayflink.datastream.streams", "from ..table.environment import TableEnvironment", False),
+        ("rayflink.datastream.streams.stream", "from ...table.environment import TableEnvironment", False),
         ("rayflink.common.time", "from rayflink import state", True),
         ("rayflink.common.time", "from rayflink import Types", False),
-        ("rayflink.launch", "from rayflink.actors.task import StreamTask\nfrom .datastream import streams", True),
+        ("rayflink.launch", "from rayflink.actors.task.task import StreamTask\nfrom .datastream import streams", True),
     ],
 )
 def test_the_storey_rule_sees(module, code, allowed):

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from rayflink.common.option_sources import given_options
+from rayflink.common.options.option_sources import given_options
 
 ROOT = Path(__file__).parent.parent
 CLOUDS = {"aws": "s3://", "gcp": "gs://", "azure": "abfs://"}

@@ -36,8 +36,8 @@ from rayflink.common.errors import (
 )
 from rayflink.common.serialization import Encoder
 from rayflink.connectors.collected import DrawnSink
-from rayflink.connectors.csv_writing import text_file_sink
-from rayflink.connectors.file_sink import FileSink
+from rayflink.connectors.files.file_sink import FileSink
+from rayflink.connectors.formats.csv_writing import text_file_sink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.window import TumblingEventTimeWindows

@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rayflink.operators.keyed_process import KeyedProcessOperator
-from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
+from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.testing import OperatorHarness, in2, rec, verify, wm
 from tests.source_files import ROOT
 

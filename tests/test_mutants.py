@@ -61,11 +61,11 @@ def test_texts_log_lines_defaults_and_constants_of_modules_do_not_change():
 
 @pytest.mark.slow
 def test_functions_that_exist_get_their_changed_code(monkeypatch):
-    path = "rayflink/operators/session_windows.py"
-    from rayflink.operators.session_windows import EventTimeSessionWindows
+    path = "rayflink/operators/windows/session_windows.py"
+    from rayflink.operators.windows.session_windows import EventTimeSessionWindows
 
     assigner = EventTimeSessionWindows.with_gap(10)
-    assert module_name(path) == "rayflink.operators.session_windows"
+    assert module_name(path) == "rayflink.operators.windows.session_windows"
     assert module_name("state/keys.py") == "rayflink.state.keys"
     source = Path(path if Path(path).exists() else Path(__file__).parents[1] / path).read_text(encoding="utf-8")
     function = type(assigner).assign_windows
@@ -88,7 +88,7 @@ def test_named_changes_fit_the_product_and_the_rows():
 
 
 def test_a_row_gets_changes_where_few_other_tests_run():
-    path = "actors/restarts.py"
+    path = "actors/job/restarts.py"
     source = (Path(__file__).parents[1] / path).read_text(encoding="utf-8")
     lines = frozenset(range(1, source.count("\n")))
     (fixed,) = [number for number in lines if "self._failures <= self._attempts" in source.splitlines()[number - 1]]

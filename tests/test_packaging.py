@@ -27,8 +27,8 @@ ray.init(address="local", num_cpus=1, object_store_memory=100_000_000, include_d
 
 @ray.remote
 def where():
-    import rayflink.actors, rayflink.state.key_groups
-    return rayflink.actors.__file__, rayflink.state.key_groups.__file__
+    import rayflink.actors, rayflink.state.keys.key_groups
+    return rayflink.actors.__file__, rayflink.state.keys.key_groups.__file__
 
 print(*ray.get(where.remote(), timeout=60))
 ray.shutdown()
@@ -96,7 +96,7 @@ def test_a_type_checker_sees_the_types_of_an_installed_wheel(wheel, tmp_path):
     options = ["--strict", "--config-file=", "--cache-dir", tmp_path / "cache"]
     options += ["--python-executable", tmp_path / "venv" / "bin" / "python", "program.py"]
     shown = run(sys.executable, "-m", "mypy", *options, cwd=tmp_path)
-    assert 'Revealed type is "rayflink.datastream.streams.DataStream[str]"' in shown
+    assert 'Revealed type is "rayflink.datastream.streams.stream.DataStream[str]"' in shown
     assert "Success" in shown
 
 
@@ -137,7 +137,7 @@ def test_an_editable_install_follows_the_checkout(checkout, tmp_path):
     run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--editable", checkout, cwd=tmp_path)
-    code = "import rayflink.actors, rayflink.state.key_groups as k; print(rayflink.actors.__file__, k.__file__)"
+    code = "import rayflink.actors, rayflink.state.keys.key_groups as k; print(rayflink.actors.__file__, k.__file__)"
     for path in run(python, "-c", code, cwd=tmp_path).split():
         assert Path(path).resolve().is_relative_to(checkout.resolve())
     code = "from importlib.util import find_spec; print([n for n in ('actors', 'state', 'tests') if find_spec(n)])"

@@ -128,7 +128,7 @@ def test_the_cases_of_operators_are_whole_jobs_in_a_part_of_the_tests(monkeypatc
             HARDSHIPS["as a simulated job"](None, None, "")
         return len(ran)
 
-    sampled, with_slice = (jobs(asked, "tests/operators/test_keyed.py::test_a") for asked in ("", "1/4"))
+    sampled, with_slice = (jobs(asked, "tests/operators/keyed/test_rolling.py::test_a") for asked in ("", "1/4"))
     assert 20 <= sampled <= 50 and sampled + 8 <= with_slice <= 70
-    assert jobs("all", "tests/operators/test_keyed.py::test_a") == 100
+    assert jobs("all", "tests/operators/keyed/test_rolling.py::test_a") == 100
     assert jobs("", "tests/testing/test_verify.py::test_a") == 100

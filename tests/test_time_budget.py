@@ -47,6 +47,6 @@ def test_a_test_and_a_folder_that_take_too_long_are_named():
 
 
 def test_a_folder_without_a_budget_may_take_nothing():
-    assert folder_of("tests/table/runtime/test_sorting.py::TestLife::runTest") == "table"
+    assert folder_of("tests/table/runtime/ranks/test_sorting.py::TestLife::runTest") == "table"
     (line,) = SMALL.exceeded({"fast": {"tests/new/test_c.py::test_c": 0.1}})
     assert line.startswith("new: fast tests took 0.1 s of CPU time, their budget is 0 s")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rayflink.state.manifest import CheckpointManifest, checkpoint_folder
+from rayflink.state.storage.manifest import CheckpointManifest, checkpoint_folder
 
-from ..commands import DiscardFiles
+from ..messages.commands import DiscardFiles
 
 MOST_REMEMBERED = 100_000
 """Deleted shared files whose names are remembered."""

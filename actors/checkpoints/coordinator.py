@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from rayflink.common.errors import described
-from rayflink.common.logs import get_logger
-from rayflink.common.options import ExternalizedCheckpointRetention
-from rayflink.common.stop_mode import StopMode
-from rayflink.state.manifest import is_shared
+from rayflink.common.options.registry import ExternalizedCheckpointRetention
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.text_output.logs import get_logger
 from rayflink.state.snapshots import StoredSnapshot, size_of
+from rayflink.state.storage.manifest import is_shared
 
-from ..commands import (
+from ..exchange.frames import TaskAddress
+from ..messages.checkpoint_settings import CheckpointSettings
+from ..messages.commands import (
     AnswerSavepoint,
     CheckpointCommand,
     CheckpointsLeft,
@@ -25,22 +27,20 @@ from ..commands import (
     SavepointRequested,
     SendToTask,
 )
-from ..exchange.frames import TaskAddress
-from ..messages import (
+from ..messages.messages import (
     CheckpointAborted,
     CheckpointAcknowledged,
     CheckpointComplete,
     CheckpointDeclined,
     TriggerCheckpoint,
 )
-from ..states import JobStatus
+from ..messages.states import JobStatus
 from .completed import CompletedCheckpoint, CompletedCheckpoints
 from .failures import AbortCause, FailJob, FailureCounter
 from .history import CheckpointHistory, CheckpointRecord, RestoredRecord
 from .master_hooks import MasterHooks
 from .pending import Acknowledged, PendingCheckpoint, files_of
 from .plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointProperties
-from .settings import CheckpointSettings
 from .timing import CheckpointTiming
 
 log = get_logger(__name__)

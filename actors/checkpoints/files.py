@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rayflink.common.errors import described
-from rayflink.common.logs import get_logger
+from rayflink.common.text_output.logs import get_logger
 from rayflink.state.errors import RayflinkError
-from rayflink.state.ledger import FOLDER as LEDGER
-from rayflink.state.ledger import Fenced, Ledger
-from rayflink.state.manifest import METADATA
-from rayflink.state.manifest_format import encode_manifest
-from rayflink.state.storage import Storage, put_own
+from rayflink.state.storage.ledger import FOLDER as LEDGER
+from rayflink.state.storage.ledger import Fenced, Ledger
+from rayflink.state.storage.manifest import METADATA
+from rayflink.state.storage.manifest_format import encode_manifest
+from rayflink.state.storage.storage import Storage, put_own
 
-from ..commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
+from ..messages.commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
 
 log = get_logger(__name__)
 OpenStorage = Callable[[str], Storage]

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayflink.common import metric_names as names
-from rayflink.common.histogram import Histogram
-from rayflink.common.metrics import MetricGroup
+from rayflink.common.metrics import metric_names as names
+from rayflink.common.metrics.histogram import Histogram
+from rayflink.common.metrics.metric_group import MetricGroup
 
-from .statistics import CheckpointMetrics
+from ..messages.checkpoint_statistics import CheckpointMetrics
 
 IN_PROGRESS, COMPLETED, FAILED = "IN_PROGRESS", "COMPLETED", "FAILED"
 _REMEMBERED = 10_000

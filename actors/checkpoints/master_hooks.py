@@ -9,9 +9,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 
 from rayflink.common.errors import described
-from rayflink.common.logs import get_logger
-from rayflink.common.master_hook import HOOK_PREFIX as PREFIX
-from rayflink.common.master_hook import MasterTriggerRestoreHook
+from rayflink.common.functions.master_hook import HOOK_PREFIX as PREFIX
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
+from rayflink.common.text_output.logs import get_logger
 from rayflink.state.errors import StateError
 
 log = get_logger(__name__)

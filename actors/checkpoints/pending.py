@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from rayflink.common.batches import CheckpointBarrier
-from rayflink.state.manifest import METADATA, CheckpointManifest, OperatorManifest, checkpoint_folder
+from rayflink.common.records.batches import CheckpointBarrier
+from rayflink.state.schema.state_summary import joined
 from rayflink.state.snapshots import FileSlice, StoredSnapshot
-from rayflink.state.state_summary import joined
+from rayflink.state.storage.manifest import METADATA, CheckpointManifest, OperatorManifest, checkpoint_folder
 
 from ..exchange.frames import TaskAddress
 from .plan import CheckpointedJob, CheckpointPlan, CheckpointProperties, OperatorPlace

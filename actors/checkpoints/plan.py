@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rayflink.common.stop_mode import StopMode
+from rayflink.common.options.stop_mode import StopMode
 
 from ..exchange.frames import TaskAddress
 

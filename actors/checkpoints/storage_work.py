@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rayflink.common.logs import get_logger
+from rayflink.common.text_output.logs import get_logger
 
 log = get_logger(__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .settings import CheckpointSettings
+from ..messages.checkpoint_settings import CheckpointSettings
 
 
 class CheckpointTiming:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from rayflink.common.batches import CancelCheckpointMarker, CheckpointBarrier
+from rayflink.common.records.batches import CancelCheckpointMarker, CheckpointBarrier
 
 MAX_TRACKED = 50
 """Most checkpoints a `BarrierTracker` waits for at a time; with one more the oldest is aborted."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from rayflink.common.batches import ArrowBatch
-    from rayflink.common.row_columns import RowColumns
+    from rayflink.common.records.batches import ArrowBatch
+    from rayflink.common.records.row_columns import RowColumns
 
 _FEW = 4
 """Up to so many parts one `take` a part is cheaper than one sort, one `take` and slices of it."""
@@ -56,7 +56,7 @@ def scattered(
 
 
 def _rows_taken(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) -> ArrowBatch | RowColumns:
-    from rayflink.common.batches import ArrowBatch
+    from rayflink.common.records.batches import ArrowBatch
 
     return taken(batch, rows) if isinstance(batch, ArrowBatch) else batch.take(rows)
 
@@ -66,7 +66,7 @@ def taken(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from rayflink.common.batches import ArrowBatch
+    from rayflink.common.records.batches import ArrowBatch
 
     stamps = None if batch.timestamps is None else batch.timestamps[rows]
     indices = pa.array(rows)

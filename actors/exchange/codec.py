@@ -22,9 +22,9 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.errors import shorten
-from rayflink.common.row_columns import RowColumns
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.records.row_columns import RowColumns
 
 from .arrow_slices import compacted
 from .column_codec import decode_columns, encode_columns

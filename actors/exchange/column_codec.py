@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.row_columns import Coded, Column, RowColumns, in_use
+from rayflink.common.records.row_columns import Coded, Column, RowColumns, in_use
 
 if TYPE_CHECKING:
     import numpy as np

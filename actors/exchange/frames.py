@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NewType
 
-from rayflink.common.batches import Event
+from rayflink.common.records.batches import Event
 
 TaskAddress = NewType("TaskAddress", str)
 """The id of one execution attempt; an envelope for a dead attempt finds no receiver."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
+from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
 from .backoff import RequestBackoff
 from .credits import ChannelCredit, CreditStatistics, FloatingPool

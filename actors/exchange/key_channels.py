@@ -10,7 +10,7 @@ from itertools import islice
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
-from rayflink.state.key_groups import key_group, key_groups_of, subtask_of
+from rayflink.state.keys.key_groups import key_group, key_groups_of, subtask_of
 
 if TYPE_CHECKING:
     import numpy as np

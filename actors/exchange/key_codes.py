@@ -12,8 +12,8 @@ from operator import itemgetter
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import RowBatch
-from rayflink.common.row_columns import (
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.row_columns import (
     LARGEST_TABLE,
     Coded,
     Fields,

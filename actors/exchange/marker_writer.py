@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rayflink.common.batches import Element, LatencyMarker
+from rayflink.common.records.batches import Element, LatencyMarker
 
 from .writer import RecordWriter
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rayflink.common.batches import ArrowBatch, Batch, RowBatch
-from rayflink.common.row_columns import Coded, Column, RowColumns, concatenated
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.records.row_columns import Coded, Column, RowColumns, concatenated
 
 from .codec import Pieces
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event
+from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Event
 
 
 class InputRecording:

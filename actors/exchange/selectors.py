@@ -13,12 +13,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from rayflink.common.batches import ArrowBatch, Batch, RowBatch, rows_of
-from rayflink.common.functions import KeyBy, RuntimeContext, UserFunction, as_key_selector, as_partitioner
+from rayflink.common.functions.function_classes import (
+    KeyBy,
+    RuntimeContext,
+    UserFunction,
+    as_key_selector,
+    as_partitioner,
+)
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch, rows_of
 from rayflink.operators.base import OperatorContext, UserCodeError, record_at, shortened
 from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
 from rayflink.state.errors import InvalidKeyError
-from rayflink.state.key_forms import too_deep
+from rayflink.state.keys.key_forms import too_deep
 
 from .arrow_slices import scattered, taken
 from .key_channels import KeyChannels

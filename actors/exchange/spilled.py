@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from rayflink.common.batches import CheckpointBarrier, Event
 from rayflink.common.managed_memory import Allowance
+from rayflink.common.records.batches import CheckpointBarrier, Event
 
 from .frames import Frame
 from .subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
+from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
 from .frames import BufferResponse, ErrorResponse, Frame, TaskAddress
 

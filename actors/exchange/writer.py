@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rayflink.common.batches import (
+from rayflink.common.records.batches import (
     ArrowBatch,
     Batch,
     CheckpointBarrier,
@@ -28,7 +28,7 @@ from rayflink.common.batches import (
     RowBatch,
     Tagged,
 )
-from rayflink.common.row_columns import RowColumns
+from rayflink.common.records.row_columns import RowColumns
 from rayflink.operators.base import OperatorContext, UserCodeError
 
 from .codec import CodecError, Pieces, encode_pieces, join_batches, joint_bytes

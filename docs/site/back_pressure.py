@@ -10,7 +10,7 @@ from typing import Any
 
 from drawing import Frame, label, picture
 
-from rayflink.actors.messages import TaskReport
+from rayflink.actors.messages.messages import TaskReport
 from rayflink.common import WatermarkStrategy
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors import DataGeneratorSource, DiscardingSink

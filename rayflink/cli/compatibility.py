@@ -9,7 +9,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
-from rayflink.common.text_table import table
+from rayflink.common.text_output.plain_table import table
 
 from .given_options import configuration_of, of_command_line
 from .plans import PlannedJob

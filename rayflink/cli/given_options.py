@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rayflink.common import options
 from rayflink.common.config_options import ConfigOption
 from rayflink.common.configuration import Configuration, shown_value
 from rayflink.common.errors import ConfigError
-from rayflink.common.option_sources import COMMAND_LINE, FILE_VARIABLE, given_options
+from rayflink.common.options import registry as options
+from rayflink.common.options.option_sources import COMMAND_LINE, FILE_VARIABLE, given_options
 
 from .script import FAILED, OK
 

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.job_report import short
 from rayflink.common.job_status import JobStatus
-from rayflink.common.stalled import stalled_tasks
+from rayflink.common.metrics.job_report import short
+from rayflink.common.user_code.stalled import stalled_tasks
 
 from .given_options import configuration_of
 from .script import FAILED, OK, TERMINATED, USAGE
 
 if TYPE_CHECKING:
-    from rayflink.actors.task_log import LogLine
+    from rayflink.actors.on_ray.task_log import LogLine
 
 NO_SHARED_CLUSTER = (
     "jobs are seen on a running cluster alone (`ray start --head`, or RAY_ADDRESS); "
@@ -128,7 +128,7 @@ class _HeldUp:
 def show_log(chosen: argparse.Namespace) -> int:
     """`rayflink logs`: print what the tasks and the coordinator of a job wrote; returns the exit code."""
     from rayflink import launch
-    from rayflink.actors.task_log import of_level
+    from rayflink.actors.on_ray.task_log import of_level
 
     found = one_job(chosen, ended=True)
     if found is None:

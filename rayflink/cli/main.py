@@ -11,7 +11,7 @@ from typing import Any
 
 import rayflink
 from rayflink.common.errors import ConfigError, RayflinkError
-from rayflink.common.option_values import LOG_LEVELS
+from rayflink.common.options.option_values import LOG_LEVELS
 
 from . import programs, savepoints, states
 from .given_options import options_file, show_options

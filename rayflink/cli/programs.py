@@ -6,9 +6,9 @@ import argparse
 import os
 import sys
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.state.storages import from_root
+from rayflink.common.options import registry as options
+from rayflink.state.storage.storage_schemes import from_root
 
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK, USAGE, module_file, run_script

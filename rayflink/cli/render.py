@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rayflink.common.job_report import (
+from rayflink.common.metrics.job_report import (
     VERTEX_COLUMNS,
     late_records,
     moment,
@@ -14,9 +14,9 @@ from rayflink.common.job_report import (
     vertex_row,
     watermark,
 )
-from rayflink.common.live_table import Progress
-from rayflink.common.metric_report import identified
-from rayflink.common.text_table import table
+from rayflink.common.metrics.live_table import Progress
+from rayflink.common.metrics.metric_report import identified
+from rayflink.common.text_output.plain_table import table
 
 Status = Mapping[str, Any]
 

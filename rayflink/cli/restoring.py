@@ -7,17 +7,17 @@ import re
 import sys
 from dataclasses import replace
 
-from rayflink.actors.checkpoints.recovery_path import storage_options
-from rayflink.actors.ray_cluster import list_jobs
-from rayflink.actors.submission import Stored, kept
-from rayflink.actors.user_code import unpack
-from rayflink.common import options
+from rayflink.actors.job.recovery import storage_options
+from rayflink.actors.job.submission import Stored, kept
+from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
+from rayflink.actors.on_ray.driver.user_program import unpack
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, JobExecutionError
-from rayflink.common.python_files import IMPORT_REMEDY, check_python_file, put_on_path, unpacked
+from rayflink.common.options import registry as options
+from rayflink.common.user_code.python_files import IMPORT_REMEDY, check_python_file, put_on_path, unpacked
 from rayflink.graph.job_graph import JobGraph
-from rayflink.state import ledger
-from rayflink.state.storages import from_root
+from rayflink.state.storage import ledger
+from rayflink.state.storage.storage_schemes import from_root
 
 from .script import INTERRUPTED, OK, USAGE
 

@@ -7,8 +7,8 @@ import json
 import sys
 from typing import Any
 
-from rayflink.common.job_report import moment
-from rayflink.common.text_table import table
+from rayflink.common.metrics.job_report import moment
+from rayflink.common.text_output.plain_table import table
 
 from .given_options import configuration_of
 from .jobs import end_job, one_job
@@ -134,7 +134,7 @@ def checkpoint_tables(told: dict[str, Any]) -> str:
 
 def storage_options(chosen: argparse.Namespace) -> dict[str, str]:
     """How object stores are reached, as the options say."""
-    from rayflink.actors.checkpoints.recovery_path import storage_options
+    from rayflink.actors.job.recovery import storage_options
 
     return storage_options(configuration_of(chosen).to_dict())
 

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import TextIO
 
 from rayflink.common.errors import DriverEnded, JobCancelled, JobFailed, NotSerializable, RayflinkError
-from rayflink.common.option_sources import COMMAND_LINE_VARIABLE, as_words
-from rayflink.common.tracebacks import users_traceback
+from rayflink.common.options.option_sources import COMMAND_LINE_VARIABLE, as_words
+from rayflink.common.user_code.tracebacks import users_traceback
 
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 """Exit codes: all went well; program or job failed; the command line is wrong; Ctrl-C or a cancelled job; SIGTERM."""

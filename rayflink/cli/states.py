@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import shorten
-from rayflink.common.job_report import moment
-from rayflink.common.text_table import table
-from rayflink.state.plain_classes import only_plain_classes
+from rayflink.common.metrics.job_report import moment
+from rayflink.common.text_output.plain_table import table
+from rayflink.state.classes.plain_classes import only_plain_classes
 
 from .savepoints import storage_options
 from .script import OK, USAGE

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from rayflink.common.job_report import VERTEX_COLUMNS, moment, short, vertex_row
 from rayflink.common.job_status import JobStatus
-from rayflink.common.live_table import is_terminal, lag_text
-from rayflink.common.metric_report import USER_METRIC_COLUMNS, user_metrics
-from rayflink.common.stalled import stalled_tasks
-from rayflink.common.status_report import status_report
-from rayflink.common.text_table import table
+from rayflink.common.metrics.job_report import VERTEX_COLUMNS, moment, short, vertex_row
+from rayflink.common.metrics.live_table import is_terminal, lag_text
+from rayflink.common.metrics.metric_report import USER_METRIC_COLUMNS, user_metrics
+from rayflink.common.metrics.status_report import status_report
+from rayflink.common.text_output.plain_table import table
+from rayflink.common.user_code.stalled import stalled_tasks
 
 from .jobs import LOST, one_job
 from .render import metric_lines, status_head
@@ -86,7 +86,7 @@ def status_text(found: Status, now_ms: int) -> str:
     Args:
         now_ms: the time, epoch milliseconds.
     """
-    from rayflink.actors.recovery_times import recovery_told
+    from rayflink.actors.job.recovery_times import recovery_told
 
     report = status_report(found, now_ms)
     parts = [status_head(found), vertex_table(found["vertices"], report["vertices"], now_ms)]

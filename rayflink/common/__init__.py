@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.common.accumulators import (
+    from rayflink.common.functions.accumulators import (
         Accumulator as Accumulator,
         AverageAccumulator as AverageAccumulator,
         DoubleCounter as DoubleCounter,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rayflink.common.completable_future import CompletableFuture as CompletableFuture
     from rayflink.common.config_options import ConfigOption as ConfigOption, ConfigOptions as ConfigOptions
     from rayflink.common.configuration import Configuration as Configuration
-    from rayflink.common.csv_rows import (
+    from rayflink.common.records.csv_rows import (
         CsvRowDeserializationSchema as CsvRowDeserializationSchema,
         CsvRowSerializationSchema as CsvRowSerializationSchema,
     )
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rayflink.common.execution_mode import ExecutionMode as ExecutionMode
     from rayflink.common.ids import JobID as JobID
     from rayflink.common.input_dependency_constraint import InputDependencyConstraint as InputDependencyConstraint
-    from rayflink.common.json_rows import (
+    from rayflink.common.records.json_rows import (
         JsonRowDeserializationSchema as JsonRowDeserializationSchema,
         JsonRowSerializationSchema as JsonRowSerializationSchema,
     )
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from rayflink.common.job_client import JobClient as JobClient
     from rayflink.common.job_execution_result import JobExecutionResult as JobExecutionResult
     from rayflink.common.job_status import JobStatus as JobStatus
-    from rayflink.common.option_types import MemorySize as MemorySize
-    from rayflink.common.options import RuntimeMode as RuntimeMode
+    from rayflink.common.options.option_types import MemorySize as MemorySize
+    from rayflink.common.options.registry import RuntimeMode as RuntimeMode
     from rayflink.common.output_tag import OutputTag as OutputTag
     from rayflink.common.restart_strategy import (
         RestartStrategies as RestartStrategies,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     )
     from rayflink.common.time import Duration as Duration, Instant as Instant, Time as Time
     from rayflink.common.serializer import TypeSerializer as TypeSerializer
-    from rayflink.common.type_base import TypeInformation as TypeInformation
+    from rayflink.common.data_types.type_base import TypeInformation as TypeInformation
     from rayflink.common.typeinfo import (
         BasicArrayTypeInfo as BasicArrayTypeInfo,
         BasicType as BasicType,
@@ -90,13 +90,13 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.common.accumulators": (
+            "rayflink.common.functions.accumulators": (
                 "Accumulator AverageAccumulator DoubleCounter Histogram IntCounter ListAccumulator Maximum Minimum"
             ),
             "rayflink.common.completable_future": "CompletableFuture",
             "rayflink.common.config_options": "ConfigOption ConfigOptions",
             "rayflink.common.configuration": "Configuration",
-            "rayflink.common.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
+            "rayflink.common.records.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
             "rayflink.common.errors": (
                 "ConfigError JobCancelled JobExecutionError JobFailed NotSerializable PlanError RayflinkError "
                 "SuppressRestarts TypeMismatch"
@@ -108,18 +108,18 @@ else:
             "rayflink.common.job_client": "JobClient",
             "rayflink.common.job_execution_result": "JobExecutionResult",
             "rayflink.common.job_status": "JobStatus",
-            "rayflink.common.json_rows": "JsonRowDeserializationSchema JsonRowSerializationSchema",
+            "rayflink.common.records.json_rows": "JsonRowDeserializationSchema JsonRowSerializationSchema",
             "rayflink.common.serialization": (
                 "BulkWriterFactory ByteArraySchema DeserializationSchema Encoder RowFieldExtractorSchema "
                 "SerializationSchema SimpleStringSchema"
             ),
             "rayflink.common.serializer": "TypeSerializer",
-            "rayflink.common.option_types": "MemorySize",
-            "rayflink.common.options": "RuntimeMode",
+            "rayflink.common.options.option_types": "MemorySize",
+            "rayflink.common.options.registry": "RuntimeMode",
             "rayflink.common.output_tag": "OutputTag",
             "rayflink.common.restart_strategy": "RestartStrategies RestartStrategyConfiguration",
             "rayflink.common.time": "Duration Instant Time",
-            "rayflink.common.type_base": "TypeInformation",
+            "rayflink.common.data_types.type_base": "TypeInformation",
             "rayflink.common.typeinfo": (
                 "BasicArrayTypeInfo BasicType BasicTypeInfo ListTypeInfo MapTypeInfo ObjectArrayTypeInfo "
                 "PickledBytesTypeInfo RowTypeInfo TupleTypeInfo Types"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from . import option_types
 from .errors import ConfigError, shorten
-from .option_types import ValueType
+from .options import option_types
+from .options.option_types import ValueType
 
 __all__ = ["ConfigOption", "ConfigOptions"]
 

@@ -10,11 +10,11 @@ from enum import Enum
 from os import PathLike
 from typing import Any, TypeVar, overload
 
-from .call_sites import call_site
 from .config_options import ConfigOption
 from .errors import ConfigError, shorten
-from .option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING, MemorySize
+from .options.option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING, MemorySize
 from .time import Duration
+from .user_code.call_sites import call_site
 
 __all__ = ["Configuration"]
 
@@ -78,7 +78,7 @@ class Configuration:
             ConfigError: it is no such file; its line is named.
             OSError: it cannot be read.
         """
-        from .configuration_file import options_of_file
+        from .options.configuration_file import options_of_file
 
         config = cls()
         for key, value, line in options_of_file(path):
@@ -197,7 +197,7 @@ class Configuration:
 
     def unknown_options(self) -> dict[str, list[str]]:
         """Keys that no registered option bears, each with up to three known keys that are near it."""
-        from .options import known_keys, takes_any_suffix
+        from .options.registry import known_keys, takes_any_suffix
 
         known = known_keys()
         return {key: _near(key, known) for key in self._values if key not in known and not takes_any_suffix(key)}
@@ -205,7 +205,7 @@ class Configuration:
     @staticmethod
     def nearest(key: str) -> list[str]:
         """Up to three known keys that are near one that no option bears, the nearest first."""
-        from .options import known_keys
+        from .options.registry import known_keys
 
         return _near(key, known_keys())
 
@@ -214,7 +214,7 @@ class Configuration:
 
         Raises: ConfigError: the first that does not parse, or holds an object no other process could read.
         """
-        from .options import by_key
+        from .options.registry import by_key
 
         options = by_key()
         for key, value in self._values.items():

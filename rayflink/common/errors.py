@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rayflink.state.errors import RayflinkError
 
-from .bounded_text import TookTooLong, bounded_repr, bounded_str
+from .text_output.bounded_text import TookTooLong, bounded_repr, bounded_str
 
 __all__ = [
     "ConfigError",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import options
 from .configuration import Configuration
 from .errors import ConfigError
 from .execution_mode import ExecutionMode
 from .input_dependency_constraint import InputDependencyConstraint
+from .options import registry as options
 
 
 class ExecutionConfig:

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from rayflink.state.storages import from_root
+from rayflink.state.storage.storage_schemes import from_root
 
 from .completable_future import CompletableFuture
 from .errors import JobExecutionError
 from .job_execution_result import JobExecutionResult
 from .job_id import JobID
-from .job_report import html_table
 from .job_status import JobStatus
-from .options import CHECKPOINT_HISTORY
-from .stop_mode import StopMode
+from .metrics.job_report import html_table
+from .options.registry import CHECKPOINT_HISTORY
+from .options.stop_mode import StopMode
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .errors import JobExecutionError
 from .job_id import JobID
-from .metric_report import identified
+from .metrics.metric_report import identified
 
 
 class JobExecutionResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from .type_variables import Whole
+from .functions.type_variables import Whole
 
 
 class OutputTag(Generic[Whole]):

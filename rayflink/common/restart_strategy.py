@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from . import options
 from .configuration import Configuration
+from .options import registry as options
 from .time import Length, to_millis
 
 

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import IO, Any
 
-from . import charsets
-from .batches import Batch, rows_of
+from .data_types.type_base import TypeInformation
 from .errors import shorten
-from .type_base import TypeInformation
+from .records import charsets
+from .records.batches import Batch, rows_of
 from .types import Row
 
 __all__ = [
@@ -185,8 +185,8 @@ class _TextLines(Encoder):
             raise ValueError(f"{error}; {remedy}") from error
 
     def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
-        from .basic_types import PickledBytesTypeInfo
-        from .print_form import java_text
+        from .data_types.basic_types import PickledBytesTypeInfo
+        from .records.print_form import java_text
 
         kind, charset = self._type_info, self._charset
         if kind is None or isinstance(kind, PickledBytesTypeInfo):

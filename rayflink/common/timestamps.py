@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timezone
 from typing import Any
 
-from .batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch
+from .records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch
 from .time import Instant
 
 WANTED = "a timestamp is an int of epoch milliseconds"

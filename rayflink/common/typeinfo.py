@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .basic_types import (
+from .data_types.basic_types import (
     BasicType,
     BasicTypeInfo,
     DateTypeInfo,
@@ -15,7 +15,7 @@ from .basic_types import (
     TimestampTypeInfo,
     TimeTypeInfo,
 )
-from .composite_types import (
+from .data_types.composite_types import (
     BasicArrayTypeInfo,
     ListTypeInfo,
     MapTypeInfo,
@@ -24,8 +24,8 @@ from .composite_types import (
     RowTypeInfo,
     TupleTypeInfo,
 )
-from .type_base import TypeInformation
-from .type_hints import infer_type, return_type_of, to_type_info
+from .data_types.type_base import TypeInformation
+from .data_types.type_hints import infer_type, return_type_of, to_type_info
 
 __all__ = [
     "BasicArrayTypeInfo",

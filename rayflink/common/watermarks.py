@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from .batches import MIN_TIMESTAMP, Watermark
-from .callables import ensure_takes
 from .errors import shorten
+from .functions.callables import ensure_takes
+from .records.batches import MIN_TIMESTAMP, Watermark
 from .time import Duration, to_millis
 from .timestamps import BatchTimestamps, FieldOfRecords, FunctionOfBatch, IngestionTime
 

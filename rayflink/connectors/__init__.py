@@ -1,0 +1,10 @@
+"""Sources and sinks: files, frames, PostgreSQL, collections, generators, sockets and iterators.
+
+- `files`: the file source and the file sink, whatever the format.
+- `formats`: CSV, JSON, Parquet, ORC, Arrow and text, read and written as records or columns.
+- `frames`: tables in blocks of columns, from and for Spark, Ray Data and the cache.
+- `postgres`: an exactly-once sink.
+
+Each implements `rayflink.common.connector_base`. The builders that users call are in
+`rayflink.datastream.connectors` and `rayflink.datastream.formats`, at PyFlink's paths.
+"""

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterable
 from contextlib import suppress
 from typing import Any
 
-from ..common.aliasing import detached
-from ..common.batches import RowBatch
-from ..common.immutability import IMMUTABLE_TYPES
-from ..common.source import PENDING, Polled
+from rayflink.common.connector_base.source import PENDING, Polled
+from rayflink.common.records.aliasing import detached
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.immutability import IMMUTABLE_TYPES
 
 QUEUE_RECORDS = 1024
 _END_SECONDS = 10

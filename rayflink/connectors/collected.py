@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..common.batches import Batch, rows_of
-from ..common.commits import CommitRequest
-from ..common.errors import JobExecutionError
-from ..common.sink import Committer, Sink, SinkWriter, WriterContext
-from ..common.value_bytes import from_bytes, to_bytes
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.errors import JobExecutionError
+from rayflink.common.records.batches import Batch, rows_of
+from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 
 BLOCK_ROWS = 1024
 """Rows that wait for a checkpoint are packed when there are so many, or the checkpoint comes."""

@@ -7,13 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..common.accumulators import ListAccumulator
-from ..common.batches import Batch, RowBatch, rows_of
-from ..common.call_sites import call_site
-from ..common.errors import NotSerializable
-from ..common.immutability import is_immutable
-from ..common.sink import Sink, SinkWriter, WriterContext
-from ..common.source import (
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
     PendingSplits,
@@ -22,9 +17,14 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from ..common.split_reader import OneByOneReader, SplitCursor
-from ..common.type_variables import Output
-from ..common.unsendable import cause, failure_of
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.errors import NotSerializable
+from rayflink.common.functions.accumulators import ListAccumulator
+from rayflink.common.functions.type_variables import Output
+from rayflink.common.records.batches import Batch, RowBatch, rows_of
+from rayflink.common.records.immutability import is_immutable
+from rayflink.common.user_code.call_sites import call_site
+from rayflink.common.user_code.unpicklable import cause, failure_of
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..common.batches import Batch
-from ..common.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.records.batches import Batch
 
 
 class DiscardingSink(Sink):

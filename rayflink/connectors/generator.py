@@ -6,10 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..common.batches import RowBatch
-from ..common.callables import as_map
-from ..common.functions import MapFunction
-from ..common.source import (
+from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
     EnumeratorContext,
@@ -20,10 +17,13 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from ..common.split_reader import OneByOneReader, SplitCursor
-from ..common.type_base import TypeInformation
-from ..common.type_variables import Output
-from ..common.typeinfo import Types
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.functions.callables import as_map
+from rayflink.common.functions.function_classes import MapFunction
+from rayflink.common.functions.type_variables import Output
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.typeinfo import Types
 
 _ENDLESS = 2**63 - 1
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from ..common.source import (
+from rayflink.common.connector_base.source import (
     END,
     PENDING,
     Boundedness,
@@ -17,8 +17,8 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from ..common.type_base import TypeInformation
-from ..common.type_variables import Output, Result
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.functions.type_variables import Output, Result
 
 
 @dataclass(frozen=True)

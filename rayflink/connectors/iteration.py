@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ..common.aliasing import detached
-from ..common.batches import RowBatch
-from ..common.call_sites import call_site
-from ..common.callables import ensure_takes
-from ..common.checkpointed_function import checkpointed_of
-from ..common.errors import InvalidFunction
-from ..common.functions import SourceFunction
-from ..common.immutability import IMMUTABLE_TYPES
-from ..common.results import drawn_from
-from ..common.source import (
+from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
     PendingSplits,
@@ -27,8 +18,18 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from ..common.split_reader import OneByOneReader, SplitCursor
-from ..common.type_variables import Output
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.errors import InvalidFunction
+from rayflink.common.functions.callables import ensure_takes
+from rayflink.common.functions.checkpointed_function import checkpointed_of
+from rayflink.common.functions.function_classes import SourceFunction
+from rayflink.common.functions.type_variables import Output
+from rayflink.common.records.aliasing import detached
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.immutability import IMMUTABLE_TYPES
+from rayflink.common.user_code.call_sites import call_site
+from rayflink.common.user_code.iterate_results import drawn_from
+
 from .async_iteration import AsyncDrain
 
 _IDLE_POLL_MS = 5

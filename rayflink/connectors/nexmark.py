@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..common.source import EnumeratorContext, PendingSplits, SplitEnumerator
-from .drawn_numbers import drawn
+from rayflink.common.connector_base.source import EnumeratorContext, PendingSplits, SplitEnumerator
+
 from .generator import DataGeneratorSource, NumberSplit
+from .seeded_random import drawn
 
 if TYPE_CHECKING:
     import numpy as np

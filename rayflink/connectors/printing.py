@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..common.batches import Batch, rows_of
-from ..common.sink import Sink, SinkWriter, WriterContext, all_or_named
-from ..common.written import write_text
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext, all_or_named
+from rayflink.common.records.batches import Batch, rows_of
+from rayflink.common.text_output.safe_write import write_text
 
 
 class PrintSink(Sink):

@@ -8,9 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.batches import RowBatch
-from ..common.charsets import charset
-from ..common.source import (
+from rayflink.common.connector_base.source import (
     END,
     PENDING,
     Boundedness,
@@ -22,8 +20,10 @@ from ..common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from ..common.type_base import TypeInformation
-from ..common.typeinfo import Types
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.charsets import charset
+from rayflink.common.typeinfo import Types
 
 _CHUNK_BYTES = 8192
 _CONNECT_TIMEOUT_SECONDS = 5.0

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from rayflink.common.async_retries import NO_RETRY_STRATEGY
-from rayflink.common.functions import AsyncRetryStrategy
+from rayflink.common.functions.async_retries import NO_RETRY_STRATEGY
+from rayflink.common.functions.function_classes import AsyncRetryStrategy
 from rayflink.common.time import Length, to_millis
 from rayflink.graph.errors import PlanError
 from rayflink.graph.transformations import call_site
-from rayflink.operators.async_wait import AsyncWaitOperator
+from rayflink.operators.async_io.async_wait import AsyncWaitOperator
 from rayflink.operators.factory import Factory
 
-from .streams import DataStream, ensure_stream
+from .streams.stream import DataStream, ensure_stream
 
 if TYPE_CHECKING:
-    from .function_types import AsyncForm
+    from .streams.function_types import AsyncForm
 
 NAME = "async wait operator"
 T = TypeVar("T")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from rayflink.common.async_retries import empty_result_predicate, exception_type_predicate, has_exception_predicate
+from rayflink.common.functions.async_retries import (
+    empty_result_predicate,
+    exception_type_predicate,
+    has_exception_predicate,
+)
 
 __all__ = ["empty_result_predicate", "exception_type_predicate", "has_exception_predicate"]

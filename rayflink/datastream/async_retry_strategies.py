@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rayflink.common.async_retries import (
+from rayflink.common.functions.async_retries import (
     NO_RETRY_STRATEGY,
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,

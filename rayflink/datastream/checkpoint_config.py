@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.common.options import CheckpointingMode, ExternalizedCheckpointRetention
+from rayflink.common.options import registry as options
+from rayflink.common.options.registry import CheckpointingMode, ExternalizedCheckpointRetention
 from rayflink.common.time import Duration, Length, to_millis
 
 from .checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage, checkpoint_storage_of

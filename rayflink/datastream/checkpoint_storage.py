@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.common.option_types import MemorySize
-from rayflink.state.storages import without_slash
+from rayflink.common.options import registry as options
+from rayflink.common.options.option_types import MemorySize
+from rayflink.state.storage.storage_schemes import without_slash
 
 
 class CheckpointStorage:

@@ -1,5 +1,5 @@
 """`CheckpointingMode` under PyFlink's module path."""
 
-from rayflink.common.options import CheckpointingMode
+from rayflink.common.options.registry import CheckpointingMode
 
 __all__ = ["CheckpointingMode"]

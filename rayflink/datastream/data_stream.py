@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .broadcast import BroadcastConnectedStream, BroadcastStream
-from .cached import CachedDataStream
-from .closeable_iterator import CloseableIterator
-from .connected import ConnectedStreams
-from .keyed import KeyedStream
-from .streams import DataStream, DataStreamSink
-from .windowed import AllWindowedStream, WindowedStream
+from .streams.broadcast import BroadcastConnectedStream, BroadcastStream
+from .streams.cached import CachedDataStream
+from .streams.closeable_iterator import CloseableIterator
+from .streams.connected import ConnectedStreams
+from .streams.keyed import KeyedStream
+from .streams.stream import DataStream, DataStreamSink
+from .streams.windowed import AllWindowedStream, WindowedStream
 
 __all__ = [
     "AllWindowedStream",

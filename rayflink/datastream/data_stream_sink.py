@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .step import Step
+from .streams.step import Step
 
 
 class DataStreamSink(Step):

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.execution_config import ExecutionConfig
-from rayflink.common.master_hook import MasterTriggerRestoreHook
-from rayflink.common.option_sources import given_options, under_program
-from rayflink.common.python_files import check_python_file, put_on_path
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
+from rayflink.common.options import registry as options
+from rayflink.common.options.option_sources import given_options, under_program
+from rayflink.common.user_code.python_files import check_python_file, put_on_path
 from rayflink.graph import transformations as graph
 from rayflink.graph.assembly import job_graph
 from rayflink.graph.boundedness import endless_source
@@ -24,12 +24,12 @@ from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.graph.uids import refuse_missing_uids
-from rayflink.state.local_storage import folder_of
-from rayflink.state.storages import from_root
+from rayflink.state.storage.local_storage import folder_of
+from rayflink.state.storage.storage_schemes import from_root
 
-from .closeable_iterator import CloseableIterator
 from .fault_tolerance import FaultTolerance
 from .sources import Sources
+from .streams.closeable_iterator import CloseableIterator
 from .time_characteristic import TimeCharacteristic
 
 RuntimeExecutionMode = options.RuntimeMode
@@ -94,7 +94,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         """An environment with the options that were given from outside, and over them those given here.
 
         From outside come those of a file, of the environment and of the command line of `rayflink run`, and later ones
-        win: see `rayflink.common.option_sources`.
+        win: see `rayflink.common.options.option_sources`.
 
         Raises:
             ConfigError: an option does not parse.

@@ -1,5 +1,5 @@
 """`ExternalizedCheckpointRetention` under PyFlink's module path."""
 
-from rayflink.common.options import ExternalizedCheckpointRetention
+from rayflink.common.options.registry import ExternalizedCheckpointRetention
 
 __all__ = ["ExternalizedCheckpointRetention"]

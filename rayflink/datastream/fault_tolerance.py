@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.common.options import CheckpointingMode
+from rayflink.common.options import registry as options
+from rayflink.common.options.registry import CheckpointingMode
 from rayflink.common.restart_strategy import RestartStrategyConfiguration, restart_strategy_of
 from rayflink.common.time import Length
 from rayflink.graph.attributes import ResourceSpec

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.common.broadcast_functions import (
+    from rayflink.common.functions.broadcast_functions import (
         BaseBroadcastProcessFunction as BaseBroadcastProcessFunction,
         BroadcastProcessFunction as BroadcastProcessFunction,
         KeyedBroadcastProcessFunction as KeyedBroadcastProcessFunction,
         KeyedStateFunction as KeyedStateFunction,
     )
-    from rayflink.common.checkpointed_function import (
+    from rayflink.common.functions.checkpointed_function import (
         CheckpointedFunction as CheckpointedFunction,
         FunctionInitializationContext as FunctionInitializationContext,
         FunctionSnapshotContext as FunctionSnapshotContext,
     )
-    from rayflink.common.functions import (
+    from rayflink.common.functions.function_classes import (
         AggregateFunction as AggregateFunction,
         AllWindowFunction as AllWindowFunction,
         AsyncFunction as AsyncFunction,
@@ -50,25 +50,28 @@ if TYPE_CHECKING:
         TimerService as TimerService,
         WindowFunction as WindowFunction,
     )
-    from rayflink.common.join_functions import (
+    from rayflink.common.functions.join_functions import (
         CoGroupFunction as CoGroupFunction,
         FlatJoinFunction as FlatJoinFunction,
         JoinFunction as JoinFunction,
         ProcessJoinFunction as ProcessJoinFunction,
     )
-    from rayflink.common.runtime_context import DistributedCache as DistributedCache, KeyedStateStore as KeyedStateStore
-    from rayflink.common.two_phase_function import TwoPhaseCommitSinkFunction as TwoPhaseCommitSinkFunction
+    from rayflink.common.functions.runtime_context import (
+        DistributedCache as DistributedCache,
+        KeyedStateStore as KeyedStateStore,
+    )
+    from rayflink.common.functions.two_phase_function import TwoPhaseCommitSinkFunction as TwoPhaseCommitSinkFunction
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.common.broadcast_functions": (
+            "rayflink.common.functions.broadcast_functions": (
                 "BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction KeyedStateFunction"
             ),
-            "rayflink.common.checkpointed_function": (
+            "rayflink.common.functions.checkpointed_function": (
                 "CheckpointedFunction FunctionInitializationContext FunctionSnapshotContext"
             ),
-            "rayflink.common.functions": (
+            "rayflink.common.functions.function_classes": (
                 "AggregateFunction AllWindowFunction AsyncFunction AsyncRetryPredicate AsyncRetryStrategy "
                 "CoFlatMapFunction CoMapFunction CoProcessFunction "
                 "FilterFunction FlatMapFunction FoldFunction Function KeySelector KeyedCoProcessFunction "
@@ -77,8 +80,10 @@ else:
                 "ProcessWindowFunction ReduceFunction RichFunction RuntimeContext SinkFunction SourceFunction "
                 "TimerService WindowFunction"
             ),
-            "rayflink.common.join_functions": "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction",
-            "rayflink.common.runtime_context": "DistributedCache KeyedStateStore",
-            "rayflink.common.two_phase_function": "TwoPhaseCommitSinkFunction",
+            "rayflink.common.functions.join_functions": (
+                "CoGroupFunction FlatJoinFunction JoinFunction ProcessJoinFunction"
+            ),
+            "rayflink.common.functions.runtime_context": "DistributedCache KeyedStateStore",
+            "rayflink.common.functions.two_phase_function": "TwoPhaseCommitSinkFunction",
         },
     )

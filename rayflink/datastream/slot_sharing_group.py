@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rayflink.common.option_types import MemorySize
+from rayflink.common.options.option_types import MemorySize
 from rayflink.graph.attributes import ResourceSpec
 
 

@@ -6,27 +6,27 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from rayflink.common.callables import ensure_takes
 from rayflink.common.configuration import Configuration
+from rayflink.common.connector_base.source import Source
 from rayflink.common.errors import shorten
-from rayflink.common.functions import SourceFunction
-from rayflink.common.source import Source
-from rayflink.common.type_variables import Result
+from rayflink.common.functions.callables import ensure_takes
+from rayflink.common.functions.function_classes import SourceFunction
+from rayflink.common.functions.type_variables import Result
 from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
 from rayflink.connectors.collection import CollectionSource, check_elements
+from rayflink.connectors.formats.text_files import TextFileSource
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.iteration import IteratorSource
-from rayflink.connectors.text_files import TextFileSource
 from rayflink.graph import transformations as graph
 from rayflink.operators.factory import SourceFactory
 
-from .step import as_type
-from .streams import DataStream
+from .streams.step import as_type
+from .streams.stream import DataStream
 from .time_characteristic import TimeCharacteristic
 
 if TYPE_CHECKING:
     from .environment import StreamExecutionEnvironment
-    from .function_types import RunForm
+    from .streams.function_types import RunForm
 
 
 class Sources:
@@ -82,7 +82,7 @@ class Sources:
                 of text files, else any.
 
         Raises:
-            TypeError: `source` is no `rayflink.common.source.Source`, or the strategy is none.
+            TypeError: `source` is no `rayflink.common.connector_base.source.Source`, or the strategy is none.
         """
         if not isinstance(source, Source):
             raise TypeError(f"from_source needs a Source, found {type(source).__name__}; use from_collection for lists")
@@ -196,7 +196,7 @@ class Sources:
             TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
             SparkFailed: Spark could not compute it.
         """
-        from rayflink.connectors.spark_frames import source_of
+        from rayflink.connectors.frames.spark_frames import source_of
 
         source = source_of(df, path, lambda: self._launch().frame_store(self._configuration))
         return self.from_source(source, watermark_strategy, source_name)

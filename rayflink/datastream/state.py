@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.common.state_ttl import (
-        StateTtlConfig as StateTtlConfig,
-    )
+    from rayflink.common.functions.state_ttl import StateTtlConfig as StateTtlConfig
     from rayflink.state.descriptors import (
         AggregatingStateDescriptor as AggregatingStateDescriptor,
         ListStateDescriptor as ListStateDescriptor,
@@ -38,7 +36,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.common.state_ttl": "StateTtlConfig",
+            "rayflink.common.functions.state_ttl": "StateTtlConfig",
             "rayflink.state.descriptors": (
                 "AggregatingStateDescriptor ListStateDescriptor MapStateDescriptor ReducingStateDescriptor "
                 "StateDescriptor ValueStateDescriptor"

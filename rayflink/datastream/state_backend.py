@@ -8,12 +8,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NoReturn
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
-from rayflink.common.option_types import MemorySize
-from rayflink.state.local_storage import folder_of
-from rayflink.state.storages import without_slash
+from rayflink.common.options import registry as options
+from rayflink.common.options.option_types import MemorySize
+from rayflink.state.storage.local_storage import folder_of
+from rayflink.state.storage.storage_schemes import without_slash
 
 
 class StateBackend:

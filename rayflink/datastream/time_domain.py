@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rayflink.common.functions import TimeDomain
+from rayflink.common.functions.function_classes import TimeDomain
 
 __all__ = ["TimeDomain"]

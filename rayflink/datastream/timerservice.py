@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rayflink.common.functions import TimerService
+from rayflink.common.functions.function_classes import TimerService
 
 __all__ = ["TimerService"]

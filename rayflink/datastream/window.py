@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.operators.assigners import (
+    from rayflink.operators.windows.assigners import (
         SlidingEventTimeWindows as SlidingEventTimeWindows,
         SlidingProcessingTimeWindows as SlidingProcessingTimeWindows,
         TumblingEventTimeWindows as TumblingEventTimeWindows,
         TumblingProcessingTimeWindows as TumblingProcessingTimeWindows,
         WindowAssigner as WindowAssigner,
     )
-    from rayflink.operators.continuous_triggers import (
+    from rayflink.operators.windows.continuous_triggers import (
         ContinuousEventTimeTrigger as ContinuousEventTimeTrigger,
         ContinuousProcessingTimeTrigger as ContinuousProcessingTimeTrigger,
     )
-    from rayflink.operators.count_windows import (
+    from rayflink.operators.windows.count_windows import (
         CountSlidingWindowAssigner as CountSlidingWindowAssigner,
         CountTumblingWindowAssigner as CountTumblingWindowAssigner,
         GlobalWindows as GlobalWindows,
     )
-    from rayflink.operators.delta_trigger import DeltaTrigger as DeltaTrigger
-    from rayflink.operators.evictors import (
+    from rayflink.operators.windows.delta_trigger import DeltaTrigger as DeltaTrigger
+    from rayflink.operators.windows.evictors import (
         CountEvictor as CountEvictor,
         DeltaEvictor as DeltaEvictor,
         Evictor as Evictor,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         TimeEvictor as TimeEvictor,
         TimestampedValue as TimestampedValue,
     )
-    from rayflink.operators.session_windows import (
+    from rayflink.operators.windows.session_windows import (
         DynamicEventTimeSessionWindows as DynamicEventTimeSessionWindows,
         DynamicProcessingTimeSessionWindows as DynamicProcessingTimeSessionWindows,
         EventTimeSessionWindows as EventTimeSessionWindows,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         ProcessingTimeSessionWindows as ProcessingTimeSessionWindows,
         SessionWindowTimeGapExtractor as SessionWindowTimeGapExtractor,
     )
-    from rayflink.operators.triggers import (
+    from rayflink.operators.windows.triggers import (
         CountTrigger as CountTrigger,
         EventTimeTrigger as EventTimeTrigger,
         NeverTrigger as NeverTrigger,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         TriggerContext as TriggerContext,
         TriggerResult as TriggerResult,
     )
-    from rayflink.operators.window import (
+    from rayflink.operators.windows.window import (
         CountWindow as CountWindow,
         CountWindowSerializer as CountWindowSerializer,
         GlobalWindow as GlobalWindow,
@@ -64,27 +64,29 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.operators.assigners": (
+            "rayflink.operators.windows.assigners": (
                 "SlidingEventTimeWindows SlidingProcessingTimeWindows TumblingEventTimeWindows "
                 "TumblingProcessingTimeWindows WindowAssigner"
             ),
-            "rayflink.operators.continuous_triggers": ("ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger"),
-            "rayflink.operators.count_windows": (
+            "rayflink.operators.windows.continuous_triggers": (
+                "ContinuousEventTimeTrigger ContinuousProcessingTimeTrigger"
+            ),
+            "rayflink.operators.windows.count_windows": (
                 "CountSlidingWindowAssigner CountTumblingWindowAssigner GlobalWindows"
             ),
-            "rayflink.operators.delta_trigger": "DeltaTrigger",
-            "rayflink.operators.evictors": (
+            "rayflink.operators.windows.delta_trigger": "DeltaTrigger",
+            "rayflink.operators.windows.evictors": (
                 "CountEvictor DeltaEvictor Evictor EvictorContext TimeEvictor TimestampedValue"
             ),
-            "rayflink.operators.session_windows": (
+            "rayflink.operators.windows.session_windows": (
                 "DynamicEventTimeSessionWindows DynamicProcessingTimeSessionWindows EventTimeSessionWindows "
                 "MergingWindowAssigner ProcessingTimeSessionWindows SessionWindowTimeGapExtractor"
             ),
-            "rayflink.operators.triggers": (
+            "rayflink.operators.windows.triggers": (
                 "CountTrigger EventTimeTrigger NeverTrigger ProcessingTimeTrigger PurgingTrigger Trigger "
                 "TriggerContext TriggerResult"
             ),
-            "rayflink.operators.window": (
+            "rayflink.operators.windows.window": (
                 "CountWindow CountWindowSerializer GlobalWindow GlobalWindowSerializer TimeWindow "
                 "TimeWindowSerializer Window"
             ),

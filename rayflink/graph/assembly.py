@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rayflink.common.ids import JobID, JobVertexID, OperatorID
-from rayflink.state.key_groups import resolve_max_parallelism
+from rayflink.state.keys.key_groups import resolve_max_parallelism
 
 from .attributes import ExchangeMode, ResultPartitionType, merge_resources
 from .chaining import why_not_chained

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from rayflink.common.source import Boundedness
+from rayflink.common.connector_base.source import Boundedness
 
 from .transformations import Transformation
 

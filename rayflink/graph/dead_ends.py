@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rayflink.common import options
-from rayflink.common.call_sites import warn_user
 from rayflink.common.configuration import Configuration
-from rayflink.common.source import Boundedness
+from rayflink.common.connector_base.source import Boundedness
+from rayflink.common.options import registry as options
+from rayflink.common.user_code.call_sites import warn_user
 
 from .job_graph import JobGraph
 

@@ -13,9 +13,9 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from rayflink.common.callables import SplitBy
+from rayflink.common.functions.callables import SplitBy
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 from rayflink.common.ids import JobID, JobVertexID, OperatorID
-from rayflink.common.master_hook import MasterTriggerRestoreHook
 
 from .attributes import NodeKind, ResourceSpec, ResultPartitionType
 from .errors import JobGraphVersionMismatch

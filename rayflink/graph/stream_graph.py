@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rayflink.common.callables import SplitBy
-from rayflink.common.master_hook import MasterTriggerRestoreHook
+from rayflink.common.functions.callables import SplitBy
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
 from .partitioners import Partitioner

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayflink.common.call_sites import call_site
-from rayflink.common.callables import SplitBy
-from rayflink.state.key_groups import MAX_MAX_PARALLELISM
+from rayflink.common.functions.callables import SplitBy
+from rayflink.common.user_code.call_sites import call_site
+from rayflink.state.keys.key_groups import MAX_MAX_PARALLELISM
 
 from .attributes import ChainingStrategy, ExchangeMode, ResourceSpec
 from .errors import MissingTypeError, PlanError
@@ -227,7 +227,7 @@ class Cached(_FromOne):
 
     Args:
         result: has `is_complete`, `is_wanted`, `partitions`, and the factories `writer` and `reader`; see
-            `rayflink.datastream.cached.CachedResult`.
+            `rayflink.datastream.streams.cached.CachedResult`.
     """
 
     result: Any

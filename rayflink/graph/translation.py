@@ -11,11 +11,11 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.common.master_hook import MasterTriggerRestoreHook
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
+from rayflink.common.options import registry as options
 from rayflink.operators.broadcast_first import BroadcastFirst
-from rayflink.operators.sorted_input import SortedInput
+from rayflink.operators.keyed.sorted_input import SortedInput
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
 from .boundedness import endless_source

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rayflink.common.metrics import Counter, Distribution, Meter, Metric, MetricGroup
+from rayflink.common.metrics.metric_group import Counter, Distribution, Meter, Metric, MetricGroup
 
 __all__ = ["Counter", "Distribution", "Meter", "Metric", "MetricGroup"]

@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rayflink.state.snapshots import SNAPSHOT_VERSION, OperatorSnapshot
-
-from ..common.batches import (
+from rayflink.common.errors import described
+from rayflink.common.managed_memory import Allowance
+from rayflink.common.records.batches import (
     Batch,
     Element,
     EndOfData,
@@ -34,10 +34,10 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from ..common.bounded_text import TookTooLong, bounded_repr
-from ..common.errors import described
-from ..common.managed_memory import Allowance
-from ..common.watermarks import WatermarkAlignment
+from rayflink.common.text_output.bounded_text import TookTooLong, bounded_repr
+from rayflink.common.watermarks import WatermarkAlignment
+from rayflink.state.snapshots import SNAPSHOT_VERSION, OperatorSnapshot
+
 from .latency import record_latency
 
 
@@ -66,7 +66,7 @@ class OperatorContext:
         epoch: of the coordinator that counts these attempts; one more with each that takes over.
         max_parallelism: key groups in all.
         clock: processing time, and durations (`ProcessingTime`).
-        metrics: the operator's metric group (`rayflink.common.metrics.MetricGroup`).
+        metrics: the operator's metric group (`rayflink.common.metrics.metric_group.MetricGroup`).
         config: the job's configuration, option key -> value.
         accumulators: name -> accumulator, merged over all subtasks at the end of the job.
         cached_files: name -> local path of the distributed cache.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rayflink.common.functions.broadcast_functions import BroadcastProcessFunction, as_broadcast_process
+from rayflink.common.functions.function_classes import TimerService
+from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
 from rayflink.state.descriptors import MapStateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.operator_state import BroadcastState, OperatorStateStore, ReadOnlyBroadcastState
 
-from ..common.batches import MIN_TIMESTAMP, Batch, Element
-from ..common.broadcast_functions import BroadcastProcessFunction, as_broadcast_process
-from ..common.functions import TimerService
 from .base import OperatorContext, OperatorSnapshot
 from .process import ProcessingOperator
 

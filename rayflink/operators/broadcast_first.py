@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-from ..common.batches import (
+from rayflink.common.records.batches import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
     Batch,
@@ -20,9 +20,10 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
+
 from .base import Operator
-from .behind_sort import BehindSort
-from .user_code import list_of, timestamps_of
+from .sorted_operator import BehindSort
+from .user_function import list_of, timestamps_of
 
 HELD_ROWS = 1024
 """Records that are worked together once the broadcast input has ended."""

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..common.aliasing import FanOutError, own_copies
-from ..common.batches import (
+from rayflink.common.functions.callables import SplitBy
+from rayflink.common.records.aliasing import FanOutError, own_copies
+from rayflink.common.records.batches import (
     ArrowBatch,
     Element,
     EndOfData,
@@ -26,7 +27,7 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from ..common.callables import SplitBy
+
 from .base import Operator, UserCodeError
 from .selection import Divided, Selection
 

@@ -6,10 +6,11 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..common.arrow_rows import rows_to_arrow
-from ..common.batches import ArrowBatch, Batch, Element
-from ..common.functions import as_map
-from .user_code import FunctionOperator
+from rayflink.common.functions.function_classes import as_map
+from rayflink.common.records.arrow_rows import rows_to_arrow
+from rayflink.common.records.batches import ArrowBatch, Batch, Element
+
+from .user_function import FunctionOperator
 
 if TYPE_CHECKING:
     import pyarrow

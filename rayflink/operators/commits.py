@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from itertools import islice, takewhile
 from typing import Any
 
-from ..common.commits import CommitFailed, CommitOutcome, CommitRequest
-from ..common.errors import described, shorten
-from ..common.logs import get_logger
-from ..common.metrics import MetricGroup
-from ..common.sink import Committer
+from rayflink.common.connector_base.commits import CommitFailed, CommitOutcome, CommitRequest
+from rayflink.common.connector_base.sink import Committer
+from rayflink.common.errors import described, shorten
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.text_output.logs import get_logger
+
 from .base import ProcessingTime
 
 log = get_logger(__name__)

@@ -13,12 +13,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rayflink.common.configuration import reading
+from rayflink.common.managed_memory import Allowance
+from rayflink.common.options import registry as options
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.state.private_folders import make_private
 
-from ..common import options
-from ..common.configuration import reading
-from ..common.managed_memory import Allowance
-from ..common.value_bytes import to_bytes
 from .base import OperatorContext
 
 Entry = tuple[bytes, int, int, Any]

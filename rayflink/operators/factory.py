@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..common.actor_pool import ActorPool
-from ..common.call_sites import call_site
-from ..common.errors import NotSerializable
-from ..common.own_copy import own_copy
-from ..common.sink import Sink
+from rayflink.common.connector_base.sink import Sink
+from rayflink.common.errors import NotSerializable
+from rayflink.common.user_code.actor_pool import ActorPool
+from rayflink.common.user_code.call_sites import call_site
+from rayflink.common.user_code.isolated_copy import own_copy
 
 if TYPE_CHECKING:
-    from ..common.source import Source
-    from ..common.type_base import TypeInformation
-    from ..common.watermarks import WatermarkStrategy
+    from rayflink.common.connector_base.source import Source
+    from rayflink.common.data_types.type_base import TypeInformation
+    from rayflink.common.watermarks import WatermarkStrategy
+
     from .sources import ReaderSourceOperator
 
 
@@ -56,7 +57,7 @@ class Typed:
         self._factory, self._output_type = factory, output_type
 
     def __call__(self) -> Any:
-        from .typed import typed
+        from .type_check import typed
 
         return typed(self._factory(), self._output_type)
 
@@ -83,7 +84,7 @@ def _own(argument: Any) -> Any:
     try:
         return own_copy(argument)
     except Exception as error:  # the user's classes may raise anything
-        from ..common.unsendable import cause
+        from rayflink.common.user_code.unpicklable import cause
 
         what = f"function {getattr(argument, '__name__', type(argument).__name__)}"
         raise NotSerializable(what, cause(argument, error), call_site()) from error

@@ -28,10 +28,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import IO, Any
 
-from rayflink.state.errors import RayflinkError
-
-from ..common import options
-from ..common.batches import (
+from rayflink.common.configuration import reading
+from rayflink.common.options import registry as options
+from rayflink.common.records.batches import (
     MAX_TIMESTAMP,
     Batch,
     CheckpointBarrier,
@@ -41,10 +40,11 @@ from ..common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from ..common.configuration import reading
-from ..common.value_bytes import from_bytes, to_bytes
+from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
+from rayflink.state.errors import RayflinkError
+
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
-from .user_code import list_of, timestamps_of
+from .user_function import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
 _FILE_BYTES = 64 << 20

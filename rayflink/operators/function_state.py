@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rayflink.common.functions.checkpointed_function import FunctionInitializationContext, FunctionSnapshotContext
+from rayflink.common.functions.runtime_context import KeyedStateStore
 from rayflink.state.errors import VersionMismatch
-from rayflink.state.key_groups import key_group_range
+from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.operator_state import OperatorStateStore
 from rayflink.state.raw_state import RawKeyedStateOutput
 
-from ..common.checkpointed_function import FunctionInitializationContext, FunctionSnapshotContext
-from ..common.runtime_context import KeyedStateStore
 from .base import SNAPSHOT_VERSION, OperatorContext, OperatorSnapshot, UserCodeError
 from .restored_state import evolution_of
 

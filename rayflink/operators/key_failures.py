@@ -5,8 +5,9 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Any
 
-from ..common.callables import KeyBy
-from ..common.errors import RayflinkError, described
+from rayflink.common.errors import RayflinkError, described
+from rayflink.common.functions.callables import KeyBy
+
 from .base import UserCodeError
 
 

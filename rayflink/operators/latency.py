@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..common import options
-from ..common.batches import LatencyMarker
-from ..common.configuration import reading
+from rayflink.common.configuration import reading
+from rayflink.common.options import registry as options
+from rayflink.common.records.batches import LatencyMarker
 
 if TYPE_CHECKING:
     from .base import OperatorContext

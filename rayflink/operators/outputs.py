@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..common.aliasing import detached
-from ..common.batches import Element, RowBatch, Tagged
-from ..common.immutability import IMMUTABLE_TYPES
-from ..common.output_tag import OutputTag
-from ..common.results import drawn_from
+from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.aliasing import detached
+from rayflink.common.records.batches import Element, RowBatch, Tagged
+from rayflink.common.records.immutability import IMMUTABLE_TYPES
+from rayflink.common.user_code.iterate_results import drawn_from
 
 CHUNK_RECORDS = 4096
 

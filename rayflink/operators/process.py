@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..common.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep, Watermark
-from ..common.functions import (
+from rayflink.common.functions.function_classes import (
     CoProcessFunction,
     ProcessFunction,
     TimerService,
@@ -15,9 +14,11 @@ from ..common.functions import (
     as_co_process,
     as_process,
 )
+from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep, Watermark
+
 from .base import OperatorContext, record_at
 from .outputs import Outputs
-from .user_code import FunctionOperator, list_of, timestamps_of
+from .user_function import FunctionOperator, list_of, timestamps_of
 
 
 class ClocksOnly(TimerService):

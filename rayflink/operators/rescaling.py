@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rayflink.state.key_groups import key_group_range
+from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.redistribution import redistributed
+from rayflink.state.schema.state_summary import joined
 from rayflink.state.snapshots import Blob, StoredSnapshot
-from rayflink.state.state_summary import joined
 
 
 def rescaled(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rayflink.common.options.registry import MOVED_CLASSES
 from rayflink.state.backend import KeyedBackend
-from rayflink.state.evolution import Evolution, moved_classes
-from rayflink.state.rocksdb_files import groups_of
+from rayflink.state.rocksdb.rocksdb_files import groups_of
+from rayflink.state.schema.evolution import Evolution, moved_classes
 from rayflink.state.snapshots import DatabaseFiles, OperatorSnapshot, SnapshotReader
 
-from ..common.options import MOVED_CLASSES
 from .base import OperatorContext
 
 

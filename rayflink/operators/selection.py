@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.batches import ArrowBatch, Batch, RowBatch, rows_of
-from ..common.callables import SplitBy
+from rayflink.common.functions.callables import SplitBy
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch, rows_of
+
 from .base import UserCodeError, shortened
 
 

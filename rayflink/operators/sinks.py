@@ -9,16 +9,17 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from ..common.batches import Batch, Element, Watermark
-from ..common.configuration import reading
-from ..common.functions import as_sink
-from ..common.metrics import MetricGroup
-from ..common.options import COMMITTER_RETRIES
-from ..common.sink import Committer, Sink, SinkWriter, UnwritableRecord, WriterContext
-from ..common.two_phase_function import TwoPhaseCommitSinkFunction
+from rayflink.common.configuration import reading
+from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, UnwritableRecord, WriterContext
+from rayflink.common.functions.function_classes import as_sink
+from rayflink.common.functions.two_phase_function import TwoPhaseCommitSinkFunction
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.options.registry import COMMITTER_RETRIES
+from rayflink.common.records.batches import Batch, Element, Watermark
+
 from .base import Operator, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at
 from .commits import EVERY_CHECKPOINT, Commits
-from .user_code import FunctionOperator, UserCode, list_of
+from .user_function import FunctionOperator, UserCode, list_of
 
 WRITER_STATE = "sink-writer"
 COMMITTABLES_STATE = "sink-committables"

@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
-from ..common.batches import Element, Watermark, WatermarkStatus
-from ..common.checkpointed_function import checkpointed_of
-from ..common.source import END, PENDING, ReaderContext, Source, SourceReader
-from ..common.watermarks import WatermarkStrategy
+from rayflink.common.connector_base.source import END, PENDING, ReaderContext, Source, SourceReader
+from rayflink.common.functions.checkpointed_function import checkpointed_of
+from rayflink.common.records.batches import Element, Watermark, WatermarkStatus
+from rayflink.common.watermarks import WatermarkStrategy
+
 from .base import OperatorContext, OperatorSnapshot, SourceOperator
+from .event_time.source_watermarks import SourceWatermarks
+from .event_time.watermark_operator import is_progressive
 from .function_state import FunctionState
 from .latency import LatencyMarks
-from .source_watermarks import SourceWatermarks
-from .user_code import UserCode
-from .watermarks import is_progressive
+from .user_function import UserCode
 
 SPLITS_STATE = "source-splits"
 

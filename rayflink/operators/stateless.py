@@ -7,16 +7,17 @@ from itertools import compress, islice
 from operator import itemgetter
 from typing import Any
 
-from ..common.aliasing import detached, detached_list
-from ..common.batches import ArrowBatch, Batch, Element, RowBatch
-from ..common.errors import described
-from ..common.functions import as_filter, as_flat_map, as_map
-from ..common.immutability import IMMUTABLE_TYPES
-from ..common.purity import holds_nothing
-from ..common.results import drawn_from
+from rayflink.common.errors import described
+from rayflink.common.functions.function_classes import as_filter, as_flat_map, as_map
+from rayflink.common.records.aliasing import detached, detached_list
+from rayflink.common.records.batches import ArrowBatch, Batch, Element, RowBatch
+from rayflink.common.records.immutability import IMMUTABLE_TYPES
+from rayflink.common.records.purity import holds_nothing
+from rayflink.common.user_code.iterate_results import drawn_from
+
 from .base import ensure_all_taken, record_at, shortened
 from .key_failures import NoSuchField
-from .user_code import FunctionOperator, list_of, timestamps_of
+from .user_function import FunctionOperator, list_of, timestamps_of
 
 CHUNK_RECORDS = 4096
 """Records after which a flat_map hands on what it has; a single result list may exceed it."""

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from itertools import compress
 from typing import Any
 
-from ..common.batches import Batch, Element, RowBatch
-from ..common.functions import as_co_flat_map, as_co_map
-from ..common.purity import holds_nothing
+from rayflink.common.functions.function_classes import as_co_flat_map, as_co_map
+from rayflink.common.records.batches import Batch, Element, RowBatch
+from rayflink.common.records.purity import holds_nothing
+
 from .base import record_at
 from .process import CoProcessOperator
 from .stateless import CHUNK_RECORDS, flat_mapped, mapped
-from .user_code import FunctionOperator, list_of, timestamps_of
+from .user_function import FunctionOperator, list_of, timestamps_of
 
 
 class CoMapOperator(FunctionOperator):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.connectors.spark_frames import SparkFailed as SparkFailed
+    from rayflink.connectors.frames.spark_frames import SparkFailed as SparkFailed
     from rayflink.spark.errors import SparkCannotStart as SparkCannotStart
     from rayflink.spark.ray_session import spark_session as spark_session
     from rayflink.spark.sources import spark_source as spark_source
@@ -18,7 +18,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.connectors.spark_frames": "SparkFailed",
+            "rayflink.connectors.frames.spark_frames": "SparkFailed",
             "rayflink.spark.errors": "SparkCannotStart",
             "rayflink.spark.ray_session": "spark_session",
             "rayflink.spark.sources": "spark_source",

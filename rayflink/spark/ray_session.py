@@ -19,13 +19,13 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rayflink.actors.ray_connection import connect
-from rayflink.common import options
+from rayflink.actors.on_ray.driver.ray_connection import connect
 from rayflink.common.configuration import Configuration
-from rayflink.common.logs import get_logger
-from rayflink.common.option_sources import given_options, under_program
-from rayflink.common.option_types import MemorySize
-from rayflink.connectors.spark_frames import reason_of
+from rayflink.common.options import registry as options
+from rayflink.common.options.option_sources import given_options, under_program
+from rayflink.common.options.option_types import MemorySize
+from rayflink.common.text_output.logs import get_logger
+from rayflink.connectors.frames.spark_frames import reason_of
 
 from .errors import SparkCannotStart
 from .interrupts import heed_interrupts, orderly_end, own_interrupts

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rayflink.common.configuration import Configuration
-from rayflink.common.option_sources import given_options, under_program
-from rayflink.common.source import Source
-from rayflink.connectors.spark_frames import source_of
+from rayflink.common.connector_base.source import Source
+from rayflink.common.options.option_sources import given_options, under_program
+from rayflink.connectors.frames.spark_frames import source_of
 from rayflink.launch import frame_store
 
 

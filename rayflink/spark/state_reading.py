@@ -9,10 +9,10 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from rayflink.connectors.spark_frames import SparkFailed, reason_of
-from rayflink.connectors.spark_results import ensure_session, wanted_schema
+from rayflink.connectors.frames.spark_frames import SparkFailed, reason_of
+from rayflink.connectors.frames.spark_results import ensure_session, wanted_schema
 from rayflink.state.snapshots import size_of
-from rayflink.state.storages import from_root
+from rayflink.state.storage.storage_schemes import from_root
 from rayflink.state_processor import Savepoint
 from rayflink.state_processor.columns import REPR
 from rayflink.state_processor.shares import StateShare, shares_of

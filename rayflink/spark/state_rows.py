@@ -18,10 +18,10 @@ from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import SerializationError, StateError
 from rayflink.state.group_content import Content
 from rayflink.state.handles import convert_of
-from rayflink.state.key_columns import hash_keys
-from rayflink.state.key_groups import key_groups_of
 from rayflink.state.keys import canonical_key
-from rayflink.state.state_summary import SAMPLES, StateSummary, summary_of
+from rayflink.state.keys.key_columns import hash_keys
+from rayflink.state.keys.key_groups import key_groups_of
+from rayflink.state.schema.state_summary import SAMPLES, StateSummary, summary_of
 from rayflink.state_processor.rows import EXPIRING, TIMERS, StateRow, stored_rows
 from rayflink.state_processor.tables import Column, rows_of
 

@@ -12,21 +12,21 @@ from functools import partial, reduce
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from rayflink.actors.user_code import pack, unpack
+from rayflink.actors.on_ray.driver.user_program import pack, unpack
 from rayflink.common.errors import RayflinkError
-from rayflink.connectors.spark_frames import SparkFailed, arrow_schema, in_arrow, reason_of
+from rayflink.connectors.frames.spark_frames import SparkFailed, arrow_schema, in_arrow, reason_of
 from rayflink.graph.uids import uid_to_operator_id
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.group_content import encode_group
-from rayflink.state.key_groups import key_group
-from rayflink.state.manifest import METADATA, OperatorManifest
-from rayflink.state.manifest_format import encode_manifest
-from rayflink.state.snapshot_files import SnapshotFileWriter, SnapshotPlace, random_name
+from rayflink.state.keys.key_groups import key_group
+from rayflink.state.schema.state_summary import StateSummary, joined
 from rayflink.state.snapshots import Blob, StoredSnapshot
-from rayflink.state.state_summary import StateSummary, joined
-from rayflink.state.storage import Storage, StorageError, put_own
-from rayflink.state.storages import from_root, open_storage
+from rayflink.state.storage.manifest import METADATA, OperatorManifest
+from rayflink.state.storage.manifest_format import encode_manifest
+from rayflink.state.storage.snapshot_files import SnapshotFileWriter, SnapshotPlace, random_name
+from rayflink.state.storage.storage import Storage, StorageError, put_own
+from rayflink.state.storage.storage_schemes import from_root, open_storage
 from rayflink.state_processor import ColumnError, Savepoint, SavepointExistsError
 from rayflink.state_processor.edits import TimersDescriptor
 from rayflink.state_processor.savepoint import DEFAULT_KEY_GROUPS

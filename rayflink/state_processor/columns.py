@@ -18,11 +18,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from rayflink.common.arrow_losses import refuse_losses
-from rayflink.common.arrow_mixtures import refuse_mixture, refuse_types
+from rayflink.common.records.lossy_arrow_casts import refuse_losses
+from rayflink.common.records.mixed_arrow_types import refuse_mixture, refuse_types
 from rayflink.common.types import Row
-from rayflink.state.evolution import written_fields
-from rayflink.state.unknown_objects import UnknownObject
+from rayflink.state.classes.unknown_objects import UnknownObject
+from rayflink.state.schema.evolution import written_fields
 
 if TYPE_CHECKING:
     import pyarrow

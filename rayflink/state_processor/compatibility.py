@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.errors import described
-from rayflink.common.master_hook import HOOK_PREFIX
-from rayflink.common.metrics import MetricGroup
-from rayflink.common.options import STATE_BACKEND
+from rayflink.common.functions.master_hook import HOOK_PREFIX
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.options.registry import STATE_BACKEND
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from rayflink.operators.base import OperatorContext
-from rayflink.operators.keyed_base import KeyedOperator
+from rayflink.operators.keyed.keyed_operator import KeyedOperator
 from rayflink.operators.restored_state import moved_in
-from rayflink.operators.user_code import FunctionOperator
+from rayflink.operators.user_function import FunctionOperator
 from rayflink.state.clock import SystemClock
-from rayflink.state.evolution import Judgement, Verdict, judge_class, judge_types
-from rayflink.state.state_summary import StateSummary
+from rayflink.state.schema.evolution import Judgement, Verdict, judge_class, judge_types
+from rayflink.state.schema.state_summary import StateSummary
 
 from .savepoint import OperatorState, Savepoint, near
 from .states import SavedState

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from rayflink.state.classes.unknown_objects import loads_leniently
 from rayflink.state.group_content import Content, decode_group
-from rayflink.state.manifest import OperatorManifest
-from rayflink.state.rocksdb_files import groups_of
+from rayflink.state.rocksdb.rocksdb_files import groups_of
 from rayflink.state.snapshots import Blob, SnapshotReader
-from rayflink.state.unknown_objects import loads_leniently
+from rayflink.state.storage.manifest import OperatorManifest
 
 Lists = Mapping[str, tuple[str, tuple[tuple[bytes, ...], ...]]]
 """State -> mode, and the entries of each subtask."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rayflink.state.errors import StateError
-from rayflink.state.manifest import METADATA
-from rayflink.state.storages import open_storage
-from rayflink.state.stored_checkpoints import read_manifest
+from rayflink.state.storage.manifest import METADATA
+from rayflink.state.storage.storage_schemes import open_storage
+from rayflink.state.storage.stored_checkpoints import read_manifest
 
 
 class DisposalError(StateError):

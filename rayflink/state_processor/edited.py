@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rayflink.state.errors import StateError
 from rayflink.state.group_content import Content
-from rayflink.state.key_columns import hash_keys
-from rayflink.state.key_groups import key_groups_of
 from rayflink.state.keys import canonical_key
+from rayflink.state.keys.key_columns import hash_keys
+from rayflink.state.keys.key_groups import key_groups_of
 
 from .contents import ENTRY_IN_USE, Lists, OperatorContents
 from .rows import StateRow, replaced

@@ -12,9 +12,9 @@ from rayflink.graph.uids import uid_to_operator_id
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.handles import convert_of
-from rayflink.state.manifest import OperatorManifest
+from rayflink.state.schema.state_summary import SAMPLES, StateSummary, joined, summary_of
 from rayflink.state.snapshots import InlineSnapshots
-from rayflink.state.state_summary import SAMPLES, StateSummary, joined, summary_of
+from rayflink.state.storage.manifest import OperatorManifest
 
 from .contents import OperatorContents
 from .edited import ChangedRows, GivenEntries, GivenRows, NoContents, RowChange, WithoutState

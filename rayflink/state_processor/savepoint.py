@@ -11,11 +11,11 @@ from typing import Any
 
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
-from rayflink.state.manifest import CheckpointManifest, OperatorManifest, StateSummary
-from rayflink.state.snapshot_files import SnapshotFileReader
 from rayflink.state.snapshots import SnapshotReader
-from rayflink.state.storages import open_storage
-from rayflink.state.stored_checkpoints import read_manifest
+from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest, StateSummary
+from rayflink.state.storage.snapshot_files import SnapshotFileReader
+from rayflink.state.storage.storage_schemes import open_storage
+from rayflink.state.storage.stored_checkpoints import read_manifest
 
 from .contents import OperatorContents, StoredContents, entry_value
 from .rows import TIMERS, StateRow
@@ -126,7 +126,7 @@ class Savepoint:
 
     >>> Savepoint.load("/nowhere")
     Traceback (most recent call last):
-    rayflink.state.stored_checkpoints.NoCheckpointError: there is no checkpoint or savepoint at /nowhere: found ...
+    rayflink.state.storage.stored_checkpoints.NoCheckpointError: there is no checkpoint or savepoint at /nowhere: ...
 
     Args:
         manifest: what it consists of.

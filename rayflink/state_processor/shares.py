@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from rayflink.state.manifest import OperatorManifest
-from rayflink.state.snapshot_files import SnapshotFileReader
+from rayflink.state.schema.state_summary import StateSummary
 from rayflink.state.snapshots import Blob, DatabaseFiles, StoredSnapshot, size_of
-from rayflink.state.state_summary import StateSummary
-from rayflink.state.storages import open_storage
+from rayflink.state.storage.manifest import OperatorManifest
+from rayflink.state.storage.snapshot_files import SnapshotFileReader
+from rayflink.state.storage.storage_schemes import open_storage
 
 from .contents import StoredContents
 from .savepoint import OperatorState

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from rayflink.operators.window import TimeWindow
+from rayflink.operators.windows.window import TimeWindow
 from rayflink.state.errors import StateError
-from rayflink.state.manifest import StateSummary
+from rayflink.state.storage.manifest import StateSummary
 
 from .columns import NoColumnError, array, common_field
 from .contents import OperatorContents, entry_value

@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rayflink.common.arrow_rows import python_values
+from rayflink.common.records.arrow_rows import python_values
 from rayflink.common.types import Row
-from rayflink.operators.window import TimeWindow
-from rayflink.state.class_schemas import found_class, is_named_tuple
+from rayflink.operators.windows.window import TimeWindow
+from rayflink.state.classes.class_schemas import found_class, is_named_tuple
 from rayflink.state.clock import epoch_ms
 from rayflink.state.errors import StateError
-from rayflink.state.state_summary import StateSummary
+from rayflink.state.schema.state_summary import StateSummary
 
 from .rows import StateRow
 

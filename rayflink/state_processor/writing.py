@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from rayflink.state.errors import StateError
 from rayflink.state.group_content import encode_group
-from rayflink.state.manifest import METADATA, CheckpointManifest, OperatorManifest
-from rayflink.state.manifest_format import encode_manifest
-from rayflink.state.snapshot_files import SnapshotFileWriter, SnapshotPlace
 from rayflink.state.snapshots import Blob, StoredSnapshot
-from rayflink.state.storages import open_storage
+from rayflink.state.storage.manifest import METADATA, CheckpointManifest, OperatorManifest
+from rayflink.state.storage.manifest_format import encode_manifest
+from rayflink.state.storage.snapshot_files import SnapshotFileWriter, SnapshotPlace
+from rayflink.state.storage.storage_schemes import open_storage
 
 from .savepoint import OperatorState, Savepoint
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rayflink.table.grouped_tables import GroupWindowedTable as GroupWindowedTable
     from rayflink.table.grouped_tables import OverWindowedTable as OverWindowedTable
     from rayflink.table.grouped_tables import WindowGroupedTable as WindowGroupedTable
+    from rayflink.table.optimizer.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
     from rayflink.table.result_kind import ResultKind as ResultKind
-    from rayflink.table.rules.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.schema import FormatDescriptor as FormatDescriptor
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from rayflink.table.types import DataTypes as DataTypes
     from rayflink.table.types import Row as Row
     from rayflink.table.types import RowKind as RowKind
-    from rayflink.table.user_functions import FunctionContext as FunctionContext
-    from rayflink.table.user_functions import ScalarFunction as ScalarFunction
-    from rayflink.table.user_functions import TableFunction as TableFunction
+    from rayflink.table.user_functions.function_classes import FunctionContext as FunctionContext
+    from rayflink.table.user_functions.function_classes import ScalarFunction as ScalarFunction
+    from rayflink.table.user_functions.function_classes import TableFunction as TableFunction
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
@@ -52,7 +52,7 @@ else:
             "rayflink.table.grouped_tables": "GroupWindowedTable GroupedTable OverWindowedTable WindowGroupedTable",
             "rayflink.table.resolved_schema": "ResolvedSchema",
             "rayflink.table.result_kind": "ResultKind",
-            "rayflink.table.rules.planner_config": "PlannerConfig",
+            "rayflink.table.optimizer.planner_config": "PlannerConfig",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
             "rayflink.table.sinks": "CsvTableSink WriteMode",
             "rayflink.table.sources": "CsvTableSource",
@@ -64,6 +64,6 @@ else:
             "rayflink.table.table_result": "TableResult",
             "rayflink.table.table_schema": "TableSchema",
             "rayflink.table.types": "DataType DataTypes Row RowKind",
-            "rayflink.table.user_functions": "FunctionContext ScalarFunction TableFunction",
+            "rayflink.table.user_functions.function_classes": "FunctionContext ScalarFunction TableFunction",
         },
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from .definitions import Path, TableDefinition, ViewDefinition
 from .errors import SqlError, nearest
+from .plan.typed import Place
 from .resolved_schema import Column, ResolvedSchema
-from .typed import Place
 
 DEFAULT_CATALOG, DEFAULT_DATABASE = "default_catalog", "default_database"
 Definition = TableDefinition | ViewDefinition

@@ -1,5 +1,5 @@
 """PyFlink's module of the changes that streams of rows have."""
 
-from .changelog import ChangelogMode
+from .plan.changelog import ChangelogMode
 
 __all__ = ["ChangelogMode"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+from rayflink.common.options import registry as options
 
 
 class EnvironmentSettings:

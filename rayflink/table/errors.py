@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from rayflink.common.errors import RayflinkError
 
-from .typed import Place
+from .plan.typed import Place
 
 __all__ = ["SqlError", "nearest"]
 

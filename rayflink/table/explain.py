@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from .changelog import ChangelogModes
-from .costs import Costs, statistics_text
 from .explain_detail import ExplainDetail
-from .logical import Relation, WindowAggregate
-from .plan_text import plan_text
-from .steps import ShownPlan, ShownStep, tree_text
+from .optimizer.costs import Costs, statistics_text
+from .plan.changelog import ChangelogModes
+from .plan.explain_steps import ShownPlan, ShownStep, tree_text
+from .plan.logical import Relation, WindowAggregate
+from .plan.plan_format import plan_text
 
 
 def explained(

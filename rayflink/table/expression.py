@@ -8,9 +8,10 @@ from sqlglot import exp
 
 from .dsl.aggregates import Aggregates
 from .dsl.collections import Collections
+from .dsl.expression_text import call_tree, made, tree_of
 from .dsl.json import Json
 from .dsl.numbers import Numbers
-from .dsl.texts import Texts
+from .dsl.strings import Texts
 from .dsl.times import Times
 from .dsl.units import (
     JsonExistsOnError,
@@ -22,7 +23,6 @@ from .dsl.units import (
     TimeIntervalUnit,
     TimePointUnit,
 )
-from .dsl.written import call_tree, made, tree_of
 from .parsing.dialect import NamedArgument
 from .parsing.program_nodes import MoreNames
 from .types import DataType

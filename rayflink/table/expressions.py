@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from rayflink.common.errors import InvalidTypesError
 
+from .dsl.expression_text import call_tree, column_tree, made, tree_of, value_tree
 from .dsl.units import JsonOnNull, TimePointUnit
-from .dsl.written import call_tree, column_tree, made, tree_of, value_tree
 from .expression import Expression
 from .parsing.dialect import Descriptor, Typed
 from .parsing.program_nodes import Applied, ColumnChoice, ColumnRange, RowInterval

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from .dsl import selecting
-from .dsl.written import tree_of
+from .dsl.expression_text import tree_of
 from .errors import SqlError
 from .expression import Expression
 from .parsing.program_nodes import WindowPart

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .catalog import Catalogs
 from .errors import SqlError
-from .named_tables import parts_of
 from .sinks import CsvTableSink
 from .sources import CsvTableSource
+from .statements.named_tables import parts_of
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment

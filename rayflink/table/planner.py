@@ -10,11 +10,13 @@ from typing import Any
 from .binding.expressions import ExpressionBinder, cast
 from .binding.expressions import call as _call
 from .binding.scope import Scope
-from .dsl.written import literal, tree_of
+from .dsl.expression_text import literal, tree_of
 from .expression import Expression
-from .groups import GroupAggregate
-from .joins import Join, JoinKind
-from .logical import (
+from .optimizer.conditions import always, parts_of
+from .optimizer.planner_config import PlannerConfig
+from .plan.groups import GroupAggregate
+from .plan.joins import Join, JoinKind
+from .plan.logical import (
     Attribute,
     Filter,
     Project,
@@ -29,10 +31,8 @@ from .logical import (
     WindowAggregate,
     WindowTable,
 )
-from .ranks import Rank
-from .rules.conditions import always, parts_of
-from .rules.planner_config import PlannerConfig
-from .typed import Call, Column, Expr, Literal
+from .plan.ranks import Rank
+from .plan.typed import Call, Column, Expr, Literal
 
 
 def call(name: str, *args: Expr) -> Call:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .errors import SqlError
 from .explain_detail import ExplainDetail
-from .logical import Sink
+from .plan.logical import Sink
 from .table_pipeline import TablePipeline
 from .table_result import TableResult
 

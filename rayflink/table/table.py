@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from .dsl import laterals, selecting
-from .dsl.written import made, tree_of
+from .dsl.expression_text import made, tree_of
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
 from .expression import Expression
-from .logical import Relation, Sort
 from .parsing.program_nodes import BoundTable, Flattened
 from .parsing.statements import Tree
+from .plan.logical import Relation, Sort
 from .table_result import TableResult
 from .table_schema import TableSchema
 
@@ -149,7 +149,7 @@ class Table:
         Args:
             func: what `udf` made, which is called with the row; or an expression.
         """
-        from .row_functions import of_row
+        from .dsl.row_functions import of_row
 
         tree = tree_of(func) if isinstance(func, Expression) else of_row(func, self._plan.names)
         found = self._made(self._tree([exp.Alias(this=tree, alias=exp.to_identifier("f0", quoted=True))]))
@@ -178,7 +178,7 @@ class Table:
         Raises:
             SqlError: there is a column of that name, or an argument is another.
         """
-        from .op_arguments import to_changelog
+        from .dsl.op_arguments import to_changelog
 
         return self._changed(lambda: to_changelog(self._plan, arguments))
 
@@ -192,7 +192,7 @@ class Table:
         Raises:
             SqlError: there is no column of that name, or an argument is another.
         """
-        from .op_arguments import from_changelog
+        from .dsl.op_arguments import from_changelog
 
         return self._changed(lambda: from_changelog(self._plan, arguments))
 

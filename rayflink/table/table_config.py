@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
+from rayflink.common.options import registry as options
 
 if TYPE_CHECKING:
-    from .rules.planner_config import PlannerConfig
+    from .optimizer.planner_config import PlannerConfig
 
 
 class TableConfig(Configuration):
@@ -43,7 +43,7 @@ class TableConfig(Configuration):
 
     def get_local_timezone(self) -> str:
         """The time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
-        from .query_runner import system_zone
+        from .statements.query_runner import system_zone
 
         given = super().get(options.LOCAL_TIME_ZONE)
         return system_zone() if given == "default" else given
@@ -65,7 +65,7 @@ class TableConfig(Configuration):
 
     def get_planner_config(self) -> PlannerConfig:
         """The rules by which queries are rewritten before they are run."""
-        from .rules.planner_config import PlannerConfig
+        from .optimizer.planner_config import PlannerConfig
 
         return self._planner_config or PlannerConfig()
 

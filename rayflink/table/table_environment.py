@@ -8,49 +8,49 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
-from rayflink.common.type_base import TypeInformation
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.options import registry as options
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.datastream.streams import DataStream
+from rayflink.datastream.streams.stream import DataStream
 
-from . import resolution
 from .binding.queries import QueryBinder
+from .binding.query_places import of_text
+from .binding.views import Views
 from .catalog import Catalogs
-from .changelog import ChangelogMode
-from .connectors.held import HeldTable
-from .connectors.known import connector
+from .connectors.connector_registry import connector
+from .connectors.in_memory import HeldTable
+from .conversion.python_values import plain_rows
 from .definitions import Path, TableDefinition, ViewDefinition
-from .dsl.written import tree_of
-from .emission import EmitOptions
+from .dsl.expression_text import tree_of
 from .environment_settings import EnvironmentSettings, is_batch
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .expression import Expression
 from .expressions import col
-from .inserts import Insertion
 from .legacy_tables import LegacyTables
-from .logical import UNNAMED, Attribute, Relation, Sink
-from .named_tables import NamedTables, parts_of
 from .parsing import statements as said
 from .parsing.nesting import deeply
 from .parsing.statement_parser import parse_statement
-from .python_values import plain_rows
-from .query_places import of_text
-from .query_runner import QueryRunner
+from .plan.changelog import ChangelogMode
+from .plan.emission import EmitOptions
+from .plan.logical import UNNAMED, Attribute, Relation, Sink
+from .plan.typed import Function, Place
 from .schema import Schema, TableDescriptor
-from .statement_runner import StatementRunner
 from .statement_set import StatementSet
+from .statements import resolution
+from .statements.insert_plan import Insertion
+from .statements.named_tables import NamedTables, parts_of
+from .statements.query_runner import QueryRunner
+from .statements.statement_runner import StatementRunner
 from .table import Table
 from .table_config import TableConfig
 from .table_result import TableResult
-from .typed import Function, Place
 from .types import DataType, DataTypes
 from .udf import TableFunction, UserFunction, udf, udtf
-from .user_functions import UserDefinedFunction
-from .views import Views
+from .user_functions.function_classes import UserDefinedFunction
 
 if TYPE_CHECKING:
     import pyarrow
@@ -171,7 +171,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             ScriptError: a statement cannot be read or run, or its job fails; with its line and column.
         """
-        from .sql_script import ScriptRunner, show
+        from .statements.sql_script import ScriptRunner, show
 
         ScriptRunner(self, self._catalogs, script, origin).run(on_result or show)
 
@@ -195,7 +195,7 @@ class TableEnvironment(NamedTables, LegacyTables):
             schema: names of the columns, or a `DataTypes.ROW`; None: names f0, f1, ... or those of the rows.
             verify_schema: taken for PyFlink's sake: values are checked in any case.
         """
-        from rayflink.common.arrow_rows import rows_to_arrow
+        from rayflink.common.records.arrow_rows import rows_to_arrow
 
         rows = list(elements)
         if any(isinstance(one, Expression) for row in rows for one in _listed(row)):
@@ -222,7 +222,7 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """A table of columns in memory."""
-        from .arrow_columns import normalized, type_of
+        from .conversion.arrow_columns import normalized, type_of
 
         found = normalized(table)
         fields = [DataTypes.FIELD(field.name, type_of(field)) for field in found.schema]
@@ -252,7 +252,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return self.from_arrow(frame.to_arrow())
 
     def _held(self, table: pyarrow.Table, fields: Sequence[Any]) -> Table:
-        from .logical import Scan
+        from .plan.logical import Scan
 
         schema = tuple(Attribute(field.name, field.type) for field in fields)
         return Table(self, Scan(schema, (f"{UNNAMED}{os.urandom(4).hex()}",), HeldTable(table)))
@@ -364,7 +364,7 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def list_functions(self) -> list[str]:
         """Names of all functions, those of SQL and one's own."""
-        from .typed import known_names
+        from .plan.typed import known_names
 
         known = [name.lower() for name in known_names() if name.replace("_", "").isalnum()]
         return sorted({*known, *self.list_user_defined_functions()})
@@ -473,7 +473,7 @@ class StreamTableEnvironment(TableEnvironment):
             InvalidTypesError: nothing says which columns there are.
             SqlError: there are fewer columns than asked for.
         """
-        from .streams import columns_asked, columns_of
+        from .physical.stream_tables import columns_asked, columns_of
 
         trees = [tree_of(one) for one in fields_or_schema if isinstance(one, Expression)]
         schema = next((one for one in fields_or_schema if isinstance(one, Schema)), Schema())
@@ -500,7 +500,7 @@ class StreamTableEnvironment(TableEnvironment):
         return self._of_stream(data_stream, schema or Schema(), changelog_mode or ChangelogMode.all())
 
     def _of_stream(self, stream: DataStream, schema: Schema, mode: ChangelogMode) -> Table:
-        from .streams import definition_of
+        from .physical.stream_tables import definition_of
 
         path = (self._catalogs.catalog, self._catalogs.database, f"{UNNAMED}{os.urandom(4).hex()}")
         found = Table(self, self._relation(path, definition_of(stream, schema, mode)))
@@ -568,8 +568,8 @@ class StreamTableEnvironment(TableEnvironment):
         return self._records(self.to_changelog_stream(table), table, type_info, True)
 
     def _records(self, stream: DataStream, table: Table, record: TypeInformation, is_flagged: bool) -> DataStream:
-        from .physical import width_of
-        from .stream_sinks import AsRecord
+        from .physical.physical_planner import width_of
+        from .physical.stream_sinks import AsRecord
 
         as_record = AsRecord(record, [one.type for one in table._plan.schema], is_flagged)
         made = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)

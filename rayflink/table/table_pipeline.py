@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .explain_detail import ExplainDetail
-from .logical import Sink
+from .plan.logical import Sink
 from .table_result import TableResult
 
 if TYPE_CHECKING:

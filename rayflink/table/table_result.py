@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.types import Row
 
-from .logical import Attribute
+from .conversion.row_format import SHORT_KINDS, SqlTexts
+from .plan.logical import Attribute
 from .resolved_schema import ResolvedSchema
 from .result_kind import ResultKind
-from .row_texts import SHORT_KINDS, SqlTexts
 from .table_schema import TableSchema
 from .types import DataType, DataTypes, Root
 

@@ -13,10 +13,10 @@ from typing import Any
 from rayflink.common.errors import InvalidTypesError
 
 from .errors import SqlError
-from .typed import Expr, Function
+from .plan.typed import Expr, Function
 from .types import DataType, DataTypes, Root
-from .user_functions import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
-from .user_kernels import KINDS, RowsKernel, UserKernel, body_of
+from .user_functions.function_classes import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
+from .user_functions.user_kernels import KINDS, RowsKernel, UserKernel, body_of
 
 __all__ = [
     "FunctionContext",

@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from .dsl.written import tree_of
+from .dsl.expression_text import tree_of
 from .errors import SqlError
 from .expression import Expression
-from .logical import WindowKind
 from .parsing.program_nodes import RowInterval
 from .parsing.statements import Tree
+from .plan.logical import WindowKind
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rayflink.actors.commands import Answer, AnswerSavepoint
-from rayflink.common.stop_mode import StopMode
+from rayflink.actors.messages.commands import Answer, AnswerSavepoint
+from rayflink.common.options.stop_mode import StopMode
 
 from .story import Story
 

@@ -8,10 +8,10 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rayflink.actors.commands import JobResult
-from rayflink.actors.states import JobStatus
-from rayflink.common.accumulators import ListAccumulator
-from rayflink.common.batches import Batch, Element, Watermark, WatermarkStatus
+from rayflink.actors.messages.commands import JobResult
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.functions.accumulators import ListAccumulator
+from rayflink.common.records.batches import Batch, Element, Watermark, WatermarkStatus
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
 from rayflink.graph.assembly import job_graph

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from rayflink.common.batches import RowBatch
-from rayflink.operators.keyed_base import KeyedOperator
+from rayflink.common.records.batches import RowBatch
+from rayflink.operators.keyed.keyed_operator import KeyedOperator
 
 from .elements import Columns, End, Given, Record, SecondInput, Seen, row_batch, seen
 from .harness import OperatorFactory, OperatorHarness, Place, Snapshots

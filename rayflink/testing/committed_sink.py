@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from rayflink.common.batches import Batch, rows_of
-from rayflink.common.commits import CommitRequest
-from rayflink.common.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.records.batches import Batch, rows_of
 
 
 @dataclass

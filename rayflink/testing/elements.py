@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rayflink.common.batches import (
+from rayflink.common.records.batches import (
     MAX_TIMESTAMP,
     MIN_TIMESTAMP,
     ArrowBatch,

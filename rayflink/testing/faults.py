@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Protocol
 
 from rayflink.actors.exchange.frames import Envelope, TaskAddress
-from rayflink.common.stop_mode import StopMode
+from rayflink.common.options.stop_mode import StopMode
 
 from .simulated_storage import Operation, Outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rayflink.common.functions import (
+from rayflink.common.functions.function_classes import (
     FilterFunction,
     FlatMapFunction,
     Function,
@@ -14,9 +14,9 @@ from rayflink.common.functions import (
     ProcessFunction,
     ReduceFunction,
 )
-from rayflink.operators.keyed import KeyedReduceOperator
-from rayflink.operators.keyed_functions import keyed_filter, keyed_flat_map, keyed_map
-from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.keyed_functions import keyed_filter, keyed_flat_map, keyed_map
+from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
 

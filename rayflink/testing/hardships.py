@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.batches import rows_of
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.common.records.batches import rows_of
 from rayflink.state.clock import ManualClock
-from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.keys import key_hash
+from rayflink.state.keys.key_groups import key_group, key_group_range
 
 from .case_jobs import CaseJob
 from .cases import TO_ALL, Case, Step, batches_of_one, is_batch, length, randomly_split, shown, take

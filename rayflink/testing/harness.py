@@ -9,8 +9,9 @@ from itertools import count
 from types import TracebackType
 from typing import Any
 
-from rayflink.actors.polled_source import PolledSource
-from rayflink.common.batches import (
+from rayflink.actors.task.polled_source import PolledSource
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.records.batches import (
     MAX_TIMESTAMP,
     Batch,
     Element,
@@ -20,11 +21,10 @@ from rayflink.common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from rayflink.common.metrics import MetricGroup
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
+from rayflink.operators.event_time.watermark_valve import InputWatermarks
 from rayflink.operators.rescaling import rescaled
-from rayflink.operators.valve import InputWatermarks
 from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 

@@ -6,10 +6,10 @@ import random
 from contextlib import suppress
 from typing import Any
 
-from rayflink.actors.rescaled_graph import rescaled_graph
-from rayflink.common import options
+from rayflink.actors.job.rescaled_graph import rescaled_graph
 from rayflink.common.configuration import reading
 from rayflink.common.errors import PlanError
+from rayflink.common.options import registry as options
 from rayflink.graph.job_graph import JobGraph
 
 from .faults import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from rayflink.actors.slicing import Slicer
+from rayflink.actors.task.slicing import Slicer
 
 
 class RandomSlicer(Slicer):

@@ -13,8 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from rayflink.actors.checkpoints.files import OpenStorage
-from rayflink.actors.checkpoints.recovery_path import begin
-from rayflink.actors.commands import (
+from rayflink.actors.exchange.frames import Envelope, TaskAddress
+from rayflink.actors.job.job_master import JobMaster
+from rayflink.actors.job.recovery import begin
+from rayflink.actors.local.in_process import REPORT_INTERVAL_MS, InProcessCluster
+from rayflink.actors.messages.commands import (
     CheckpointPublished,
     CommandLost,
     DeployTask,
@@ -27,27 +30,18 @@ from rayflink.actors.commands import (
     TaskGone,
     Tick,
 )
-from rayflink.actors.exchange.frames import Envelope, TaskAddress
-from rayflink.actors.in_process import REPORT_INTERVAL_MS, InProcessCluster
-from rayflink.actors.job import JobMaster
-from rayflink.actors.messages import (
-    TaskReport,
-    TaskStateChanged,
-    ToCoordinator,
-    ToTask,
-    TriggerCheckpoint,
-)
-from rayflink.actors.states import ExecutionState, JobStatus
-from rayflink.actors.task import StreamTask
-from rayflink.common import options
-from rayflink.common.batches import CheckpointBarrier
+from rayflink.actors.messages.messages import TaskReport, TaskStateChanged, ToCoordinator, ToTask, TriggerCheckpoint
+from rayflink.actors.messages.states import ExecutionState, JobStatus
+from rayflink.actors.task.task import StreamTask
 from rayflink.common.ids import JobID
-from rayflink.common.stop_mode import StopMode
+from rayflink.common.options import registry as options
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.graph.job_graph import JobGraph
 from rayflink.operators.feedback import forget_job
 from rayflink.state.clock import ManualClock
-from rayflink.state.ledger import Fenced, LedgerEnded
-from rayflink.state.storage import StorageError
+from rayflink.state.storage.ledger import Fenced, LedgerEnded
+from rayflink.state.storage.storage import StorageError
 
 from .asked_savepoints import AskedSavepoints
 from .faults import Call, CommandFate, Fault, those_with

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from rayflink.state.ledger import FOLDER as LEDGER
-from rayflink.state.manifest import METADATA
-from rayflink.state.memory_storage import MemoryStorage
-from rayflink.state.storage import StorageError
+from rayflink.state.storage.ledger import FOLDER as LEDGER
+from rayflink.state.storage.manifest import METADATA
+from rayflink.state.storage.memory_storage import MemoryStorage
+from rayflink.state.storage.storage import StorageError
 
 
 class Outcome(Enum):

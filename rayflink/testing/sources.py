@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayflink.common.batches import Watermark, WatermarkStatus
-from rayflink.common.source import (
+from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
     EnumeratorContext,
@@ -21,7 +20,8 @@ from rayflink.common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.records.batches import Watermark, WatermarkStatus
 
 from .elements import Mark, Record, Status, row_batch
 

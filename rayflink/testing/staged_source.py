@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayflink.common.batches import Batch, EndOfData, LatencyMarker
-from rayflink.common.source import (
+from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
     EnumeratorContext,
@@ -23,7 +22,8 @@ from rayflink.common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.records.batches import Batch, EndOfData, LatencyMarker
 from rayflink.operators.base import Operator
 from rayflink.state.clock import ManualClock
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from rayflink.actors.progress import Mail
-from rayflink.actors.scheduling import Slot
-from rayflink.actors.task import StreamTask
+from rayflink.actors.messages.scheduling import Slot
+from rayflink.actors.task.progress import Mail
+from rayflink.actors.task.task import StreamTask
 
 FOR_EVER = 1 << 62
 """A moment that never comes."""

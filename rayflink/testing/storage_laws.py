@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Barrier, Event
 
-from rayflink.state.storage import MissingFileError, Storage, StorageError
+from rayflink.state.storage.storage import MissingFileError, Storage, StorageError
 
 MakeStorage = Callable[[], Storage]
 Law = Callable[[Storage], None]
@@ -234,7 +234,7 @@ def check_storage(make: MakeStorage, laws: Iterable[Law] = STORAGE_LAWS) -> None
     Raises:
         AssertionError: a law is broken; its name comes first.
 
-    >>> from rayflink.state.memory_storage import MemoryStorage
+    >>> from rayflink.state.storage.memory_storage import MemoryStorage
     >>> check_storage(MemoryStorage)
     """
     for law in laws:

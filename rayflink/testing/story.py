@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rayflink.actors.commands import JobResult
-from rayflink.actors.messages import CheckpointAcknowledged, CheckpointDeclined
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.commands import JobResult
+from rayflink.actors.messages.messages import CheckpointAcknowledged, CheckpointDeclined
+from rayflink.actors.messages.states import JobStatus
 
 TAIL = 40
 """Moves shown of a run that failed."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.common import options
+from rayflink.common.options import registry as options
 
 PAGE = Path(__file__).parents[2] / "docs" / "fault-tolerance.md"
 

@@ -23,8 +23,8 @@ from benchmarks.large_state import Updates
 from benchmarks.peers import large_state_flink
 from benchmarks.report import cost_table
 from benchmarks.rounds import Record
-from rayflink.common.batches import RowBatch
-from rayflink.common.source import PENDING
+from rayflink.common.connector_base.source import PENDING
+from rayflink.common.records.batches import RowBatch
 
 MEGABYTE = Size(state_mb=1, updates=1_000)
 

@@ -14,9 +14,9 @@ import pytest
 
 import rayflink
 from rayflink import launch
-from rayflink.actors.commands import JobResult
-from rayflink.actors.states import JobStatus
-from rayflink.actors.task_log import LogLine
+from rayflink.actors.messages.commands import JobResult
+from rayflink.actors.messages.states import JobStatus
+from rayflink.actors.on_ray.task_log import LogLine
 from rayflink.cli.main import main
 from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.datastream import StreamExecutionEnvironment

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rayflink.cli.main import main
-from rayflink.common import options
 from rayflink.common.configuration import Configuration
+from rayflink.common.options import registry as options
 
 
 @pytest.fixture(autouse=True)

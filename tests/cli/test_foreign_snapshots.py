@@ -20,17 +20,17 @@ import numpy
 import pytest
 
 from rayflink.cli.main import main
-from rayflink.common.batches import RowBatch, Watermark, WatermarkStatus
+from rayflink.common.records.batches import RowBatch, Watermark, WatermarkStatus
 from rayflink.common.time import Instant
 from rayflink.common.types import Row, RowKind
-from rayflink.operators.window import CountWindow, GlobalWindow, TimeWindow
+from rayflink.operators.windows.window import CountWindow, GlobalWindow, TimeWindow
 from rayflink.state.backend import NO_KEY
+from rayflink.state.classes.plain_classes import PLAIN_CLASSES, only_plain_classes
+from rayflink.state.classes.unknown_objects import UnknownObject, loads_leniently
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.errors import UnresolvedClassError
-from rayflink.state.key_encoding import encode_key, read_key
-from rayflink.state.list_key import ListKey
-from rayflink.state.plain_classes import PLAIN_CLASSES, only_plain_classes
-from rayflink.state.unknown_objects import UnknownObject, loads_leniently
+from rayflink.state.keys.key_encoding import encode_key, read_key
+from rayflink.state.keys.list_key import ListKey
 from rayflink.state_processor import Savepoint
 
 ran: list[str] = []
@@ -127,8 +127,9 @@ def test_arrays_are_read_as_they_are() -> None:
 
 @pytest.mark.parametrize(
     "callee", ["os:system", "builtins:eval", "builtins:exec", "builtins:getattr", "builtins:__import__", "pickle:loads",
-               "numpy:load", "rayflink.common.value_bytes:from_bytes", "rayflink.state.class_names:resolve_class",
-               "subprocess:Popen", "operator:attrgetter", "functools:partial", "builtins:list.append"],
+               "numpy:load", "rayflink.common.user_code.value_bytes:from_bytes",
+               "rayflink.state.classes.class_names:resolve_class", "subprocess:Popen",
+               "operator:attrgetter", "functools:partial", "builtins:list.append"],
 )  # fmt: skip
 def test_nothing_else_is_called(callee: str) -> None:
     module, name = callee.split(":")
@@ -140,7 +141,7 @@ def test_nothing_else_is_called(callee: str) -> None:
 
 
 def test_names_of_the_script_are_not_looked_up() -> None:
-    from rayflink.state.class_names import main_attribute
+    from rayflink.state.classes.class_names import main_attribute
 
     by_name = pickle.dumps(main_attribute, 5)[:-1] + b"\x8c\x05print\x85R\x8c\x01a\x85R."
     with only_plain_classes() as refused:
@@ -164,7 +165,7 @@ def test_each_plain_class_is_there_and_none_reaches_others() -> None:
             found = getattr(found, part)
         assert isinstance(found, type) or name in {
             "zoneinfo:ZoneInfo._unpickle", "rayflink.common.types:_create_row",
-            "rayflink.state.backend:NO_KEY", "rayflink.state.key_forms:FIELD_NAN",
+            "rayflink.state.backend:NO_KEY", "rayflink.state.keys.key_forms:FIELD_NAN",
         }, name  # fmt: skip
         assert not module.startswith("rayflink.") or module in sys.modules
 

@@ -9,7 +9,7 @@ from rayflink.cli.render import (
     vertex_table,
     watermark,
 )
-from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
 def operator(records_in=0, records_out=0, seen=None, **metrics):

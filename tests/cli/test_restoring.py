@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from rayflink import launch
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.actors.states import JobStatus
-from rayflink.actors.submission import Submission, keep
-from rayflink.actors.user_code import pack
+from rayflink.actors.job.submission import Submission, keep
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.actors.messages.states import JobStatus
+from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.cli.main import main
-from rayflink.common.python_files import packed, put_on_path
+from rayflink.common.user_code.python_files import packed, put_on_path
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import ManualClock
-from rayflink.state.local_storage import LocalStorage
+from rayflink.state.storage.local_storage import LocalStorage
 
 
 def stored_job(folder: Path, function: Callable[[int], object], python_file: Path | None = None) -> str:

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from rayflink import launch
 from rayflink.actors.checkpoints.history import CheckpointHistory, CheckpointRecord
-from rayflink.actors.checkpoints.statistics import CheckpointMetrics
+from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
 from rayflink.cli.main import main
 from rayflink.cli.savepoints import checkpoint_tables
 from tests.state_processor.programs import EVENTS, shop
@@ -154,8 +154,8 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             return history().told(checkpoint_id)
 
         def wait(self, on_progress: Any = None) -> Any:
-            from rayflink.actors.commands import JobResult
-            from rayflink.actors.states import JobStatus
+            from rayflink.actors.messages.commands import JobResult
+            from rayflink.actors.messages.states import JobStatus
 
             return JobResult(self.job_id, "counts", JobStatus.FINISHED, 10)
 

@@ -11,7 +11,7 @@ from rayflink import launch
 from rayflink.cli import status as status_command
 from rayflink.cli.main import main
 from rayflink.cli.status import failures_table, status_text
-from rayflink.common.status_report import status_report
+from rayflink.common.metrics.status_report import status_report
 
 NOW = 100_000
 JOB = "ab" * 16

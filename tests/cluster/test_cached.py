@@ -10,7 +10,7 @@ import sys
 import pytest
 import ray
 
-from rayflink.actors import ray_cache
+from rayflink.actors.on_ray.driver import ray_cache
 from rayflink.common.errors import TaskLost
 from rayflink.datastream import StreamExecutionEnvironment
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.ray_cluster import RayJob, RayOptions
+from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions
 from rayflink.testing.case_jobs import CaseJob, can_spread, job_of_cases
 from rayflink.testing.cases import Case
 from tests.cluster.conftest import ROOT

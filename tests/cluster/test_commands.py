@@ -129,7 +129,7 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
 
     whole = said_by("logs", job)
     assert whole.count(": saw ") == len(saw) and ":actor_name:" not in whole
-    assert f"coordinator: INFO rayflink.actors.ray_coordinator: Job detached ({job}) is FINISHED." in whole
+    assert f"coordinator: INFO rayflink.actors.on_ray.ray_coordinator: Job detached ({job}) is FINISHED." in whole
     assert "quiet -> Sink: Unnamed (2/2): INFO" in whole
     assert " (1/2): " not in said_by("logs", job, "--subtask", "1")
     assert [job, "detached", "FINISHED"] in [line.split()[:3] for line in said_by("list", "-a").splitlines()]
@@ -158,7 +158,7 @@ def test_the_log_and_the_failure_of_a_job_are_there_when_it_has_ended(tmp_path: 
 WAITS = """
 import sys, time
 from rayflink.common.watermark_strategy import WatermarkStrategy
-from rayflink.connectors.file_source import FileSource, StreamFormat
+from rayflink.connectors.files.file_source import FileSource, StreamFormat
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import MapFunction, StreamExecutionEnvironment
 
@@ -225,7 +225,7 @@ def test_a_job_without_room_says_so_in_list_status_and_logs(script: str, capsys:
     assert watching.eventually(lambda: reason in shown("list"), 30)
     assert "CREATED, WAITING FOR SLOTS" in shown("list")
     assert reason in shown("status", "large").splitlines()[1]
-    assert f"coordinator: WARNING rayflink.actors.ray_slots: job 'large': {reason}" in shown("logs", "large")
+    assert f"coordinator: WARNING rayflink.actors.on_ray.ray_slots: job 'large': {reason}" in shown("logs", "large")
     end(large.stdout.split()[-1])
 
 

@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 
 from rayflink.common import JobFailed
-from rayflink.connectors.frames import FrameFolder, FramePart, FrameSource
+from rayflink.connectors.frames.frame_source import FrameFolder, FramePart, FrameSource
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.hybrid_source import HybridSource
 from rayflink.datastream import StreamExecutionEnvironment

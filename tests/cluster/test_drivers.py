@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.states import JobStatus
 from rayflink.common.errors import JobCancelled, JobExecutionError
 from rayflink.launch import attach, list_jobs
 from tests.cluster import watching

@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.connector_base.source import PendingSplits
 from rayflink.common.errors import (
     ControlPlaneTimeout,
     JobCancelled,
@@ -20,7 +21,6 @@ from rayflink.common.errors import (
     NoResourceAvailable,
     TaskLost,
 )
-from rayflink.common.source import PendingSplits
 from rayflink.connectors.collection import CollectionSource, CollectSink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import MapFunction

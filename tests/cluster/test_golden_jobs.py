@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.ray_cluster import RayJob, RayOptions
+from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions
 from tests.cluster import watching
 from tests.cluster.test_two_nodes import SPREAD_OUT
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rayflink.cli.main import main
-from rayflink.common.functions import MapFunction
+from rayflink.common.functions.function_classes import MapFunction
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.cluster import watching

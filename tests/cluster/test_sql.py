@@ -8,8 +8,8 @@ from rayflink.common import Row, RowKind
 from rayflink.common.typeinfo import Types
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.table import StreamTableEnvironment
-from rayflink.table.row_texts import RowText
-from tests.table.golden_queries import FOLDER, GoldenQuery
+from rayflink.table.conversion.row_format import RowText
+from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 

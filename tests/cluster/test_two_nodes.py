@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.ray_cluster import RayJob, RayOptions
+from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.csv_rows import CsvRowDeserializationSchema, CsvRowSerializationSchema
-from rayflink.common.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
-from rayflink.common.shortest_floats import shortest_floats
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.records.csv_rows import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from rayflink.common.records.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
+from rayflink.common.records.shortest_floats import shortest_floats
 from rayflink.common.time import Instant
-from rayflink.common.type_base import TypeInformation
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 

@@ -17,7 +17,7 @@ from rayflink.common import (
     JobStatus,
     Types,
 )
-from rayflink.common.accumulators import IntCounter
+from rayflink.common.functions.accumulators import IntCounter
 from rayflink.datastream import DataStream, MapFunction, StreamExecutionEnvironment
 
 LOCAL = {"execution.target": "local"}

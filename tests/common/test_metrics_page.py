@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.functions import KeyedProcessFunction
-from rayflink.common.metric_names import NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.common.functions.function_classes import KeyedProcessFunction
+from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink

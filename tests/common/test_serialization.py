@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common import Encoder, Row, TypeMismatch, Types
-from rayflink.common.csv_rows import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import InvalidTypesError
-from rayflink.common.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
+from rayflink.common.records.csv_rows import CsvRowDeserializationSchema, CsvRowSerializationSchema
+from rayflink.common.records.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from rayflink.common.serialization import ByteArraySchema, RowFieldExtractorSchema, SimpleStringSchema
-from rayflink.common.type_base import TypeInformation
 
 NESTED = Types.ROW_NAMED(
     ["id", "name", "price", "when", "day", "tags", "sub", "extra", "raw"],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rayflink.common.batches import rows_of
-from rayflink.common.source import END, PENDING, ReaderContext, Source, SourceReader
+from rayflink.common.connector_base.source import END, PENDING, ReaderContext, Source, SourceReader
+from rayflink.common.records.batches import rows_of
 from tests.operators.running import FixedClock
 
 

@@ -11,10 +11,11 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "connectors.md"
 MODULES = (
-    "common.arrow_losses", "common.commits", "common.sink", "common.two_phase_function", "operators.commits",
-    "common.arrow_types", "common.csv_rows", "common.json_rows", "common.serialization",
-    "connectors.buckets", "connectors.file_sink", "connectors.hybrid_source", "connectors.iteration",
-    "connectors.json_files",
+    "common.records.lossy_arrow_casts", "common.connector_base.commits", "common.connector_base.sink",
+    "common.functions.two_phase_function", "operators.commits", "common.records.arrow_types",
+    "common.records.csv_rows", "common.records.json_rows", "common.serialization", "connectors.files.buckets",
+    "connectors.files.file_sink", "connectors.hybrid_source", "connectors.iteration",
+    "connectors.formats.json_files",
 )  # fmt: skip
 
 

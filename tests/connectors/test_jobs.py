@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 
 from rayflink.common import JobFailed, WatermarkStrategy
-from rayflink.connectors.csv_files import CsvFileSource
+from rayflink.connectors.formats.csv_files import CsvFileSource
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.connectors import jobs
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from rayflink.common import PlanError, Types, WatermarkStrategy
-from rayflink.connectors.csv_files import CsvFileSource
-from rayflink.connectors.csv_schema import CsvReaderFormat, CsvSchema
-from rayflink.connectors.file_source import FileSource, StreamFormat
+from rayflink.connectors.files.file_source import FileSource, StreamFormat
+from rayflink.connectors.formats.csv_files import CsvFileSource
+from rayflink.connectors.formats.csv_schema import CsvReaderFormat, CsvSchema
+from rayflink.connectors.formats.json_files import JsonLinesFormat
+from rayflink.connectors.formats.parquet_files import ParquetFormat
+from rayflink.connectors.formats.text_files import TextFileSource
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.hybrid_source import HybridSource
-from rayflink.connectors.json_files import JsonLinesFormat
-from rayflink.connectors.parquet_files import ParquetFormat
 from rayflink.connectors.socket_text import SocketTextSource
-from rayflink.connectors.text_files import TextFileSource
 from tests.connectors.reading import read
 from tests.datastream.programs import environment
 

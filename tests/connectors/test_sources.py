@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import RowBatch
-from rayflink.common.functions import SourceFunction
-from rayflink.common.source import END, PENDING, Boundedness
+from rayflink.common.connector_base.source import END, PENDING, Boundedness
+from rayflink.common.functions.function_classes import SourceFunction
+from rayflink.common.records.batches import RowBatch
 from rayflink.connectors.collection import CollectionSource
 from rayflink.connectors.generator import DataGeneratorSource, NumberSequenceSource, RateLimit
 from rayflink.connectors.iteration import IteratorSource

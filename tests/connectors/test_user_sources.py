@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import rows_of
-from rayflink.common.functions import SourceFunction
-from rayflink.common.source import END, PENDING, Boundedness, Source
+from rayflink.common.connector_base.source import END, PENDING, Boundedness, Source
+from rayflink.common.functions.function_classes import SourceFunction
+from rayflink.common.records.batches import rows_of
 from rayflink.connectors import async_iteration
 from rayflink.connectors.collection import CollectionSource
 from rayflink.connectors.generator import DataGeneratorSource, NumberSequenceSource

@@ -13,8 +13,8 @@ from collections import defaultdict
 import pytest
 
 from rayflink.common import Time, Types
-from rayflink.common.batches import RowBatch, Watermark
 from rayflink.common.errors import InvalidFunction, JobFailed
+from rayflink.common.records.batches import RowBatch, Watermark
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
     AsyncDataStream,

@@ -8,8 +8,9 @@ import importlib
 import pytest
 
 MODULES = (
-    "common.actor_pool", "common.async_retries", "datastream.async_data_stream", "operators.batch_size",
-    "operators.circuit_breaker", "operators.event_loops", "operators.in_flight",
+    "common.user_code.actor_pool", "common.functions.async_retries", "datastream.async_data_stream",
+    "operators.async_io.batch_size", "operators.async_io.circuit_breaker", "operators.async_io.event_loops",
+    "operators.async_io.request_queue",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rayflink.actors.exchange import key_codes
-from rayflink.common.row_columns import RowColumns
+from rayflink.common.records.row_columns import RowColumns
 from rayflink.datastream.environment import StreamExecutionEnvironment
 
 LINES = [" ".join(f"w{(i * j) % 97}" for j in range(1, 9)) for i in range(1500)]

@@ -6,7 +6,7 @@ from collections import Counter, namedtuple
 
 import pytest
 
-from rayflink.actors.deployment import Deployer
+from rayflink.actors.job.deployment import Deployer
 from rayflink.common import PlanError, Types
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
@@ -22,9 +22,9 @@ from rayflink.datastream import (
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from rayflink.graph.partitioners import KeyGroup
-from rayflink.state.key_groups import default_max_parallelism, key_group, subtask_of
 from rayflink.state.keys import key_hash
-from tests.actors.job_events import ids
+from rayflink.state.keys.key_groups import default_max_parallelism, key_group, subtask_of
+from tests.actors.job.job_events import ids
 from tests.datastream.programs import environment, timed
 
 Word = namedtuple("Word", "word count at")

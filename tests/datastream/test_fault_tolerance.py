@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from rayflink.common import Configuration, Duration, RestartStrategies, RestartStrategyConfiguration, Time, options
+from rayflink.common import Configuration, Duration, RestartStrategies, RestartStrategyConfiguration, Time
 from rayflink.common.errors import ConfigError
-from rayflink.common.unheeded import warn_of_unheeded
+from rayflink.common.options import registry as options
+from rayflink.common.options.ignored_options import warn_of_unheeded
 from rayflink.datastream import (
     CheckpointConfig,
     CheckpointingMode,
@@ -27,7 +28,7 @@ from rayflink.datastream import (
     StateBackend,
     StreamExecutionEnvironment,
 )
-from rayflink.state.storage import StorageNotSupported
+from rayflink.state.storage.storage import StorageNotSupported
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.state.local_copies import LocalCopies
+from rayflink.state.storage.local_copies import LocalCopies
 
 KEYS, RECORDS, PER_SECOND = 4_000, 60_000, 15_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.settings import JobSettings
+from rayflink.actors.messages.settings import JobSettings
 from rayflink.common import Types
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, NotSerializable

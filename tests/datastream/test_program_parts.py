@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from rayflink.actors.commands import DeployTask, SlotsGranted
-from rayflink.actors.deployment import Deployer
-from rayflink.actors.scheduling import Slot
-from rayflink.actors.states import JobStatus
+from rayflink.actors.job.deployment import Deployer
+from rayflink.actors.messages.commands import DeployTask, SlotsGranted
+from rayflink.actors.messages.scheduling import Slot
+from rayflink.actors.messages.states import JobStatus
 from rayflink.common import ConfigError, PlanError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import (
@@ -21,9 +21,9 @@ from rayflink.datastream import (
 )
 from rayflink.datastream.environment import intercepted
 from rayflink.datastream.state import ValueStateDescriptor
-from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
+from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.testing import CancelJob, StopJob, at, in2, rec, simulate, verify, wm
-from tests.actors.job_events import Job, ids
+from tests.actors.job.job_events import Job, ids
 from tests.datastream.programs import environment, timed
 
 RAN: list[str] = []

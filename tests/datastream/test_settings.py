@@ -15,8 +15,8 @@ from rayflink.common import (
     ExecutionMode,
     InputDependencyConstraint,
     PlanError,
-    options,
 )
+from rayflink.common.options import registry as options
 from rayflink.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment, TimeCharacteristic
 from tests.datastream.programs import environment
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rayflink.actors.scheduling import Slot, bundle_of, cpus_of, more_bundles, slots_asked, told_bundles
+from rayflink.actors.messages.scheduling import Slot, bundle_of, cpus_of, more_bundles, slots_asked, told_bundles
 from rayflink.common import PlanError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import ActorPool, MemorySize, SlotSharingGroup, StreamExecutionEnvironment

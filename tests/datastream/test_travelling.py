@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.user_code import pack
+from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.common import Duration, JobFailed, Types, WatermarkStrategy
-from rayflink.common.accumulators import IntCounter
-from rayflink.common.functions import CoMapFunction, KeySelector, Partitioner
-from rayflink.common.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.functions.accumulators import IntCounter
+from rayflink.common.functions.function_classes import CoMapFunction, KeySelector, Partitioner
 from rayflink.connectors.discard import DiscardingSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import Batch, rows_of
+from rayflink.common.records.batches import Batch, rows_of
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectionSource
 from rayflink.datastream import (

@@ -18,9 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from rayflink.common import Encoder, WatermarkStrategy
-from rayflink.common.batches import RowBatch
-from rayflink.common.sink import Sink
-from rayflink.common.source import (
+from rayflink.common.connector_base.sink import Sink
+from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
     EnumeratorContext,
@@ -30,7 +29,8 @@ from rayflink.common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.records.batches import RowBatch
 from rayflink.datastream import KeyedProcessFunction, ProcessWindowFunction, RuntimeContext, StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from rayflink.datastream.connectors.postgres import PostgresSink

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from tests.cluster import watching
-from tests.connectors.postgres_server import postgres_server
+from tests.connectors.postgres.postgres_server import postgres_server
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

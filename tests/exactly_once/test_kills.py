@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.connectors.postgres_server import programs
+from tests.connectors.postgres.postgres_server import programs
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
 from tests.exactly_once.running import ROOT, RoundFailed, RunningJob, database
 

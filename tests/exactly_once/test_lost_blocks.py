@@ -12,9 +12,9 @@ import pytest
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rayflink.actors.ray_frames import RayFrames
+from rayflink.actors.on_ray.driver.ray_frames import RayFrames
 from rayflink.common.errors import JobFailed
-from rayflink.connectors.frames import FramePart, FrameSource
+from rayflink.connectors.frames.frame_source import FramePart, FrameSource
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.cluster import watching
 from tests.exactly_once.running import NODE, two_nodes

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from rayflink.actors.ray_cluster import attach
+from rayflink.actors.on_ray.driver.ray_cluster import attach
 from tests.cluster import watching
 from tests.exactly_once.running import RunningJob, TwoNodes, processes, two_nodes
 

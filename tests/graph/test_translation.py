@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from rayflink.common.callables import SplitBy
+from rayflink.common.functions.callables import SplitBy
 from rayflink.graph.attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, NodeKind, ResourceSpec
 from rayflink.graph.errors import (
     EmptyProgramError,

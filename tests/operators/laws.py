@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayflink.common.batches import RowBatch, Tagged, Watermark, WatermarkStatus
+from rayflink.common.records.batches import RowBatch, Tagged, Watermark, WatermarkStatus
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.state.snapshots import InlineSnapshots, OperatorSnapshot, loaded, stored
 from rayflink.testing import HARDSHIPS, at, hardships

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
-from rayflink.common.batches import Batch, RowBatch, Tagged, rows_of
+from rayflink.common.records.batches import Batch, RowBatch, Tagged, rows_of
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.testing import HARDSHIPS, rec, verify
 

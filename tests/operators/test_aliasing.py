@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rayflink.common.aliasing import AliasingError, detached
-from rayflink.common.batches import RowBatch
-from rayflink.common.functions import FlatMapFunction, MapFunction
-from rayflink.common.purity import holds_nothing
+from rayflink.common.functions.function_classes import FlatMapFunction, MapFunction
+from rayflink.common.records.aliasing import AliasingError, detached
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.purity import holds_nothing
 from rayflink.common.types import Row
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.stateless import FlatMapOperator, MapOperator

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.broadcast_functions import (
+from rayflink.common.functions.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
     KeyedStateFunction,
 )
-from rayflink.common.checkpointed_function import CheckpointedFunction
+from rayflink.common.functions.checkpointed_function import CheckpointedFunction
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.common.output_tag import OutputTag
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.broadcast import BroadcastProcessOperator
 from rayflink.operators.broadcast_first import BroadcastFirst
-from rayflink.operators.keyed_backends import hashmap_backend
-from rayflink.operators.keyed_broadcast import KeyedBroadcastProcessOperator
-from rayflink.operators.sorted_input import SortedInput
+from rayflink.operators.keyed.keyed_backends import hashmap_backend
+from rayflink.operators.keyed.keyed_broadcast import KeyedBroadcastProcessOperator
+from rayflink.operators.keyed.sorted_input import SortedInput
 from rayflink.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -29,7 +29,7 @@ from rayflink.state.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.testing import (
     HARDSHIPS,
     MAX_WATERMARK,

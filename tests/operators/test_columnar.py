@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rayflink.common.arrow_rows import arrow_to_rows, rows_to_arrow
-from rayflink.common.batches import ArrowBatch, RowBatch
+from rayflink.common.records.arrow_rows import arrow_to_rows, rows_to_arrow
+from rayflink.common.records.batches import ArrowBatch, RowBatch
 from rayflink.common.types import Row
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.columnar import MapBatchesOperator, annotated_form

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import Batch, RowBatch, rows_of
-from rayflink.common.commits import CommitRequest
-from rayflink.common.sink import Committer, Sink, SinkWriter, TwoPhaseCommittingSink, WriterContext
-from rayflink.common.two_phase_function import TwoPhaseCommitSinkFunction
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, TwoPhaseCommittingSink, WriterContext
+from rayflink.common.functions.two_phase_function import TwoPhaseCommitSinkFunction
+from rayflink.common.records.batches import Batch, RowBatch, rows_of
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.aliasing import FanOutError, own_copies
-from rayflink.common.batches import Element, RowBatch
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.aliasing import FanOutError, own_copies
+from rayflink.common.records.batches import Element, RowBatch
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import Operator, UserCodeError

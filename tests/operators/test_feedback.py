@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import EndOfSuperstep, RowBatch
+from rayflink.common.records.batches import EndOfSuperstep, RowBatch
 from rayflink.operators.base import OperatorContext, OperatorSnapshot
 from rayflink.operators.feedback import (
     FeedbackQueue,

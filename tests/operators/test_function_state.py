@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.callables import as_async
-from rayflink.common.checkpointed_function import CheckpointedFunction, checkpointed_of
 from rayflink.common.errors import InvalidFunction
-from rayflink.common.functions import (
+from rayflink.common.functions.callables import as_async
+from rayflink.common.functions.checkpointed_function import CheckpointedFunction, checkpointed_of
+from rayflink.common.functions.function_classes import (
     AsyncFunction,
     CoMapFunction,
     FilterFunction,
@@ -25,26 +25,26 @@ from rayflink.common.functions import (
     SinkFunction,
     SourceFunction,
 )
-from rayflink.common.join_functions import CoGroupFunction, JoinFunction
+from rayflink.common.functions.join_functions import CoGroupFunction, JoinFunction
 from rayflink.connectors.hybrid_source import HybridSource, HybridSplit
 from rayflink.connectors.iteration import IterationSplit, IteratorSource
-from rayflink.operators.assigners import TumblingEventTimeWindows
 from rayflink.operators.base import UserCodeError
-from rayflink.operators.co_group_windows import CoGroupedRecords, JoinedRecords
-from rayflink.operators.keyed_functions import keyed_map
-from rayflink.operators.keyed_process import KeyedProcessOperator
-from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
+from rayflink.operators.keyed.keyed_functions import keyed_map
+from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator
 from rayflink.operators.sources import ReaderSourceOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
 from rayflink.operators.two_input import CoMapOperator
-from rayflink.operators.window_functions import collecting
-from rayflink.operators.windows import window_operator_of
+from rayflink.operators.windows.assigners import TumblingEventTimeWindows
+from rayflink.operators.windows.co_group_windows import CoGroupedRecords, JoinedRecords
+from rayflink.operators.windows.window_functions import collecting
+from rayflink.operators.windows.window_operator import window_operator_of
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import StateError, VersionMismatch
-from rayflink.state.key_groups import key_group
 from rayflink.state.keys import key_hash
+from rayflink.state.keys.key_groups import key_group
 from rayflink.testing import OperatorHarness, Place, in2, rec, rescaled_snapshots, verify, wm
 from tests.operators.laws import context
 from tests.operators.write_back import write_back_backend

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.batches import MIN_TIMESTAMP, RowBatch, Watermark
-from rayflink.common.functions import (
+from rayflink.common.functions.function_classes import (
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
@@ -16,6 +15,7 @@ from rayflink.common.functions import (
     ProcessFunction,
     TimerService,
 )
+from rayflink.common.records.batches import MIN_TIMESTAMP, RowBatch, Watermark
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator, CoProcessOperator

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.operators.keyed import KeyedSumOperator
+from rayflink.operators.keyed.rolling import KeyedSumOperator
 from rayflink.operators.rescaling import rescaled
-from rayflink.state.key_groups import key_group, key_group_range
 from rayflink.state.keys import key_hash
+from rayflink.state.keys.key_groups import key_group, key_group_range
 from rayflink.state.snapshots import StoredSnapshot
 from rayflink.testing import OperatorHarness, Place, rescaled_snapshots
 

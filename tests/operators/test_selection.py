@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.common.batches import ArrowBatch, RowBatch, Tagged
-from rayflink.common.callables import SplitBy
+from rayflink.common.functions.callables import SplitBy
+from rayflink.common.records.batches import ArrowBatch, RowBatch, Tagged
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
 from rayflink.operators.selection import Divided, Selection

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.accumulators import IntCounter, ListAccumulator
-from rayflink.common.batches import Batch, RowBatch, Watermark, WatermarkStatus
-from rayflink.common.functions import SinkFunction
-from rayflink.common.sink import Sink, SinkWriter, WriterContext
-from rayflink.common.source import END, PENDING, Boundedness, PendingSplits, Source, SourceReader
+from rayflink.common.connector_base.sink import Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.source import END, PENDING, Boundedness, PendingSplits, Source, SourceReader
+from rayflink.common.functions.accumulators import IntCounter, ListAccumulator
+from rayflink.common.functions.function_classes import SinkFunction
+from rayflink.common.records.batches import Batch, RowBatch, Watermark, WatermarkStatus
 from rayflink.common.time import Duration
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectionSource, CollectSink

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.functions import KeyedProcessFunction
+from rayflink.common.functions.function_classes import KeyedProcessFunction
 from rayflink.common.time import Time
 from rayflink.datastream.state import (
     ListStateDescriptor,
@@ -12,7 +12,7 @@ from rayflink.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.testing import OperatorHarness, Place, at, rec, verify
 
 first = itemgetter(0)

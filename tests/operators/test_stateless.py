@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import ArrowBatch, RowBatch
-from rayflink.common.functions import FilterFunction, FlatMapFunction, MapFunction, RichFunction, RuntimeContext
+from rayflink.common.functions.function_classes import (
+    FilterFunction,
+    FlatMapFunction,
+    MapFunction,
+    RichFunction,
+    RuntimeContext,
+)
+from rayflink.common.records.batches import ArrowBatch, RowBatch
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
 from tests.operators.running import opened, run, under_every_split, values

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import RowBatch
-from rayflink.common.source import ReaderContext
+from rayflink.common.connector_base.source import ReaderContext
+from rayflink.common.records.batches import RowBatch
 from rayflink.common.watermarks import WatermarkStrategy
-from rayflink.connectors.csv_writing import text_file_sink
+from rayflink.connectors.formats.csv_writing import text_file_sink
 from rayflink.connectors.generator import DataGeneratorSource, NumberSplit
 from rayflink.operators.base import Operator, UserCodeError, ensure_all_taken
-from rayflink.operators.keyed import KeyedReduceOperator
-from rayflink.operators.keyed_process import KeyedProcessOperator
+from rayflink.operators.event_time.watermark_operator import TimestampsAndWatermarksOperator
+from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator
-from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
 from tests.operators.running import FixedClock, opened, records
 
 

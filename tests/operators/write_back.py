@@ -8,8 +8,8 @@ from typing import Any
 
 from rayflink.operators.base import OperatorContext
 from rayflink.state.errors import SerializationError
-from rayflink.state.key_groups import key_group_range
 from rayflink.state.keys import canonical_key
+from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.memory import HashMapBackend, HashMapTable
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.states import JobStatus
 from rayflink.testing import Fault, StopWithSavepoint, random_faults, simulate
 from rayflink.testing.simulated_storage import SimulatedDisk
 from tests.simulation.topologies import BY_NAME, Topology

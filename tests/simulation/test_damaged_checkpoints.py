@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.states import JobStatus
-from rayflink.state.storage import Storage
+from rayflink.actors.messages.states import JobStatus
+from rayflink.state.storage.storage import Storage
 from rayflink.testing import KillTask
 from rayflink.testing.faults import Fault
 from rayflink.testing.simulation import SimulatedCluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.source import (
+from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
     PendingSplits,

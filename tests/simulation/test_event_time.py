@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.batches import RowBatch, Watermark
+from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.batches import RowBatch, Watermark
 from rayflink.common.time import Duration, Time
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment, TimeCharacteristic
 from rayflink.datastream.window import TumblingEventTimeWindows, TumblingProcessingTimeWindows
-from rayflink.operators.watermarks import TimestampsAndWatermarksOperator
+from rayflink.operators.event_time.watermark_operator import TimestampsAndWatermarksOperator
 from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, rec, simulate, wm
 from tests.operators.laws import answers, context, started

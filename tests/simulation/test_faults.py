@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.states import JobStatus
 from rayflink.testing import (
     CrashBeforeNotify,
     DelayCommands,

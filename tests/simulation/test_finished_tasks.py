@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import pytest
 
-from rayflink.actors.states import ExecutionState
-from rayflink.common.accumulators import IntCounter
-from rayflink.common.batches import Batch
-from rayflink.common.commits import CommitRequest
-from rayflink.common.functions import MapFunction
-from rayflink.common.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.actors.messages.states import ExecutionState
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.functions.accumulators import IntCounter
+from rayflink.common.functions.function_classes import MapFunction
+from rayflink.common.records.batches import Batch
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.in_process import InProcessCluster
+from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, CancelJob, SlowSink, simulate
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.commands import SavepointRequested
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.actors.states import JobStatus
-from rayflink.common.stop_mode import StopMode
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.actors.messages.commands import SavepointRequested
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.options.stop_mode import StopMode
 from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, SimulatedDisk, StopWithSavepoint, simulate
 from tests.golden_jobs import GOLDEN_JOBS, Environment, GoldenJob

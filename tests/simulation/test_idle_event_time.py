@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.common.errors import ConfigError
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from rayflink.common.time import Time
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
-from rayflink.operators.idle_advance import IdleAdvance
-from rayflink.operators.valve import InputWatermarks
+from rayflink.operators.event_time.idle_advance import IdleAdvance
+from rayflink.operators.event_time.watermark_valve import InputWatermarks
 from rayflink.state.clock import ManualClock
 from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, SlowSink, active, idle, rec, simulate, wm
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.checkpoints.snapshot_writing import SnapshotWriting
-from rayflink.actors.checkpoints.task_checkpoints import TaskCheckpoints
 from rayflink.actors.exchange.alignment import BarrierAligner
 from rayflink.actors.exchange.writer import RecordWriter
-from rayflink.common.batches import CheckpointBarrier, Event
-from rayflink.common.commits import CommitRequest
+from rayflink.actors.task.snapshot_writing import SnapshotWriting
+from rayflink.actors.task.task_checkpoints import TaskCheckpoints
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.records.batches import CheckpointBarrier, Event
 from rayflink.operators import rescaling
-from rayflink.operators.awaiting import AwaitingOperator
+from rayflink.operators.async_io.async_operator import AwaitingOperator
 from rayflink.operators.commits import Commits
 from rayflink.operators.sinks import SinkOperator
 from rayflink.state.grouped_backend import GroupedBackend
-from rayflink.state.key_groups import key_group_range
-from rayflink.state.ledger import Fenced, Ledger
+from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.snapshots import OperatorSnapshot
+from rayflink.state.storage.ledger import Fenced, Ledger
 from rayflink.testing import committed_sink, sources
 from tests.simulation.exactly_once import expected, run
 from tests.simulation.topologies import BY_NAME

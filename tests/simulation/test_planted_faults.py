@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.conversations import Conversations
 from rayflink.actors.exchange.credits import ChannelCredit
+from rayflink.actors.exchange.endpoint import Conversations
 from rayflink.actors.exchange.gate import InputGate
 from rayflink.actors.exchange.links import Incoming
-from rayflink.actors.states import JobStatus
-from rayflink.common.batches import Element, Watermark
-from rayflink.operators.keyed_base import KeyedOperator
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.records.batches import Element, Watermark
+from rayflink.operators.keyed.keyed_operator import KeyedOperator
 from rayflink.testing import (
     DelayCalls,
     DuplicateCalls,

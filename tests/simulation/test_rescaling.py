@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.commands import RescaleRequested, SavepointRequested
-from rayflink.actors.states import JobStatus
-from rayflink.common.stop_mode import StopMode
+from rayflink.actors.messages.commands import RescaleRequested, SavepointRequested
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.options.stop_mode import StopMode
 from rayflink.testing import KillTask
 from rayflink.testing.faults import Fault
 from rayflink.testing.simulation import SimulatedCluster

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.messages import CheckpointDeclined
-from rayflink.actors.states import JobStatus
+from rayflink.actors.messages.messages import CheckpointDeclined
+from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.testing import (

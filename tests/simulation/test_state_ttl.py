@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.functions import KeyedProcessFunction
+from rayflink.common.functions.function_classes import KeyedProcessFunction
 from rayflink.common.time import Time
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment

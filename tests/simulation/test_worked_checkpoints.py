@@ -11,11 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from rayflink.common import options
-from rayflink.common.batches import RowBatch
-from rayflink.common.checkpointed_function import CheckpointedFunction
-from rayflink.common.functions import KeyedProcessFunction, MapFunction, SinkFunction
-from rayflink.common.source import (
+from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
     EnumeratorContext,
@@ -26,8 +22,12 @@ from rayflink.common.source import (
     SourceReader,
     SplitEnumerator,
 )
-from rayflink.common.split_reader import OneByOneReader, SplitCursor
-from rayflink.common.stop_mode import StopMode
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.functions.checkpointed_function import CheckpointedFunction
+from rayflink.common.functions.function_classes import KeyedProcessFunction, MapFunction, SinkFunction
+from rayflink.common.options import registry as options
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.records.batches import RowBatch
 from rayflink.common.time import Time
 from rayflink.common.watermark_strategy import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.commands import DeployTask, SlotsGranted
-from rayflink.actors.states import ExecutionState
+from rayflink.actors.messages.commands import DeployTask, SlotsGranted
+from rayflink.actors.messages.states import ExecutionState
 from rayflink.common.time import Time
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingProcessingTimeWindows
 from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, simulate
-from tests.actors.job_events import Job, names
+from tests.actors.job.job_events import Job, names
 
 WINDOW = "Window(TumblingProcessingTimeWindows(5000), ProcessingTimeTrigger, SumAggregator, PassThroughWindowFunction)"
 

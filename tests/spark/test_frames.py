@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow
 import pytest
 
-from rayflink.actors.ray_frames import FRAMES
+from rayflink.actors.on_ray.driver.ray_frames import FRAMES
 from rayflink.common import WatermarkStrategy
 from rayflink.common.errors import TypeMismatch
 from rayflink.common.time import Time
-from rayflink.connectors.spark_frames import SparkFailed, arrow_schema
+from rayflink.connectors.frames.spark_frames import SparkFailed, arrow_schema
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.spark import read_state

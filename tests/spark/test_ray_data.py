@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow
 import pytest
 
-from rayflink.actors import ray_dataset
-from rayflink.actors.ray_frames import FRAMES
+from rayflink.actors.on_ray.driver import ray_dataset
+from rayflink.actors.on_ray.driver.ray_frames import FRAMES
 from rayflink.common import WatermarkStrategy
 from rayflink.common.errors import TypeMismatch
 from rayflink.common.time import Time
-from rayflink.connectors.frame_writing import Frame
-from rayflink.connectors.frames import FrameFolder, FrameLost, FramePart
+from rayflink.connectors.frames.frame_source import FrameFolder, FrameLost, FramePart
+from rayflink.connectors.frames.frame_writing import Frame
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.testing.sources import Pause, ScriptedSource
@@ -124,7 +124,7 @@ def test_a_stream_is_a_dataset_for_as_long_as_something_derived_of_it(data):
 
 @pytest.mark.soak
 def test_blocks_of_unlike_sizes_are_counted_as_they_are(data, tmp_path):
-    from rayflink.actors.ray_dataset import dataset
+    from rayflink.actors.on_ray.driver.ray_dataset import dataset
 
     store, blocks = FrameFolder(str(tmp_path)), [pyarrow.record_batch({"n": range(rows)}) for rows in (1, 2)]
     for number, block in enumerate(blocks):

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow
 import pytest
 
-from rayflink.actors.ray_frames import FRAMES
+from rayflink.actors.on_ray.driver.ray_frames import FRAMES
 from rayflink.common.errors import JobFailed, TypeMismatch
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink

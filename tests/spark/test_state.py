@@ -16,13 +16,13 @@ import pytest
 
 from rayflink.common.errors import TypeMismatch
 from rayflink.common.typeinfo import Types
-from rayflink.connectors.spark_frames import SparkFailed
+from rayflink.connectors.frames.spark_frames import SparkFailed
 from rayflink.datastream.functions import KeyedProcessFunction
 from rayflink.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.spark import DuplicateRowError, SparkSavepoint, read_state, state_reading, state_writing
 from rayflink.state.errors import ParallelismError, StateError
-from rayflink.state.storages import open_storage
-from rayflink.state.stored_checkpoints import NoCheckpointError
+from rayflink.state.storage.storage_schemes import open_storage
+from rayflink.state.storage.stored_checkpoints import NoCheckpointError
 from rayflink.state_processor import ColumnError, NotInSavepointError, Savepoint, SavepointExistsError
 from tests.state_processor.programs import EVENTS, shop
 from tests.state_processor.savepoints import BACKENDS, environment, savepoint_after, worked

@@ -24,7 +24,7 @@ from rayflink.spark import DuplicateRowError
 from rayflink.spark.state_rows import GivenState, contents, placed
 from rayflink.spark.state_writing import STORED_BYTES, SparkSavepoint, Written, _Writing, ensure_seen, remove_others
 from rayflink.state.errors import InvalidKeyError, SerializationError, StateError
-from rayflink.state.storages import open_storage
+from rayflink.state.storage.storage_schemes import open_storage
 from rayflink.state_processor import ColumnError, Savepoint, UnfitValueError
 from rayflink.state_processor.columns import REPR, array
 from rayflink.state_processor.edits import TimersDescriptor
@@ -176,7 +176,7 @@ def test_a_state_is_given_by_its_descriptor() -> None:
 
 
 def writing(folder: Path, states: list[GivenState], run: str = "run", stored_bytes: int = STORED_BYTES) -> _Writing:
-    from rayflink.actors.user_code import pack
+    from rayflink.actors.on_ray.driver.user_program import pack
 
     return _Writing(str(folder), {}, run, pack(states), stored_bytes)
 

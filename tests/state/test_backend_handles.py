@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from rayflink.common import Time, Types
-from rayflink.common.state_ttl import StateTtlConfig
+from rayflink.common.functions.state_ttl import StateTtlConfig
 from rayflink.state.backend import KeyContext
 from rayflink.state.descriptors import (
     ListStateDescriptor,
@@ -20,9 +20,9 @@ from rayflink.state.errors import (
     VersionMismatch,
 )
 from rayflink.state.handles import NoCurrentKeyError, StateStore
-from rayflink.state.isolation import isolated
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.operator_state import OperatorStateStore
+from rayflink.state.value_isolation import isolated
 
 
 @pytest.mark.spec("G01")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rayflink.state.backend import ForeignKeyError
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.errors import SerializationError
-from rayflink.state.key_groups import key_group, key_group_range
-from rayflink.state.key_hash import key_hash
+from rayflink.state.keys.key_groups import key_group, key_group_range
+from rayflink.state.keys.key_hash import key_hash
 from rayflink.state.memory import HashMapBackend
 from rayflink.testing.backend_laws.subject import snapshot_of
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from rayflink.state.memory import HashMapBackend
-from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.snapshots import KeyedCapture
 from rayflink.testing import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from rayflink.testing.backend_laws.subject import MakeBackend
 from tests.operators.write_back import WriteBackBackend
-from tests.state.late_links import late
+from tests.state.rocksdb.late_links import late
 
 
 def _rocksdb(memory: int, lent: Callable[[StateMemory], StateMemory] = lambda memory: memory) -> MakeBackend:

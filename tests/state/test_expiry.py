@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.state_ttl import StateTtlConfig
+from rayflink.common.functions.state_ttl import StateTtlConfig
 from rayflink.common.time import Duration, Time
 from rayflink.common.typeinfo import Types
 from rayflink.state.backend import KeyContext

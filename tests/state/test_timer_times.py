@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from rayflink.state.timers import TimerQueue
 
 Taken = Callable[[Any], Any]

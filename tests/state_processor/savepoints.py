@@ -51,7 +51,7 @@ def worked(vertex: str, records: int) -> Callable[[Mapping[str, Any]], bool]:
     """Whether the vertices with that in their names have taken that many records together."""
 
     def is_there(status: Mapping[str, Any]) -> bool:
-        from rayflink.common.job_report import records_in
+        from rayflink.common.metrics.job_report import records_in
 
         return sum(records_in(one) or 0 for one in status["vertices"] if vertex in one["name"]) >= records
 

@@ -23,7 +23,7 @@ from rayflink.datastream.state import (
     ValueStateDescriptor,
 )
 from rayflink.datastream.window import TumblingEventTimeWindows
-from rayflink.operators.window import TimeWindow
+from rayflink.operators.windows.window import TimeWindow
 from rayflink.state_processor import (
     ColumnError,
     NotInSavepointError,

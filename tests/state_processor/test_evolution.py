@@ -25,7 +25,7 @@ PROGRAM = """
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
-from rayflink.common.checkpointed_function import CheckpointedFunction
+from rayflink.common.functions.checkpointed_function import CheckpointedFunction
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.datastream.functions import KeyedProcessFunction

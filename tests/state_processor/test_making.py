@@ -13,8 +13,8 @@ import pytest
 from rayflink.common.time import Time
 from rayflink.datastream.state import MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
 from rayflink.state.errors import ParallelismError
-from rayflink.state.manifest import OperatorManifest
 from rayflink.state.snapshots import InlineSnapshots
+from rayflink.state.storage.manifest import OperatorManifest
 from rayflink.state_processor import ColumnError, OperatorState, Savepoint, StateRow
 from rayflink.state_processor.edited import NoContents
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.checkpoints.in_flight import CHANNELS, to_send
+from rayflink.actors.messages.in_flight import CHANNELS, to_send
 from rayflink.common.errors import RayflinkError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import DataStream
-from rayflink.state.manifest import CheckpointManifest, OperatorManifest, metadata_path
-from rayflink.state.manifest_format import encode_manifest
 from rayflink.state.snapshots import StoredSnapshot
-from rayflink.state.storages import open_storage
+from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest, metadata_path
+from rayflink.state.storage.manifest_format import encode_manifest
+from rayflink.state.storage.storage_schemes import open_storage
 from rayflink.state_processor import check_savepoint, read_savepoint
 from rayflink.testing import ScriptedSource
 from tests.state_processor.savepoints import NEVER, environment, savepoint_after, worked

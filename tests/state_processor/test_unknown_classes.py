@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from rayflink.state.class_names import resolve_class
+from rayflink.state.classes.class_names import resolve_class
+from rayflink.state.classes.plain_classes import only_plain_classes
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import UnresolvedClassError
 from rayflink.state.group_content import Content
-from rayflink.state.manifest import OperatorManifest
-from rayflink.state.plain_classes import only_plain_classes
-from rayflink.state.rocksdb import RocksDBBackend, StateMemory
+from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.snapshots import KeyedParts, StoredSnapshot
+from rayflink.state.storage.manifest import OperatorManifest
 from rayflink.state_processor.contents import StoredContents
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, restore_into
 

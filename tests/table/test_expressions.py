@@ -10,7 +10,7 @@ import pytest
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.types import Row
 from rayflink.table import DataTypes, EnvironmentSettings, Schema, SqlError, Table, TableDescriptor, TableEnvironment
-from rayflink.table.dsl.written import Function, Property
+from rayflink.table.dsl.expression_text import Function, Property
 from rayflink.table.expression import (
     Expression,
     JsonExistsOnError,

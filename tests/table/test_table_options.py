@@ -8,16 +8,16 @@ import warnings
 import pyarrow
 import pytest
 
-from rayflink.common.batches import ArrowBatch
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobFailed
-from rayflink.common.metrics import MetricGroup
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.records.batches import ArrowBatch
 from rayflink.operators.base import OperatorContext
 from rayflink.table import EnvironmentSettings, SqlError, StreamTableEnvironment, TableEnvironment
 from rayflink.table.runtime.constraints import DROPPED, ConstraintOperator, Length
 from rayflink.testing import verify
 from rayflink.testing.elements import columns
-from tests.table.golden_queries import FOLDER, GoldenQuery
+from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 
 
 @pytest.fixture

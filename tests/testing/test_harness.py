@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from rayflink.common.batches import Batch, Element, RowBatch
+from rayflink.common.records.batches import Batch, Element, RowBatch
 from rayflink.connectors.collection import CollectionSource
 from rayflink.datastream.functions import KeyedProcessFunction
 from rayflink.operators.base import Operator, UserCodeError
-from rayflink.operators.keyed import KeyedReduceOperator
+from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.sources import ReaderSourceOperator
 from rayflink.operators.stateless import MapOperator
 from rayflink.testing import (

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from rayflink.common.batches import Batch, Element, RowBatch, Tagged, Watermark, rows_of
-from rayflink.common.functions import KeyedCoProcessFunction
+from rayflink.common.functions.function_classes import KeyedCoProcessFunction
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.batches import Batch, Element, RowBatch, Tagged, Watermark, rows_of
 from rayflink.operators.base import Operator, OperatorSnapshot
-from rayflink.operators.keyed import KeyedReduceOperator
-from rayflink.operators.keyed_two_input import KeyedCoProcessOperator
+from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
+from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
 from rayflink.operators.two_input import CoMapOperator

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.common.delivery_guarantee import DeliveryGuarantee as DeliveryGuarantee
-    from rayflink.common.commits import CommitRequest as CommitRequest
-    from rayflink.common.sink import (
+    from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee as DeliveryGuarantee
+    from rayflink.common.connector_base.commits import CommitRequest as CommitRequest
+    from rayflink.common.connector_base.sink import (
         Committer as Committer,
         Sink as Sink,
         SinkWriter as SinkWriter,
@@ -18,22 +18,25 @@ if TYPE_CHECKING:
         UnwritableRecord as UnwritableRecord,
         WriterContext as WriterContext,
     )
-    from rayflink.common.source import Source as Source
+    from rayflink.common.connector_base.source import Source as Source
     from rayflink.connectors.collection import CollectSink as CollectSink, CollectionSource as CollectionSource
-    from rayflink.connectors.buckets import BucketAssigner as BucketAssigner
-    from rayflink.connectors.csv_files import CsvFileSource as CsvFileSource
-    from rayflink.connectors.csv_writing import csv_file_sink as csv_file_sink, text_file_sink as text_file_sink
+    from rayflink.connectors.files.buckets import BucketAssigner as BucketAssigner
+    from rayflink.connectors.formats.csv_files import CsvFileSource as CsvFileSource
+    from rayflink.connectors.formats.csv_writing import (
+        csv_file_sink as csv_file_sink,
+        text_file_sink as text_file_sink,
+    )
     from rayflink.connectors.discard import DiscardingSink as DiscardingSink
-    from rayflink.connectors.file_enumeration import (
+    from rayflink.connectors.files.file_enumeration import (
         FileEnumeratorProvider as FileEnumeratorProvider,
         FileSplitAssignerProvider as FileSplitAssignerProvider,
     )
-    from rayflink.connectors.file_sink import (
+    from rayflink.connectors.files.file_sink import (
         FileSink as FileSink,
         OutputFileConfig as OutputFileConfig,
         StreamingFileSink as StreamingFileSink,
     )
-    from rayflink.connectors.file_source import (
+    from rayflink.connectors.files.file_source import (
         FileSource as FileSource,
         FileSourceBuilder as FileSourceBuilder,
         StreamFormat as StreamFormat,
@@ -45,31 +48,33 @@ if TYPE_CHECKING:
     from rayflink.connectors.hybrid_source import HybridSource as HybridSource
     from rayflink.connectors.iteration import IteratorSource as IteratorSource
     from rayflink.connectors.printing import PrintSink as PrintSink
-    from rayflink.connectors.rolling import RollingPolicy as RollingPolicy
+    from rayflink.connectors.files.rolling import RollingPolicy as RollingPolicy
     from rayflink.connectors.socket_text import SocketTextSource as SocketTextSource
-    from rayflink.connectors.text_files import TextFileSource as TextFileSource
+    from rayflink.connectors.formats.text_files import TextFileSource as TextFileSource
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.common.delivery_guarantee": "DeliveryGuarantee",
-            "rayflink.common.commits": "CommitRequest",
-            "rayflink.common.sink": ("Committer Sink SinkWriter TwoPhaseCommittingSink UnwritableRecord WriterContext"),
-            "rayflink.common.source": "Source",
+            "rayflink.common.connector_base.delivery_guarantee": "DeliveryGuarantee",
+            "rayflink.common.connector_base.commits": "CommitRequest",
+            "rayflink.common.connector_base.sink": (
+                "Committer Sink SinkWriter TwoPhaseCommittingSink UnwritableRecord WriterContext"
+            ),
+            "rayflink.common.connector_base.source": "Source",
             "rayflink.connectors.collection": "CollectSink CollectionSource",
-            "rayflink.connectors.buckets": "BucketAssigner",
-            "rayflink.connectors.csv_files": "CsvFileSource",
-            "rayflink.connectors.csv_writing": "csv_file_sink text_file_sink",
+            "rayflink.connectors.files.buckets": "BucketAssigner",
+            "rayflink.connectors.formats.csv_files": "CsvFileSource",
+            "rayflink.connectors.formats.csv_writing": "csv_file_sink text_file_sink",
             "rayflink.connectors.discard": "DiscardingSink",
-            "rayflink.connectors.file_enumeration": "FileEnumeratorProvider FileSplitAssignerProvider",
-            "rayflink.connectors.file_sink": "FileSink OutputFileConfig StreamingFileSink",
-            "rayflink.connectors.file_source": "FileSource FileSourceBuilder StreamFormat",
+            "rayflink.connectors.files.file_enumeration": "FileEnumeratorProvider FileSplitAssignerProvider",
+            "rayflink.connectors.files.file_sink": "FileSink OutputFileConfig StreamingFileSink",
+            "rayflink.connectors.files.file_source": "FileSource FileSourceBuilder StreamFormat",
             "rayflink.connectors.generator": "DataGeneratorSource NumberSequenceSource",
             "rayflink.connectors.hybrid_source": "HybridSource",
             "rayflink.connectors.iteration": "IteratorSource",
             "rayflink.connectors.printing": "PrintSink",
-            "rayflink.connectors.rolling": "RollingPolicy",
+            "rayflink.connectors.files.rolling": "RollingPolicy",
             "rayflink.connectors.socket_text": "SocketTextSource",
-            "rayflink.connectors.text_files": "TextFileSource",
+            "rayflink.connectors.formats.text_files": "TextFileSource",
         },
     )

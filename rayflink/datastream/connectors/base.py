@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from rayflink.common.commits import CommitRequest
-from rayflink.common.delivery_guarantee import DeliveryGuarantee
-from rayflink.common.sink import Committer, Sink, SinkWriter, TwoPhaseCommittingSink, UnwritableRecord, WriterContext
-from rayflink.common.source import Source
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee
+from rayflink.common.connector_base.sink import (
+    Committer,
+    Sink,
+    SinkWriter,
+    TwoPhaseCommittingSink,
+    UnwritableRecord,
+    WriterContext,
+)
+from rayflink.common.connector_base.source import Source
 
 __all__ = [
     "CommitRequest", "Committer", "DeliveryGuarantee", "Sink", "SinkWriter", "Source", "TwoPhaseCommittingSink",

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.connectors.buckets import BucketAssigner as BucketAssigner, BucketContext as BucketContext
-    from rayflink.connectors.file_enumeration import (
+    from rayflink.connectors.files.buckets import BucketAssigner as BucketAssigner, BucketContext as BucketContext
+    from rayflink.connectors.files.file_enumeration import (
         FileEnumeratorProvider as FileEnumeratorProvider,
         FileSplitAssignerProvider as FileSplitAssignerProvider,
     )
-    from rayflink.connectors.file_sink import (
+    from rayflink.connectors.files.file_sink import (
         FileCompactor as FileCompactor,
         FileCompactStrategy as FileCompactStrategy,
         FileSink as FileSink,
         OutputFileConfig as OutputFileConfig,
         StreamingFileSink as StreamingFileSink,
     )
-    from rayflink.connectors.file_source import (
+    from rayflink.connectors.files.file_source import (
         BulkFormat as BulkFormat,
         FileSource as FileSource,
         FileSourceBuilder as FileSourceBuilder,
         StreamFormat as StreamFormat,
     )
-    from rayflink.connectors.rolling import (
+    from rayflink.connectors.files.rolling import (
         DefaultRollingPolicy as DefaultRollingPolicy,
         OnCheckpointRollingPolicy as OnCheckpointRollingPolicy,
         RollingPolicy as RollingPolicy,
@@ -35,12 +35,12 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.connectors.buckets": "BucketAssigner BucketContext",
-            "rayflink.connectors.file_enumeration": "FileEnumeratorProvider FileSplitAssignerProvider",
-            "rayflink.connectors.file_sink": (
+            "rayflink.connectors.files.buckets": "BucketAssigner BucketContext",
+            "rayflink.connectors.files.file_enumeration": "FileEnumeratorProvider FileSplitAssignerProvider",
+            "rayflink.connectors.files.file_sink": (
                 "FileCompactor FileCompactStrategy FileSink OutputFileConfig StreamingFileSink"
             ),
-            "rayflink.connectors.file_source": "BulkFormat FileSource FileSourceBuilder StreamFormat",
-            "rayflink.connectors.rolling": "DefaultRollingPolicy OnCheckpointRollingPolicy RollingPolicy",
+            "rayflink.connectors.files.file_source": "BulkFormat FileSource FileSourceBuilder StreamFormat",
+            "rayflink.connectors.files.rolling": "DefaultRollingPolicy OnCheckpointRollingPolicy RollingPolicy",
         },
     )

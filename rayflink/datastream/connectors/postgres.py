@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.connectors.postgres import PostgresError as PostgresError
-    from rayflink.connectors.postgres import PostgresSink as PostgresSink
-    from rayflink.connectors.postgres_staged import StagedRows as StagedRows
-    from rayflink.connectors.postgres_staged import discard_staged_rows as discard_staged_rows
-    from rayflink.connectors.postgres_staged import drop_staging_tables as drop_staging_tables
-    from rayflink.connectors.postgres_staged import staged_rows as staged_rows
+    from rayflink.connectors.postgres.postgres_sink import PostgresError as PostgresError
+    from rayflink.connectors.postgres.postgres_sink import PostgresSink as PostgresSink
+    from rayflink.connectors.postgres.postgres_staged import StagedRows as StagedRows
+    from rayflink.connectors.postgres.postgres_staged import discard_staged_rows as discard_staged_rows
+    from rayflink.connectors.postgres.postgres_staged import drop_staging_tables as drop_staging_tables
+    from rayflink.connectors.postgres.postgres_staged import staged_rows as staged_rows
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.connectors.postgres": "PostgresError PostgresSink",
-            "rayflink.connectors.postgres_staged": "StagedRows discard_staged_rows drop_staging_tables staged_rows",
+            "rayflink.connectors.postgres.postgres_sink": "PostgresError PostgresSink",
+            "rayflink.connectors.postgres.postgres_staged": (
+                "StagedRows discard_staged_rows drop_staging_tables staged_rows"
+            ),
         },
     )

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.connectors.arrow_files import ArrowBulkWriters as ArrowBulkWriters, ArrowFormat as ArrowFormat
+    from rayflink.connectors.formats.arrow_files import (
+        ArrowBulkWriters as ArrowBulkWriters,
+        ArrowFormat as ArrowFormat,
+    )
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.connectors.arrow_files": "ArrowBulkWriters ArrowFormat",
+            "rayflink.connectors.formats.arrow_files": "ArrowBulkWriters ArrowFormat",
         },
     )

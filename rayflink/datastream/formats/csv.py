@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.common.csv_rows import (
+    from rayflink.common.records.csv_rows import (
         CsvRowDeserializationSchema as CsvRowDeserializationSchema,
         CsvRowSerializationSchema as CsvRowSerializationSchema,
     )
-    from rayflink.connectors.csv_schema import (
+    from rayflink.connectors.formats.csv_schema import (
         CsvBulkWriters as CsvBulkWriters,
         CsvReaderFormat as CsvReaderFormat,
         CsvSchema as CsvSchema,
@@ -22,7 +22,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.common.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
-            "rayflink.connectors.csv_schema": "CsvBulkWriters CsvReaderFormat CsvSchema CsvSchemaBuilder",
+            "rayflink.common.records.csv_rows": "CsvRowDeserializationSchema CsvRowSerializationSchema",
+            "rayflink.connectors.formats.csv_schema": "CsvBulkWriters CsvReaderFormat CsvSchema CsvSchemaBuilder",
         },
     )

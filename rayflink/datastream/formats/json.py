@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.common.json_rows import (
+    from rayflink.common.records.json_rows import (
         JsonRowDeserializationSchema as JsonRowDeserializationSchema,
         JsonRowSerializationSchema as JsonRowSerializationSchema,
     )
-    from rayflink.connectors.json_files import (
+    from rayflink.connectors.formats.json_files import (
         JsonLinesFormat as JsonLinesFormat,
         json_lines_encoder as json_lines_encoder,
     )
@@ -20,7 +20,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.common.json_rows": "JsonRowDeserializationSchema JsonRowSerializationSchema",
-            "rayflink.connectors.json_files": "JsonLinesFormat json_lines_encoder",
+            "rayflink.common.records.json_rows": "JsonRowDeserializationSchema JsonRowSerializationSchema",
+            "rayflink.connectors.formats.json_files": "JsonLinesFormat json_lines_encoder",
         },
     )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.connectors.orc_files import OrcBulkWriters as OrcBulkWriters, OrcFormat as OrcFormat
+    from rayflink.connectors.formats.orc_files import OrcBulkWriters as OrcBulkWriters, OrcFormat as OrcFormat
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.connectors.orc_files": "OrcBulkWriters OrcFormat",
+            "rayflink.connectors.formats.orc_files": "OrcBulkWriters OrcFormat",
         },
     )

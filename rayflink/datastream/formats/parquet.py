@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
-    from rayflink.connectors.parquet_files import (
+    from rayflink.connectors.formats.parquet_files import (
         ParquetBulkWriters as ParquetBulkWriters,
         ParquetColumnarRowInputFormat as ParquetColumnarRowInputFormat,
         ParquetFormat as ParquetFormat,
@@ -17,6 +17,8 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
-            "rayflink.connectors.parquet_files": "ParquetBulkWriters ParquetColumnarRowInputFormat ParquetFormat",
+            "rayflink.connectors.formats.parquet_files": (
+                "ParquetBulkWriters ParquetColumnarRowInputFormat ParquetFormat"
+            ),
         },
     )

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 from ..errors import SqlError, nearest
-from ..functions.casts import castable
+from ..functions.casts.casts import castable
 from ..functions.value_lists import LONG, ValueList
 from ..parsing.chains import chain_of, joined_in_pairs
 from ..parsing.dialect import Interval, Typed
 from ..parsing.places import place_of as place_of
 from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart
 from ..parsing.statements import Tree
-from ..typed import Call, Expr, Function, Literal, Place, known_names, named
+from ..plan.typed import Call, Expr, Function, Literal, Place, known_names, named
 from ..types import DataType, DataTypes, Root
 from . import literals
 from .scope import Scope

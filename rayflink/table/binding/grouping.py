@@ -11,12 +11,12 @@ from sqlglot import exp
 from rayflink.common.errors import InvalidTypesError
 
 from ..errors import SqlError
-from ..groups import GroupAggregate
-from ..logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
 from ..parsing.program_nodes import OverWindow
 from ..parsing.statements import Tree
-from ..runtime.aggregates import AggregateKind, result_type
-from ..typed import Column, Expr, Literal, Place
+from ..plan.groups import GroupAggregate
+from ..plan.logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
+from ..plan.typed import Column, Expr, Literal, Place
+from ..runtime.aggregates.aggregates import AggregateKind, result_type
 from ..types import DataType, DataTypes, Root
 from . import json_aggregates, windows
 from .expressions import AGGREGATES, ExpressionBinder, call, cast, place_of

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from ..errors import SqlError
-from ..joins import Join, JoinKind, joined_schema
-from ..logical import Attribute, Filter, Project, Relation
 from ..parsing.statements import Tree
-from ..typed import Column, Expr, Literal
+from ..plan.joins import Join, JoinKind, joined_schema
+from ..plan.logical import Attribute, Filter, Project, Relation
+from ..plan.typed import Column, Expr, Literal
 from ..types import DataTypes
 from .expressions import ExpressionBinder, call, place_of
 from .grouping import aggregates_in

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from ..errors import SqlError
 from ..parsing.statements import Tree
-from ..typed import Expr, Literal, Place
+from ..plan.typed import Expr, Literal, Place
 from ..types import DataTypes
 from .expressions import ExpressionBinder, call, place_of
 

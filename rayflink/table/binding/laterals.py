@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ..errors import SqlError, nearest
-from ..logical import Attribute, Filter, Relation, Unnest, Values
 from ..parsing.dialect import TABLE_FUNCTIONS
 from ..parsing.statements import Tree
-from ..typed import Expr, Literal
+from ..plan.logical import Attribute, Filter, Relation, Unnest, Values
+from ..plan.typed import Expr, Literal
 from ..types import DataType, DataTypes, Root
 from .expressions import ExpressionBinder, applied, place_of
 from .scope import Scope

@@ -10,7 +10,7 @@ from rayflink.common.errors import shorten
 
 from ..errors import SqlError
 from ..parsing.statements import Tree
-from ..typed import Literal, Place
+from ..plan.typed import Literal, Place
 from ..types import MOST_DIGITS, DataType, DataTypes, Root
 
 _MS = {"MILLISECOND": 1, "SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000, "WEEK": 604_800_000}

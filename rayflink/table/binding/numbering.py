@@ -8,10 +8,10 @@ from typing import Any
 from sqlglot import exp
 
 from ..errors import SqlError
-from ..logical import Attribute, Project, Relation
 from ..parsing.statements import Tree
-from ..ranks import Rank
-from ..typed import Column, Expr, Place
+from ..plan.logical import Attribute, Project, Relation
+from ..plan.ranks import Rank
+from ..plan.typed import Column, Expr, Place
 from ..types import DataType, DataTypes, Root
 from .expressions import place_of
 from .remedies import of_over

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import SqlError
 from ..parsing.statements import Tree
-from ..typed import Column, Evaluation, Expr, Literal, RowError, Session
+from ..plan.typed import Column, Evaluation, Expr, Literal, RowError, Session
 from ..types import DataType, DataTypes, Root
 from .expressions import ExpressionBinder, call, cast, place_of
 

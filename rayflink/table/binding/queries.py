@@ -8,15 +8,26 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from ..emission import EmitOptions
 from ..errors import SqlError
-from ..logical import Attribute, Filter, Project, Relation, Schema, Sort, TimePart, Union, Values, WindowAggregate
 from ..parsing.grammar import is_table
 from ..parsing.hints import HINTED
 from ..parsing.program_nodes import BoundTable
 from ..parsing.statements import Path, Tree
-from ..type_rules import common_type
-from ..typed import Column, Expr, Function, Literal, Place
+from ..plan.emission import EmitOptions
+from ..plan.logical import (
+    Attribute,
+    Filter,
+    Project,
+    Relation,
+    Schema,
+    Sort,
+    TimePart,
+    Union,
+    Values,
+    WindowAggregate,
+)
+from ..plan.type_rules import common_type
+from ..plan.typed import Column, Expr, Function, Literal, Place
 from . import joins, laterals, set_operations, windows
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets

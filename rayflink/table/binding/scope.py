@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import SqlError, nearest
-from ..logical import Schema
-from ..typed import Column, Expr, Place
+from ..plan.logical import Schema
+from ..plan.typed import Column, Expr, Place
 
 
 @dataclass(frozen=True)

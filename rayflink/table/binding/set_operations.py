@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import SqlError
-from ..groups import GroupAggregate
-from ..logical import AggregateCall, Attribute, Filter, Project, Relation, Schema, Union
-from ..typed import Expr, Literal, Place
+from ..plan.groups import GroupAggregate
+from ..plan.logical import AggregateCall, Attribute, Filter, Project, Relation, Schema, Union
+from ..plan.typed import Expr, Literal, Place
 from ..types import DataTypes, Root
 from .expressions import call
 

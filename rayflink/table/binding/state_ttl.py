@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rayflink.common.option_types import DURATION
+from rayflink.common.options.option_types import DURATION
 
 from ..errors import SqlError, nearest
-from ..groups import GroupAggregate
-from ..logical import Relation
 from ..parsing.statements import Tree
+from ..plan.groups import GroupAggregate
+from ..plan.logical import Relation
 from .expressions import place_of
 from .scope import Scope
 

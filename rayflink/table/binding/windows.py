@@ -9,10 +9,10 @@ from typing import Any
 from sqlglot import exp
 
 from ..errors import SqlError
-from ..logical import Attribute, Relation, TimePart, Windowing, WindowKind, WindowTable, length_text
 from ..parsing.dialect import Descriptor, Interval, NamedArgument, TableArgument
 from ..parsing.statements import Tree
-from ..typed import Column, Place
+from ..plan.logical import Attribute, Relation, TimePart, Windowing, WindowKind, WindowTable, length_text
+from ..plan.typed import Column, Place
 from ..types import DataTypes, Root
 from . import literals
 from .expressions import place_of

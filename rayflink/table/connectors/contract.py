@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.watermarks import WatermarkStrategy
 
-from ..changelog import Change
 from ..errors import SqlError, nearest
-from ..logical import Schema
-from ..typed import Expr
+from ..plan.changelog import Change
+from ..plan.logical import Schema
+from ..plan.typed import Expr
 from .statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
-    from rayflink.datastream.streams import DataStream
+    from rayflink.datastream.streams.stream import DataStream
 
 
 class TableSource(ABC):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch
-from rayflink.common.csv_marks import LONGEST_PLAIN, CsvMarks
+from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.common.records.csv_marks import LONGEST_PLAIN, CsvMarks
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class CsvColumns(BulkWriterFactory):
         import pyarrow
         from pyarrow import types
 
-        from ..functions.number_texts import float_texts
-        from .column_texts import decimal_texts, time_texts, timestamp_texts
+        from ..functions.number_format import float_texts
+        from .column_strings import decimal_texts, time_texts, timestamp_texts
 
         kind = column.type
         if types.is_nested(kind) or types.is_binary(kind):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.metric_names import NUM_RECORDS_IN_ERRORS
-from rayflink.connectors.csv_files import CsvFormat
+from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
+from rayflink.connectors.formats.csv_files import CsvFormat
 
-from ..logical import Schema
+from ..plan.logical import Schema
 from .json_values import JsonValues
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.option_types import DURATION
-from rayflink.connectors.drawn_numbers import drawn
+from rayflink.common.options.option_types import DURATION
 from rayflink.connectors.generator import DataGeneratorSource
+from rayflink.connectors.seeded_random import drawn
 
-from ..arrow_columns import arrow_schema
+from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
-from ..logical import Attribute
+from ..plan.logical import Attribute
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSource
 from .numbered_rows import NumberedRows
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rayflink.datastream import StreamExecutionEnvironment
-    from rayflink.datastream.streams import DataStream
+    from rayflink.datastream.streams.stream import DataStream
 
 _BOUNDS = {Root.TINYINT: 7, Root.SMALLINT: 15, Root.INT: 31, Root.BIGINT: 63}
 _SETTINGS = ("kind", "min", "max", "start", "end", "length", "max-past", "null-rate")

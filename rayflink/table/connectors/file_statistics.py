@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from rayflink.connectors.compression import UNPACK_ERRORS, is_compressed, open_bytes
+from rayflink.connectors.files.compression import UNPACK_ERRORS, is_compressed, open_bytes
 
 from .statistics import ColumnStatistics, TableStatistics, as_number, joined
 

@@ -8,31 +8,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.functions import KeyBy
-from rayflink.common.option_types import DURATION, MEMORY
+from rayflink.common.functions.function_classes import KeyBy
+from rayflink.common.options.option_types import DURATION, MEMORY
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
-from rayflink.connectors.buckets import BucketAssigner
 from rayflink.connectors.discard import DiscardingSink
-from rayflink.connectors.file_replacing import HiddenFilesOperator, ReplaceFiles
-from rayflink.connectors.file_sink import FileSink, FileSinkSettings, OutputFileConfig
-from rayflink.connectors.file_source import FileFormat, FileSource
-from rayflink.connectors.first_rows import FirstRows
-from rayflink.connectors.parquet_files import ParquetFormat
-from rayflink.connectors.rolling import RollingPolicy
-from rayflink.connectors.row_groups import RowGroupFilter, Wanted
-from rayflink.datastream.streams import DataStream
+from rayflink.connectors.files.buckets import BucketAssigner
+from rayflink.connectors.files.file_replacing import HiddenFilesOperator, ReplaceFiles
+from rayflink.connectors.files.file_sink import FileSink, FileSinkSettings, OutputFileConfig
+from rayflink.connectors.files.file_source import FileFormat, FileSource
+from rayflink.connectors.files.rolling import RollingPolicy
+from rayflink.connectors.files.row_limit import FirstRows
+from rayflink.connectors.formats.parquet_files import ParquetFormat
+from rayflink.connectors.formats.parquet_pruning import RowGroupFilter, Wanted
+from rayflink.datastream.streams.stream import DataStream
 from rayflink.graph import transformations as graph
 from rayflink.graph.partitioners import Global, KeyGroup
 from rayflink.operators.factory import Factory
 
 from ..errors import SqlError, nearest
-from ..logical import Schema
+from ..plan.logical import Schema
+from ..plan.typed import Column, Expr
 from ..runtime.key_columns import KeyColumns
-from ..typed import Column, Expr
 from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
-from .ends import truth
 from .file_statistics import statistics_of
 from .formats import FORMATS, named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
@@ -41,6 +40,7 @@ from .partition_buckets import PartitionBuckets, partition_folder
 from .partition_commits import OPTIONS as COMMIT_OPTIONS
 from .partition_commits import success_files
 from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
+from .print_and_blackhole import truth
 from .row_conditions import wanted
 from .statistics import TableStatistics
 

@@ -6,24 +6,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.csv_marks import CsvMarks
+from rayflink.common.records.csv_marks import CsvMarks
 from rayflink.common.serialization import BulkWriterFactory
-from rayflink.connectors.arrow_files import ArrowBulkWriters, ArrowFormat
-from rayflink.connectors.csv_dialect import CsvDialect
-from rayflink.connectors.csv_files import CsvFormat
-from rayflink.connectors.file_source import FileFormat
-from rayflink.connectors.parquet_files import ParquetBulkWriters, ParquetFormat
+from rayflink.connectors.files.file_source import FileFormat
+from rayflink.connectors.formats.arrow_files import ArrowBulkWriters, ArrowFormat
+from rayflink.connectors.formats.csv_dialect import CsvDialect
+from rayflink.connectors.formats.csv_files import CsvFormat
+from rayflink.connectors.formats.parquet_files import ParquetBulkWriters, ParquetFormat
 
-from ..arrow_columns import arrow_schema
+from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
-from ..logical import Attribute, Schema
+from ..plan.logical import Attribute, Schema
 from ..types import DataType, Root
 from .contract import Option
 from .csv_columns import CsvColumns
 from .csv_skipping import SkippingCsvFormat
-from .ends import truth
 from .json_format import JsonFormat
 from .option_values import one_of
+from .print_and_blackhole import truth
 
 if TYPE_CHECKING:
     pass
@@ -148,7 +148,7 @@ class Json(Format):
         )
 
     def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
-        from .json_texts import JsonColumns
+        from .json_strings import JsonColumns
 
         _refuse_maps(schema)
         return JsonColumns(

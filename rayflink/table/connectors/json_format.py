@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.errors import shorten
-from rayflink.common.metric_names import NUM_RECORDS_IN_ERRORS
-from rayflink.common.split_reader import SplitCursor
-from rayflink.connectors.file_blocks import FileSplit, line_number
-from rayflink.connectors.file_source import StreamFormat
-from rayflink.connectors.json_columns import arrow_table_of
-from rayflink.connectors.line_columns import LineColumnsCursor
+from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
+from rayflink.connectors.files.file_blocks import FileSplit, line_number
+from rayflink.connectors.files.file_source import StreamFormat
+from rayflink.connectors.formats.json_columns import arrow_table_of
+from rayflink.connectors.formats.line_columns import LineColumnsCursor
 
-from ..logical import Schema
+from ..plan.logical import Schema
 from ..types import DataType, Root
 from .json_values import BadValue, JsonValues
 

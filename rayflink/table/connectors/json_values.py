@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy
 
 from rayflink.common.errors import shorten
-from rayflink.common.json_texts import without_surrogates
-from rayflink.common.print_form import floating_text
+from rayflink.common.records.json_strings import without_surrogates
+from rayflink.common.records.print_form import floating_text
 
 from ..types import DataType, Root
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch
-from rayflink.common.source import PENDING
-from rayflink.common.split_reader import SplitCursor
-from rayflink.connectors.file_blocks import FileSplit
-from rayflink.connectors.file_source import FileFormat
+from rayflink.common.connector_base.source import PENDING
+from rayflink.common.connector_base.split_reader import SplitCursor
+from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.connectors.files.file_blocks import FileSplit
+from rayflink.connectors.files.file_source import FileFormat
 
 from ..errors import SqlError
-from ..logical import Schema
+from ..plan.logical import Schema
 from ..types import Root
 from .partitions import Partitions
 

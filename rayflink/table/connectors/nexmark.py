@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark, NexmarkNumbers
 
-from ..arrow_columns import arrow_schema
+from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
-from ..logical import Attribute
+from ..plan.logical import Attribute
 from .contract import Connected, Connector, Option, TableSource
-from .ends import truth
 from .numbered_rows import NumberedRows
+from .print_and_blackhole import truth
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rayflink.datastream import StreamExecutionEnvironment
-    from rayflink.datastream.streams import DataStream
+    from rayflink.datastream.streams.stream import DataStream
 
 _KINDS = {"person": PERSON, "auction": AUCTION, "bid": BID}
 _EVENT_TYPE = "event_type"

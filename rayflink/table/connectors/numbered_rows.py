@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, rows_of
-from rayflink.common.source import Source
+from rayflink.common.connector_base.source import Source
+from rayflink.common.records.batches import ArrowBatch, Batch, Element, rows_of
 from rayflink.common.timestamps import BatchTimestamps
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.operators.base import Operator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rayflink.datastream import StreamExecutionEnvironment
-    from rayflink.datastream.streams import DataStream
+    from rayflink.datastream.streams.stream import DataStream
 
 
 class NumberedRows(ABC):

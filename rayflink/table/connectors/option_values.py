@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rayflink.common.option_types import ValueType
+from rayflink.common.options.option_types import ValueType
 
 
 def one_of(*known: str) -> Callable[[str], str]:

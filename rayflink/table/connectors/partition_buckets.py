@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch
-from rayflink.connectors.buckets import BucketAssigner
+from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.connectors.files.buckets import BucketAssigner
 
-from ..functions.number_texts import float_texts
+from ..functions.number_format import float_texts
 from ..types import DataType, Root
 from .partitions import Partitions, escaped
 

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from rayflink.common.option_types import DURATION
-from rayflink.connectors.buckets import zone_of
-from rayflink.connectors.success_files import SuccessFiles
+from rayflink.common.options.option_types import DURATION
+from rayflink.connectors.files.buckets import zone_of
+from rayflink.connectors.files.success_files import SuccessFiles
 
 from ..errors import SqlError
 from .contract import Connected, Option
@@ -101,7 +101,7 @@ class PartitionTime:
                 return datetime.datetime.fromisoformat(text)
             import pyarrow
 
-            from ..functions.time_patterns import read
+            from ..functions.times.time_patterns import read
 
             days, since_midnight, valid, _ = read(pyarrow.array([text]), self._formatter, False)
             if not valid[0]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from rayflink.connectors.file_blocks import find_files
-from rayflink.connectors.file_enumeration import FileEnumeratorProvider
+from rayflink.connectors.files.file_blocks import find_files
+from rayflink.connectors.files.file_enumeration import FileEnumeratorProvider
 
 from ..errors import SqlError
-from ..logical import Schema
-from ..typed import Evaluation, Expr, Session
+from ..plan.logical import Schema
+from ..plan.typed import Evaluation, Expr, Session
 from ..types import DataType, Root
 from .json_values import JsonValues
 

@@ -6,9 +6,9 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
-from rayflink.connectors.row_groups import Wanted
+from rayflink.connectors.formats.parquet_pruning import Wanted
 
-from ..typed import Call, Column, Expr, Literal
+from ..plan.typed import Call, Column, Expr, Literal
 from ..types import DataType, Root
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}

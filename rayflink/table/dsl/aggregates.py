@@ -9,7 +9,7 @@ from sqlglot import exp
 from rayflink.common.errors import InvalidTypesError
 
 from ..parsing.program_nodes import OverWindow
-from .written import Property, T, Written, made, tree_of
+from .expression_text import Property, T, Written, made, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression

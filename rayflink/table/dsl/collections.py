@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ..parsing.program_nodes import FieldAt, Flattened
-from .written import Function, Property, T, Written, made, tree_of
+from .expression_text import Function, Property, T, Written, made, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from ..parsing.dialect import Typed
 from ..types import DataType, DataTypes
+from .expression_text import Function, T, Written, made, tree_of
 from .units import JsonExistsOnError, JsonQueryOnEmptyOrError, JsonQueryWrapper, JsonType, JsonValueOnEmptyOrError
-from .written import Function, T, Written, made, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression

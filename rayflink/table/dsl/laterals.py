@@ -11,7 +11,7 @@ from rayflink.common.errors import InvalidTypesError
 
 from ..parsing.program_nodes import MoreNames
 from ..parsing.statements import Tree
-from .written import Written, tree_of
+from .expression_text import Written, tree_of
 
 
 def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
@@ -24,8 +24,8 @@ def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
     Raises:
         InvalidTypesError: it is neither.
     """
-    from ..row_functions import of_row
     from ..udf import UserTable
+    from .row_functions import of_row
 
     if isinstance(func, UserTable):
         return of_row(func, columns), list(func.names)

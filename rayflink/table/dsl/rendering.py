@@ -12,7 +12,7 @@ from ..parsing.dialect import Interval, Typed
 from ..parsing.program_nodes import Value
 from ..parsing.statements import Tree
 from ..types import Root
-from .written import Written, shown
+from .expression_text import Written, shown
 
 _SIGNS: dict[type, str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",

@@ -11,7 +11,7 @@ from ..binding.grouping import aggregates_in
 from ..errors import SqlError, nearest
 from ..parsing.program_nodes import ColumnChoice, ColumnRange, WindowPart
 from ..parsing.statements import Tree
-from .written import column_tree, tree_of
+from .expression_text import column_tree, tree_of
 
 __all__ = ["column_tree", "expanded", "named", "renamed"]
 

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from ..parsing.dialect import Interval
 from ..parsing.program_nodes import Value, WindowPart
+from .expression_text import Property, T, Written, call_tree, made
 from .units import TimeIntervalUnit
-from .written import Property, T, Written, call_tree, made
 
 if TYPE_CHECKING:
     from ..expression import Expression

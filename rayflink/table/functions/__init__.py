@@ -2,24 +2,24 @@
 
 from . import (
     arithmetic,
-    casts,
     collections,
     comparison,
     conditional,
-    date_texts,
-    dates,
     encodings,
     formats,
     hash_code,
     json_functions,
     logic,
     maths,
-    nested_casts,
     objects,
     regexes,
-    texts,
-    time_casts,
 )
+from . import (
+    strings as texts,
+)
+from .casts import casts, nested_casts
+from .times import date_format as date_texts
+from .times import dates, time_casts
 
 __all__ = [
     "arithmetic",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from rayflink.table.typed import Function, all_functions
+from rayflink.table.plan.typed import Function, all_functions
 
 _HEAD = """# SQL functions
 

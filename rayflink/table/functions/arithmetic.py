@@ -9,10 +9,10 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions import decimals
+from rayflink.table.functions.casts.number_casts import as_number, exact_decimal
 from rayflink.table.functions.declaring import BIGINT, NUMBER, Family, Kernel, constant, either, like_argument, takes
-from rayflink.table.functions.number_casts import as_number, exact_decimal
 from rayflink.table.functions.remainders import remainder
-from rayflink.table.functions.time_sums import (
+from rayflink.table.functions.times.time_sums import (
     INTERVAL,
     difference_of_times,
     infer_difference,
@@ -21,8 +21,8 @@ from rayflink.table.functions.time_sums import (
     negated,
     sum_of_times,
 )
-from rayflink.table.type_rules import product_type, quotient_type, remainder_type, sum_type
-from rayflink.table.typed import Arguments, Call, Expr, Values
+from rayflink.table.plan.type_rules import product_type, quotient_type, remainder_type, sum_type
+from rayflink.table.plan.typed import Arguments, Call, Expr, Values
 from rayflink.table.types import DataType, Root
 
 arithmetic = Family("Arithmetic")

@@ -9,7 +9,8 @@ import numpy
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.casts import converted
+from rayflink.table.functions.casts.casts import converted
+from rayflink.table.functions.casts.nested_casts import lists_of, maps_of, nulls_of, rows_of
 from rayflink.table.functions.declaring import (
     ANYTHING,
     ARRAY,
@@ -29,10 +30,9 @@ from rayflink.table.functions.declaring import (
     like_argument,
     takes,
 )
-from rayflink.table.functions.nested_casts import lists_of, maps_of, nulls_of, rows_of
 from rayflink.table.functions.nested_equality import elements, equal_or_both_null, sizes
-from rayflink.table.type_rules import common_type
-from rayflink.table.typed import Arguments, Expr, RowError
+from rayflink.table.plan.type_rules import common_type
+from rayflink.table.plan.typed import Arguments, Expr, RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
 collections = Family("Collections")

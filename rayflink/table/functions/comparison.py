@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.casts import converted
+from rayflink.table.functions.casts.casts import converted
+from rayflink.table.functions.casts.number_casts import exact_decimal
 from rayflink.table.functions.decimals import compared
 from rayflink.table.functions.declaring import (
     ANYTHING,
@@ -19,10 +20,9 @@ from rayflink.table.functions.declaring import (
     takes,
 )
 from rayflink.table.functions.nested_equality import NESTED, equal_or_both_null
-from rayflink.table.functions.number_casts import exact_decimal
 from rayflink.table.functions.value_lists import ValueList
-from rayflink.table.type_rules import are_comparable, common_type
-from rayflink.table.typed import Arguments, Call, Expr, Session, Values
+from rayflink.table.plan.type_rules import are_comparable, common_type
+from rayflink.table.plan.typed import Arguments, Call, Expr, Session, Values
 from rayflink.table.types import DataType, Root
 
 comparison = Family("Comparison")

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.casts import converted
+from rayflink.table.functions.casts.casts import converted
 from rayflink.table.functions.declaring import Family, can_raise, column, is_nullable
 from rayflink.table.functions.picking import Picked
-from rayflink.table.type_rules import are_comparable, common_type
-from rayflink.table.typed import Arguments, Call, Evaluation, Expr, Values, named
+from rayflink.table.plan.type_rules import are_comparable, common_type
+from rayflink.table.plan.typed import Arguments, Call, Evaluation, Expr, Values, named
 from rayflink.table.types import DataType, Root
 
 conditional = Family("Conditional")

@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions.remainders import remainder
-from rayflink.table.typed import RowError, Values
+from rayflink.table.plan.typed import RowError, Values
 from rayflink.table.types import DataType
 
 _MOST = 76

@@ -10,7 +10,7 @@ import numpy
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.typed import Arguments, Call, Expr, Function, Infer, Literal, Values, register
+from rayflink.table.plan.typed import Arguments, Call, Expr, Function, Infer, Literal, Values, register
 from rayflink.table.types import DataType, DataTypes, Root
 
 Kernel: TypeAlias = Callable[[Arguments], Values]

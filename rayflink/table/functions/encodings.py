@@ -27,8 +27,8 @@ from rayflink.table.functions.declaring import (
     takes,
 )
 from rayflink.table.functions.regexes import each_distinct, texts_of
-from rayflink.table.functions.texts import texts
-from rayflink.table.typed import Arguments, RowError
+from rayflink.table.functions.strings import texts
+from rayflink.table.plan.typed import Arguments, RowError
 from rayflink.table.types import DataTypes
 
 hashes = Family("Hashes")

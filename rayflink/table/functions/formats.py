@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.casts import converted
+from rayflink.table.functions.casts.casts import converted
+from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.conditional import conditional
 from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, column, fixed, takes
 from rayflink.table.functions.maths import hex_digits
-from rayflink.table.functions.number_casts import as_number
-from rayflink.table.functions.texts import texts
-from rayflink.table.typed import Arguments, Expr, Values
+from rayflink.table.functions.strings import texts
+from rayflink.table.plan.typed import Arguments, Expr, Values
 from rayflink.table.types import DataType, DataTypes
 
 _SPEC = re.compile(r"%(?P<flags>[-0+, ]*)(?P<width>\d+)?(?:\.(?P<places>\d+))?(?P<what>[sSdxXfbBcn%])")

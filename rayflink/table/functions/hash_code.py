@@ -8,10 +8,10 @@ import numpy
 import pyarrow
 from pyarrow import types
 
-from rayflink.state.key_columns import hash_column, hash_columns
+from rayflink.state.keys.key_columns import hash_column, hash_columns
 from rayflink.table.functions.declaring import INT, Kind, by_columns, takes
 from rayflink.table.functions.encodings import hashes
-from rayflink.table.typed import Arguments
+from rayflink.table.plan.typed import Arguments
 from rayflink.table.types import DataType, DataTypes, Root
 
 _NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions import json_paths, time_texts
-from rayflink.table.functions.casts import converted
+from rayflink.table.functions import json_paths
+from rayflink.table.functions.casts.casts import converted
+from rayflink.table.functions.casts.nested_casts import lists_of, nulls_of
 from rayflink.table.functions.declaring import (
     ANYTHING,
     BOOLEAN,
@@ -27,11 +28,11 @@ from rayflink.table.functions.declaring import (
     takes,
 )
 from rayflink.table.functions.json_paths import JsonError
-from rayflink.table.functions.nested_casts import lists_of, nulls_of
 from rayflink.table.functions.nested_equality import elements, sizes
-from rayflink.table.functions.number_texts import number_texts
+from rayflink.table.functions.number_format import number_texts
 from rayflink.table.functions.regexes import each_distinct, texts_of
-from rayflink.table.typed import Arguments, Call, Expr, RowError
+from rayflink.table.functions.times import time_format as time_texts
+from rayflink.table.plan.typed import Arguments, Call, Expr, RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
 json_family = Family("JSON")

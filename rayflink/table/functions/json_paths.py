@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from rayflink.table.typed import RowError
+from rayflink.table.plan.typed import RowError
 
 _STEP = re.compile(
     r"\.\.(?P<deep>[^.\[\]]+|\*)|\.?\[\s*(?:'(?P<single>(?:[^'\\]|\\.)*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\""

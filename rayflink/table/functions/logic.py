@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions.declaring import BOOLEAN, TRUTH, Family, can_raise, takes
 from rayflink.table.functions.picking import Picked
-from rayflink.table.typed import Call, Evaluation, Expr, Values
+from rayflink.table.plan.typed import Call, Evaluation, Expr, Values
 
 logic = Family("Logic")
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions import decimals
 from rayflink.table.functions.arithmetic import nulls_like
-from rayflink.table.functions.dates import rounded_time
+from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.declaring import (
     BYTES,
     DOUBLE,
@@ -31,9 +31,9 @@ from rayflink.table.functions.declaring import (
     like_argument,
     takes,
 )
-from rayflink.table.functions.number_casts import as_number
-from rayflink.table.type_rules import as_decimal
-from rayflink.table.typed import Arguments, Expr, Values
+from rayflink.table.functions.times.dates import rounded_time
+from rayflink.table.plan.type_rules import as_decimal
+from rayflink.table.plan.typed import Arguments, Expr, Values
 from rayflink.table.types import DataType, DataTypes, Root
 
 maths = Family("Mathematics")

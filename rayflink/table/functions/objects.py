@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..typed import Arguments, Expr
+from ..plan.typed import Arguments, Expr
 from ..types import DataType, DataTypes, Field, Root
+from .casts.nested_casts import rows_of
 from .declaring import Family, by_columns, constant
-from .nested_casts import rows_of
 
 objects = Family("Collections")
 

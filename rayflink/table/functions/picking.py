@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import pyarrow
 
-from rayflink.table.typed import Evaluation
+from rayflink.table.plan.typed import Evaluation
 
 
 class Picked:

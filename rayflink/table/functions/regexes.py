@@ -15,6 +15,7 @@ import numpy
 import pyarrow
 import pyarrow.compute as pc
 
+from rayflink.table.functions.casts.nested_casts import lists_of, nulls_of
 from rayflink.table.functions.declaring import (
     BOOLEAN,
     INT,
@@ -27,8 +28,7 @@ from rayflink.table.functions.declaring import (
     strings,
     takes,
 )
-from rayflink.table.functions.nested_casts import lists_of, nulls_of
-from rayflink.table.typed import Arguments, RowError
+from rayflink.table.plan.typed import Arguments, RowError
 from rayflink.table.types import DataTypes
 
 regexes = Family("Regular expressions")

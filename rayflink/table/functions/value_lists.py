@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.compute as pc
 from pyarrow import types
 
-from rayflink.table.typed import Literal
+from rayflink.table.plan.typed import Literal
 from rayflink.table.types import DataType, DataTypes
 
 LONG = 20

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import SqlError, nearest
-from ..typed import Place
+from ..plan.typed import Place
 
 HINTED = "options"
 """Where a table in a tree has them, among its meta data."""

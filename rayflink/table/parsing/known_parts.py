@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from sqlglot import Token, exp
 
 from ..errors import SqlError
-from ..typed import Place
+from ..plan.typed import Place
 from .foreign_clauses import CLASSES, foreign_part
 from .grammar import BOUND, GRAMMAR, NESTED, NOTHING, OFFSET, PLAIN, is_table
 from .places import place_of, place_of_all, place_of_words

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import Token
 
-from ..typed import Place
+from ..plan.typed import Place
 from .statements import Tree
 
 

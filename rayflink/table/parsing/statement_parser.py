@@ -12,7 +12,7 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import ParseError, TokenError
 
 from ..errors import SqlError, nearest
-from ..typed import Place
+from ..plan.typed import Place
 from ..types import DataType
 from . import statements as said
 from .dialect import Flink

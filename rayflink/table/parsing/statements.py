@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ..typed import Place
+from ..plan.typed import Place
 from ..types import DataType
 
 Tree: TypeAlias = Any

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from sqlglot import Token, TokenType
 
-from ..typed import Place
+from ..plan.typed import Place
 from . import statements as said
 from .dialect import FlinkParser
 

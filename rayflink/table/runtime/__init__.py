@@ -1,1 +1,5 @@
-"""Operators of the Table layer, on columns: no loop of Python goes over rows or keys here."""
+"""Operators of the Table layer, on columns: no loop of Python goes over rows or keys here.
+
+The rooms are `aggregates` (accumulators and partial rows), `windows`, `joins`, `ranks` (ORDER BY, Top-N,
+deduplication) and `keyed_state` (state in columns). Projections, filters and constraints lie here.
+"""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayflink.common.batches import ArrowBatch, Batch, Element, Watermark
-from rayflink.common.row_kinds import kinds_of, with_kinds
+from rayflink.common.records.batches import ArrowBatch, Batch, Element, Watermark
+from rayflink.common.records.row_kinds import kinds_of, with_kinds
 from rayflink.operators.base import Operator, OperatorContext
-from rayflink.operators.user_code import UserCode
+from rayflink.operators.user_function import UserCode
 
-from ..typed import Evaluation, Expr, Session, with_common_parts
-from .own_functions import OwnFunctions
+from ..plan.typed import Evaluation, Expr, Session, with_common_parts
+from .function_calls import OwnFunctions
 
 if TYPE_CHECKING:
     import pyarrow

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rayflink.common.row_kinds import with_kinds
+from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import RowKind
 
 from ..functions.nested_equality import equal_or_both_null

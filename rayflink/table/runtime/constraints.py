@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
+from rayflink.common.records.batches import ArrowBatch, Batch, Element
 from rayflink.operators.base import Operator, OperatorContext
-from rayflink.operators.user_code import UserCode
+from rayflink.operators.user_function import UserCode
 
-from ..typed import RowError
+from ..plan.typed import RowError
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rayflink.common.batches import MIN_TIMESTAMP, Watermark
+from rayflink.common.records.batches import MIN_TIMESTAMP, Watermark
 from rayflink.common.watermarks import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 
-from ..typed import Call, Evaluation, Expr, Literal, Session, named
+from ..plan.typed import Call, Evaluation, Expr, Literal, Session, named
 from ..types import Root
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
-from rayflink.common.row_kinds import kinds_of, with_kinds, without_kinds
+from rayflink.common.records.batches import ArrowBatch, Batch, Element
+from rayflink.common.records.row_kinds import kinds_of, with_kinds, without_kinds
 from rayflink.common.types import RowKind
 from rayflink.operators.base import Operator
-from rayflink.operators.user_code import UserCode
+from rayflink.operators.user_function import UserCode
 
-from ..typed import RowError
+from ..plan.typed import RowError
 
 Codes = Sequence[tuple[str, RowKind]]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rayflink.common.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 from rayflink.operators.base import OperatorContext, OperatorSnapshot
 
 _ENTRY = "_watermark"

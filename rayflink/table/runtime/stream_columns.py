@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rayflink.common.arrow_rows import rows_to_arrow
-from rayflink.common.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
-from rayflink.common.row_kinds import KINDS, kinds_of, with_kinds, without_kinds
+from rayflink.common.records.arrow_rows import rows_to_arrow
+from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
+from rayflink.common.records.row_kinds import KINDS, kinds_of, with_kinds, without_kinds
 from rayflink.common.types import Row, RowKind
 from rayflink.operators.base import Operator
-from rayflink.operators.user_code import UserCode
+from rayflink.operators.user_function import UserCode
 
-from ..python_values import plain_rows
-from ..typed import RowError
+from ..conversion.python_values import plain_rows
+from ..plan.typed import RowError
 from ..types import DataType
 
 if TYPE_CHECKING:

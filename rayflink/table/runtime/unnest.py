@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from rayflink.common.batches import ArrowBatch, Batch, Element
-from rayflink.common.row_kinds import kinds_of, with_kinds
+from rayflink.common.records.batches import ArrowBatch, Batch, Element
+from rayflink.common.records.row_kinds import kinds_of, with_kinds
 from rayflink.operators.base import Operator, OperatorContext
-from rayflink.operators.user_code import UserCode
+from rayflink.operators.user_function import UserCode
 
-from ..typed import Evaluation, Expr, Session
-from .own_functions import OwnFunctions
+from ..plan.typed import Evaluation, Expr, Session
+from .function_calls import OwnFunctions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,11 +10,11 @@ from typing import Any
 
 from rayflink.state.backend import KeyedBackend
 from rayflink.state.errors import DamagedFileError, SnapshotMismatch, VersionMismatch
-from rayflink.state.key_groups import key_group_range
-from rayflink.state.memory_storage import MemoryStorage
-from rayflink.state.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
+from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, KeyedCapture, KeyedParts, StoredSnapshot
-from rayflink.state.storage import MissingFileError
+from rayflink.state.storage.memory_storage import MemoryStorage
+from rayflink.state.storage.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
+from rayflink.state.storage.storage import MissingFileError
 
 from .captures import changed_all_over
 from .samples import namespaces

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rayflink.common.state_ttl import StateTtlConfig
+from rayflink.common.functions.state_ttl import StateTtlConfig
 from rayflink.common.time import Time
 from rayflink.state.backend import KeyContext, KeyedBackend
 from rayflink.state.clock import ManualClock

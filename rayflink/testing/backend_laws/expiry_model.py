@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from rayflink.common.state_ttl import StateTtlConfig
+from rayflink.common.functions.state_ttl import StateTtlConfig
 from rayflink.common.time import Time
 
 from .expiry import TTL_MS, World

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
-from rayflink.operators.window import CountWindow, GlobalWindow, TimeWindow, Window
+from rayflink.operators.windows.window import CountWindow, GlobalWindow, TimeWindow, Window
 
 NOON = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
 

@@ -11,9 +11,9 @@ from typing import Any
 from rayflink.state.backend import ForeignKeyError, KeyedBackend
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import SerializationError, SnapshotMismatch, VersionMismatch
-from rayflink.state.key_groups import key_group
-from rayflink.state.key_hash import key_hash
 from rayflink.state.keys import canonical_key
+from rayflink.state.keys.key_groups import key_group
+from rayflink.state.keys.key_hash import key_hash
 
 from .samples import KEYS, namespaces
 from .subject import (

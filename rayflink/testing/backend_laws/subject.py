@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from rayflink.state.backend import KeyContext, KeyedBackend, KeyedMapTable, KeyedTable
 from rayflink.state.handles import StateStore
-from rayflink.state.key_groups import key_group_range
+from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.snapshots import InlineSnapshots
 

@@ -10,12 +10,12 @@ from typing import Any
 from rayflink.actors.checkpoints.coordinator import CheckpointCoordinator, Decision
 from rayflink.actors.checkpoints.master_hooks import MasterHooks
 from rayflink.actors.checkpoints.plan import CheckpointedJob, CheckpointPlan, OperatorPlace
-from rayflink.actors.checkpoints.settings import CheckpointSettings
-from rayflink.actors.checkpoints.statistics import CheckpointMetrics
-from rayflink.actors.commands import SendToTask
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.messages import CheckpointAcknowledged
-from rayflink.common.master_hook import MasterTriggerRestoreHook
+from rayflink.actors.messages.checkpoint_settings import CheckpointSettings
+from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
+from rayflink.actors.messages.commands import SendToTask
+from rayflink.actors.messages.messages import CheckpointAcknowledged
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot
 
 JOB_ID = "abcdef" + "0" * 26

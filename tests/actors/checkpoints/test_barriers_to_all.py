@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.commands import SavepointRequested
 from rayflink.actors.exchange.frames import BufferResponse, Envelope
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.common.batches import CheckpointBarrier
-from rayflink.common.stop_mode import StopMode
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.actors.messages.commands import SavepointRequested
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.state.clock import ManualClock
 

@@ -6,9 +6,14 @@ import pytest
 
 from rayflink.actors.checkpoints.coordinator import Decision
 from rayflink.actors.checkpoints.failures import AbortCause, FailJob
-from rayflink.actors.commands import DiscardFiles, PublishCheckpoint
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointComplete, CheckpointDeclined
+from rayflink.actors.messages.commands import DiscardFiles, PublishCheckpoint
+from rayflink.actors.messages.messages import (
+    CheckpointAborted,
+    CheckpointAcknowledged,
+    CheckpointComplete,
+    CheckpointDeclined,
+)
 from rayflink.state.snapshots import StoredSnapshot
 from tests.actors.checkpoints.checkpointed_job import BASE, M0, M1, Checkpoints, S, state, told
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from rayflink.actors.checkpoints.statistics import CheckpointMetrics
-from rayflink.actors.commands import SavepointRequested
-from rayflink.actors.messages import CheckpointDeclined
-from rayflink.common.metrics import MetricGroup
+from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
+from rayflink.actors.messages.commands import SavepointRequested
+from rayflink.actors.messages.messages import CheckpointDeclined
+from rayflink.common.metrics.metric_group import MetricGroup
 from tests.actors.checkpoints.checkpointed_job import BASE, M0, M1, Checkpoints, S
 
 MEASURED = {

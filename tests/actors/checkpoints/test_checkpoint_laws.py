@@ -8,23 +8,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rayflink.actors.checkpoints.coordinator import Decision
-from rayflink.actors.commands import (
+from rayflink.actors.exchange.frames import TaskAddress
+from rayflink.actors.messages.commands import (
     AnswerSavepoint,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
     SendToTask,
 )
-from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.messages import (
+from rayflink.actors.messages.messages import (
     CheckpointAborted,
     CheckpointAcknowledged,
     CheckpointComplete,
     CheckpointDeclined,
     TriggerCheckpoint,
 )
-from rayflink.actors.states import JobStatus
-from rayflink.common.stop_mode import StopMode
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.options.stop_mode import StopMode
 from rayflink.state.snapshots import StoredSnapshot
 from tests.actors.checkpoints.checkpointed_job import ALL, BASE, OPERATOR, Checkpoints, state
 

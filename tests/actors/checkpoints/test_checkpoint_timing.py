@@ -7,11 +7,16 @@ from dataclasses import replace
 import pytest
 
 from rayflink.actors.checkpoints.coordinator import Decision
-from rayflink.actors.checkpoints.settings import CheckpointSettings
-from rayflink.actors.commands import DiscardFiles, SendToTask
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, CheckpointDeclined, TriggerCheckpoint
-from rayflink.common.batches import CheckpointBarrier
+from rayflink.actors.messages.checkpoint_settings import CheckpointSettings
+from rayflink.actors.messages.commands import DiscardFiles, SendToTask
+from rayflink.actors.messages.messages import (
+    CheckpointAborted,
+    CheckpointComplete,
+    CheckpointDeclined,
+    TriggerCheckpoint,
+)
 from rayflink.common.errors import ConfigError
+from rayflink.common.records.batches import CheckpointBarrier
 from tests.actors.checkpoints.checkpointed_job import BASE, PLAN, Checkpoints, S, told
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.commands import DiscardFiles, PublishCheckpoint, Tick
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
-from rayflink.common.batches import CheckpointBarrier
+from rayflink.actors.messages.commands import DiscardFiles, PublishCheckpoint, Tick
+from rayflink.actors.messages.messages import CheckpointAborted, CheckpointComplete, TriggerCheckpoint
+from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.state.manifest import CheckpointManifest, OperatorManifest
 from rayflink.state.snapshots import StoredSnapshot
+from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
 from tests.actors.checkpoints.checkpointed_job import BASE, JOB_ID, M0, M1, Checkpoints, S, state, told
-from tests.actors.job_events import Job
+from tests.actors.job.job_events import Job
 
 
 def barrier(number: int, now: int) -> TriggerCheckpoint:

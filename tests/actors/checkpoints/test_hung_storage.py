@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.actors.commands import CancelRequested, DiscardFiles, PublishCheckpoint
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.actors.states import JobStatus
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.actors.messages.commands import CancelRequested, DiscardFiles, PublishCheckpoint
+from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment

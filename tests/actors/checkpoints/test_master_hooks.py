@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rayflink.actors.checkpoints.master_hooks import HookError, MasterHooks
-from rayflink.actors.messages import TriggerCheckpoint
-from rayflink.actors.states import JobStatus
-from rayflink.common.batches import CheckpointBarrier
-from rayflink.common.master_hook import MasterTriggerRestoreHook
+from rayflink.actors.messages.messages import TriggerCheckpoint
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
+from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph

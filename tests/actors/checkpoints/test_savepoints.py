@@ -7,19 +7,24 @@ import pytest
 from rayflink.actors.checkpoints.completed import CompletedCheckpoint
 from rayflink.actors.checkpoints.failures import FailJob
 from rayflink.actors.checkpoints.plan import CheckpointProperties
-from rayflink.actors.commands import (
+from rayflink.actors.messages.commands import (
     AnswerSavepoint,
     CheckpointsLeft,
     DiscardFiles,
     PublishCheckpoint,
     SavepointRequested,
 )
-from rayflink.actors.messages import CheckpointAborted, CheckpointComplete, CheckpointDeclined, TriggerCheckpoint
-from rayflink.actors.states import JobStatus
-from rayflink.common.batches import CheckpointBarrier
-from rayflink.common.options import ExternalizedCheckpointRetention
-from rayflink.common.stop_mode import StopMode
-from rayflink.state.manifest import CheckpointManifest
+from rayflink.actors.messages.messages import (
+    CheckpointAborted,
+    CheckpointComplete,
+    CheckpointDeclined,
+    TriggerCheckpoint,
+)
+from rayflink.actors.messages.states import JobStatus
+from rayflink.common.options.registry import ExternalizedCheckpointRetention
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.records.batches import CheckpointBarrier
+from rayflink.state.storage.manifest import CheckpointManifest
 from tests.actors.checkpoints.checkpointed_job import ALL, BASE, JOB_ID, Checkpoints, S, state, told
 
 FIRST = "/s/savepoint-abcdef-000000000001"

@@ -11,25 +11,30 @@ import pytest
 
 from rayflink.actors.checkpoints.failures import FailJob
 from rayflink.actors.checkpoints.files import CheckpointFiles
-from rayflink.actors.checkpoints.recovery_path import begin
-from rayflink.actors.commands import CheckpointNotPublished, CheckpointPublished, DiscardFiles, PublishCheckpoint
-from rayflink.actors.executions import ExceptionEntry
-from rayflink.actors.in_process import InProcessCluster
-from rayflink.actors.job import JobMaster
-from rayflink.actors.job_past import JobPast, keep_past
-from rayflink.actors.messages import CheckpointAborted, TaskFailure
-from rayflink.actors.states import JobStatus
+from rayflink.actors.job.job_master import JobMaster
+from rayflink.actors.job.recovery import begin
+from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.actors.messages.commands import (
+    CheckpointNotPublished,
+    CheckpointPublished,
+    DiscardFiles,
+    PublishCheckpoint,
+)
+from rayflink.actors.messages.executions import ExceptionEntry
+from rayflink.actors.messages.job_history import JobPast, keep_past
+from rayflink.actors.messages.messages import CheckpointAborted, TaskFailure
+from rayflink.actors.messages.states import JobStatus
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 from rayflink.state.errors import DamagedFileError
-from rayflink.state.ledger import NUMBERS, Ledger, LedgerEnded
-from rayflink.state.manifest import CheckpointManifest, metadata_path
-from rayflink.state.manifest_format import encode_manifest
-from rayflink.state.memory_storage import MemoryStorage
-from rayflink.state.storage import Storage, StorageError
-from rayflink.state.storages import open_storage
-from rayflink.state.stored_checkpoints import NoCheckpointError
+from rayflink.state.storage.ledger import NUMBERS, Ledger, LedgerEnded
+from rayflink.state.storage.manifest import CheckpointManifest, metadata_path
+from rayflink.state.storage.manifest_format import encode_manifest
+from rayflink.state.storage.memory_storage import MemoryStorage
+from rayflink.state.storage.storage import Storage, StorageError
+from rayflink.state.storage.storage_schemes import open_storage
+from rayflink.state.storage.stored_checkpoints import NoCheckpointError
 from tests.actors.checkpoints.checkpointed_job import Checkpoints
 
 A, B = "a" * 32, "b" * 32

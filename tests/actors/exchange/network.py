@@ -25,7 +25,7 @@ from rayflink.actors.exchange.partition import ResultPartition, output_pool
 from rayflink.actors.exchange.selectors import ChannelSelector
 from rayflink.actors.exchange.subpartition import Subpartition
 from rayflink.actors.exchange.writer import BatchLimits, RecordWriter
-from rayflink.common.batches import CheckpointBarrier, Element, EndOfPartition, RowBatch, Watermark
+from rayflink.common.records.batches import CheckpointBarrier, Element, EndOfPartition, RowBatch, Watermark
 
 GAP_TIMEOUT_MS = 10_000
 

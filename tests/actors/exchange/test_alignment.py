@@ -19,7 +19,7 @@ from rayflink.actors.exchange.alignment import (
     Block,
     Unblock,
 )
-from rayflink.common.batches import CancelCheckpointMarker, CheckpointBarrier, EndOfPartition
+from rayflink.common.records.batches import CancelCheckpointMarker, CheckpointBarrier, EndOfPartition
 
 
 def barrier(number: int) -> CheckpointBarrier:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.conversations import Conversations
-from rayflink.actors.envelopes import join_envelope, split_envelope
 from rayflink.actors.exchange.codec import CodecError, decode_batch, encode_batch, split_batches
+from rayflink.actors.exchange.endpoint import Conversations
+from rayflink.actors.exchange.envelopes import join_envelope, split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, PartitionId, TaskAddress
 from rayflink.actors.exchange.gate import ChannelSpec, InputGate
 from rayflink.actors.exchange.partition import PoolLimits, ResultPartition
 from rayflink.actors.exchange.subpartition import Buffer, Subpartition
 from rayflink.actors.exchange.writer import BatchLimits, RecordWriter
-from rayflink.actors.settings import TaskSettings
-from rayflink.common.batches import EndOfPartition, LatencyMarker, RowBatch, Watermark
+from rayflink.actors.messages.settings import TaskSettings
+from rayflink.common.records.batches import EndOfPartition, LatencyMarker, RowBatch, Watermark
 from rayflink.operators.stateless import MapOperator
-from tests.actors.task_bench import ListSource, TaskBench
+from tests.actors.task.task_bench import ListSource, TaskBench
 
 A, B = TaskAddress("a"), TaskAddress("b")
 
@@ -92,6 +92,8 @@ def test_a_reader_counts_from_minus_one_and_its_first_message_is_number_zero() -
 
 # flushing
 
+GAP_TIMEOUT_MS = TaskSettings().gap_timeout_ms
+
 
 class Sender:
     """A task's writer and conversations, and a consumer `B`."""
@@ -99,8 +101,7 @@ class Sender:
     def __init__(self, in_flight: int = 2) -> None:
         self.partition = ResultPartition(PartitionId("d" * 32, 0), 1, PoolLimits(100, 100))
         self.writer = RecordWriter(self.partition, limits=BatchLimits(timeout_ms=-1))
-        settings = TaskSettings(max_in_flight=in_flight)
-        self.peers = Conversations(A, InputGate((), 2, 0), [self.partition], settings)
+        self.peers = Conversations(A, InputGate((), 2, 0), [self.partition], in_flight, GAP_TIMEOUT_MS)
 
     def request(self) -> None:
         self.partition.subpartitions[0].request(B, 0, 100)

@@ -29,8 +29,8 @@ from rayflink.actors.exchange.codec import (
     rows_in,
     split_batches,
 )
-from rayflink.common.batches import ArrowBatch, RowBatch
-from rayflink.common.row_columns import Coded, RowColumns
+from rayflink.common.records.batches import ArrowBatch, RowBatch
+from rayflink.common.records.row_columns import Coded, RowColumns
 
 
 class Point(NamedTuple):

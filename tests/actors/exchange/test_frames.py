@@ -21,7 +21,7 @@ from rayflink.actors.exchange.frames import (
     TaskEventRequest,
     WindowUpdate,
 )
-from rayflink.common.batches import EndOfPartition, Watermark
+from rayflink.common.records.batches import EndOfPartition, Watermark
 
 PARTITION = PartitionId("a" * 32, 3)
 FRAMES: list[Frame] = [

@@ -17,7 +17,7 @@ from rayflink.actors.exchange.frames import (
 )
 from rayflink.actors.exchange.gate import BufferReordering, ChannelSpec, ChannelState, GateItem, InputGate
 from rayflink.actors.exchange.subpartition import ExchangeError
-from rayflink.common.batches import EndOfPartition, Event, Watermark
+from rayflink.common.records.batches import EndOfPartition, Event, Watermark
 
 UNKNOWN = TaskAddress("nobody")
 

@@ -16,10 +16,10 @@ from rayflink.actors.exchange.codec import decode_batch, encode_batch
 from rayflink.actors.exchange.key_channels import KeyChannels
 from rayflink.actors.exchange.key_codes import LEAST_ROWS, MOST_ROWS, KeyCodes
 from rayflink.actors.exchange.selectors import ByKeyGroup, KeyExtractionError, RefusedKeyError
-from rayflink.common.batches import RowBatch
-from rayflink.common.row_columns import RowColumns
-from rayflink.state.key_groups import key_group, subtask_of
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.row_columns import RowColumns
 from rayflink.state.keys import key_hash
+from rayflink.state.keys.key_groups import key_group, subtask_of
 
 PARALLEL, GROUPS = 3, 128
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rayflink.actors.exchange.frames import AddCredit, BufferResponse, Envelope, TaskAddress
 from rayflink.actors.exchange.links import Incoming, MessageGap, Outgoing
 from rayflink.actors.exchange.subpartition import Buffer, Subpartition
-from rayflink.common.batches import EndOfPartition, Watermark
+from rayflink.common.records.batches import EndOfPartition, Watermark
 
 ME, PEER = TaskAddress("me"), TaskAddress("peer")
 

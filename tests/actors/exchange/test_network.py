@@ -16,7 +16,7 @@ from rayflink.actors.exchange.gate import BufferReordering, InputGate
 from rayflink.actors.exchange.links import MessageGap
 from rayflink.actors.exchange.selectors import Broadcast, ByFunction, ByKeyGroup, RoundRobin, SingleChannel
 from rayflink.actors.exchange.writer import BatchLimits
-from rayflink.common.batches import CheckpointBarrier, EndOfData, RowBatch, Watermark
+from rayflink.common.records.batches import CheckpointBarrier, EndOfData, RowBatch, Watermark
 from tests.actors.exchange.network import Endpoint, Network, NoProgress, by_channel
 
 SEEDS = range(12)

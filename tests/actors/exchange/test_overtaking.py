@@ -11,7 +11,7 @@ from rayflink.actors.exchange.alignment import Aborted, Aligned, BarrierAligner,
 from rayflink.actors.exchange.frames import BufferResponse, TaskAddress
 from rayflink.actors.exchange.recording import InputRecording
 from rayflink.actors.exchange.subpartition import Buffer, Subpartition
-from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Watermark
+from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Watermark
 from tests.actors.exchange.test_gate import data, event, gate_of, taken
 
 

@@ -12,8 +12,8 @@ from rayflink.actors.exchange.frames import PartitionId, TaskAddress
 from rayflink.actors.exchange.partition import PoolLimits, ResultPartition, output_pool, share_out
 from rayflink.actors.exchange.spilled import SpilledSubpartition
 from rayflink.actors.exchange.subpartition import Buffer, Subpartition
-from rayflink.common.batches import EndOfPartition, Watermark
 from rayflink.common.managed_memory import Allowance, MemoryManager
+from rayflink.common.records.batches import EndOfPartition, Watermark
 
 ID = PartitionId("d" * 32, 1)
 PLENTY = PoolLimits(1000, 1000)

@@ -28,11 +28,11 @@ from rayflink.actors.exchange.selectors import (
     RoundRobin,
     SingleChannel,
 )
-from rayflink.common.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.operators.base import UserCodeError
 from rayflink.state.errors import InvalidKeyError
-from rayflink.state.key_groups import key_group, subtask_of
 from rayflink.state.keys import key_hash
+from rayflink.state.keys.key_groups import key_group, subtask_of
 
 MAX_PARALLELISM = 128
 

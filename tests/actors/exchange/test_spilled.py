@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rayflink.actors.exchange.frames import BufferResponse, ErrorResponse, TaskAddress
 from rayflink.actors.exchange.spilled import SpilledSubpartition, SpillError
 from rayflink.actors.exchange.subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
-from rayflink.common.batches import CheckpointBarrier, EndOfData, EndOfPartition, Watermark
 from rayflink.common.managed_memory import Allowance, MemoryManager
+from rayflink.common.records.batches import CheckpointBarrier, EndOfData, EndOfPartition, Watermark
 
 CONSUMER = TaskAddress("consumer")
 

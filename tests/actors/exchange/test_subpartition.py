@@ -8,7 +8,7 @@ import pytest
 
 from rayflink.actors.exchange.frames import BufferResponse, ErrorResponse, TaskAddress
 from rayflink.actors.exchange.subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
-from rayflink.common.batches import CheckpointBarrier, EndOfPartition, Watermark
+from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Watermark
 
 CONSUMER = TaskAddress("consumer")
 

@@ -18,7 +18,7 @@ from rayflink.actors.exchange.partition import PoolLimits, ResultPartition
 from rayflink.actors.exchange.selectors import Broadcast, ByKeyGroup, RoundRobin, SingleChannel
 from rayflink.actors.exchange.subpartition import Subpartition
 from rayflink.actors.exchange.writer import BatchLimits, RecordWriter
-from rayflink.common.batches import (
+from rayflink.common.records.batches import (
     ArrowBatch,
     Batch,
     CheckpointBarrier,
@@ -27,7 +27,7 @@ from rayflink.common.batches import (
     Watermark,
     WatermarkStatus,
 )
-from rayflink.common.row_columns import RowColumns
+from rayflink.common.records.row_columns import RowColumns
 
 UNBOUNDED = PoolLimits(10**9, 10**9)
 

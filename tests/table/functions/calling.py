@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow
 
-from rayflink.table.typed import Call, Column, Evaluation, Expr, Function, Literal, RowError, Session, named
+from rayflink.table.plan.typed import Call, Column, Evaluation, Expr, Function, Literal, RowError, Session, named
 from rayflink.table.types import DataType, DataTypes, Root
 
 SESSION = Session("Asia/Shanghai", lambda: 1_577_934_245_678)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rayflink.table.binding.expressions import ExpressionBinder
 from rayflink.table.binding.scope import Scope
 from rayflink.table.parsing.statement_parser import parse_expression
-from rayflink.table.typed import Column, Evaluation
+from rayflink.table.plan.typed import Column, Evaluation
 from rayflink.table.types import DataTypes
 from tests.table.functions.calling import SESSION, same
 

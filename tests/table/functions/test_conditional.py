@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow
 import pytest
 
-from rayflink.table.typed import Call, Column, Evaluation, Expr, Literal, RowError, Session, named
+from rayflink.table.plan.typed import Call, Column, Evaluation, Expr, Literal, RowError, Session, named
 from rayflink.table.types import DataType, DataTypes
 from tests.table.functions.calling import BIGINT, BOOLEAN, INT, STRING, column, one, result, resulting
 

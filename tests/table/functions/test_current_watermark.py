@@ -7,14 +7,14 @@ import datetime
 import pyarrow as pa
 import pytest
 
-from rayflink.common.batches import ArrowBatch, Watermark
+from rayflink.common.records.batches import ArrowBatch, Watermark
 from rayflink.operators.base import OperatorContext
 from rayflink.state.clock import ManualClock
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from rayflink.table.arrow_columns import arrow_schema
-from rayflink.table.logical import Project
+from rayflink.table.conversion.arrow_columns import arrow_schema
+from rayflink.table.plan.logical import Project
+from rayflink.table.plan.typed import Session
 from rayflink.table.runtime.calc import CalcOperator
-from rayflink.table.typed import Session
 
 EPOCH = datetime.datetime(1970, 1, 1)
 NAME = "CURRENT_WATERMARK"

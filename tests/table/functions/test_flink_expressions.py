@@ -9,7 +9,7 @@ from rayflink.table.binding.expressions import ExpressionBinder, cast
 from rayflink.table.binding.scope import Scope
 from rayflink.table.errors import SqlError
 from rayflink.table.parsing.statement_parser import parse_expression
-from rayflink.table.typed import Call, Column, Evaluation, Expr, Literal, RowError, named
+from rayflink.table.plan.typed import Call, Column, Evaluation, Expr, Literal, RowError, named
 from rayflink.table.types import DataTypes, Root
 from tests.table.functions.calling import CALLED, SESSION, same
 from tests.table.functions.flink_expressions import DIFFERENT, Recorded, recorded

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rayflink.table.typed import Call, Column, Evaluation, Expr, Literal, RowError
+from rayflink.table.plan.typed import Call, Column, Evaluation, Expr, Literal, RowError
 from rayflink.table.types import DataTypes, Root
 from tests.table.functions.calling import SESSION, same
 from tests.table.functions.flink_expressions import DIFFERENT, recorded

@@ -7,7 +7,7 @@ import itertools
 import pyarrow
 import pytest
 
-from rayflink.table.typed import Call, Column, Evaluation, Literal, RowError, Session, named
+from rayflink.table.plan.typed import Call, Column, Evaluation, Literal, RowError, Session, named
 from rayflink.table.types import DataTypes
 from tests.table.functions.calling import BOOLEAN, INT, column, result, resulting
 

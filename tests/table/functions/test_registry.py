@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rayflink.table.functions.__main__ import markdown
-from rayflink.table.typed import all_functions, known_names, named
+from rayflink.table.plan.typed import all_functions, known_names, named
 from tests.table.functions.flink_expressions import recorded
 
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ def test_a_function_travels_by_its_name():
 def texts_of_tests() -> set[str]:
     """Texts in the code of the tests here."""
     found = set()
-    for path in HERE.glob("test_*.py"):
+    for path in HERE.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.add(node.value)

@@ -18,7 +18,7 @@ from rayflink.table.binding.expressions import call
 from rayflink.table.errors import SqlError
 from rayflink.table.functions import value_lists
 from rayflink.table.functions.value_lists import ValueList
-from rayflink.table.typed import Column, Evaluation, Literal, RowError, named
+from rayflink.table.plan.typed import Column, Evaluation, Literal, RowError, named
 from rayflink.table.types import DataType, DataTypes
 from tests.table.functions.calling import BIGINT, BOOLEAN, DOUBLE, INT, SESSION, STRING
 

@@ -7,9 +7,9 @@ import pytest
 
 from rayflink.common.errors import JobFailed
 from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
-from rayflink.table.logical import WatermarkAssigner
+from rayflink.table.plan.logical import WatermarkAssigner
+from rayflink.table.plan.typed import Session
 from rayflink.table.runtime.event_time import WatermarkValues
-from rayflink.table.typed import Session
 
 TIMES = [0, 1_500, -2_500, 86_400_000]
 

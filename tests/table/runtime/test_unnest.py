@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.batches import ArrowBatch
-from rayflink.common.row_kinds import ROW_KIND, with_kinds
+from rayflink.common.records.batches import ArrowBatch
+from rayflink.common.records.row_kinds import ROW_KIND, with_kinds
 from rayflink.common.types import Row
 from rayflink.operators.base import OperatorContext
-from rayflink.table.arrow_columns import arrow_schema
-from rayflink.table.logical import Attribute
+from rayflink.table.conversion.arrow_columns import arrow_schema
+from rayflink.table.plan.logical import Attribute
+from rayflink.table.plan.typed import Column, Session
 from rayflink.table.runtime import unnest
 from rayflink.table.runtime.unnest import UnnestOperator
-from rayflink.table.typed import Column, Session
 from rayflink.table.types import DataType, DataTypes, Root
 from rayflink.testing import rec, verify, wm
 from rayflink.testing.elements import columns

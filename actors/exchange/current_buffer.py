@@ -1,0 +1,138 @@
+"""The buffer a task is working: its batches, decoded one at a time and given out slice by slice.
+
+Small batches cost an operator as much as large ones, so a slice goes on with the buffers that wait behind, also those
+of other channels: until it has its records, up to 1,024, or an event is next.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rayflink.common.records.batches import Batch, RowBatch
+
+from .codec import decode_batch, encode_batch, split_batches
+from .gate import InputGate
+from .open_batch import are_alike, merged
+
+MERGED_ROWS = 1024
+"""Batches with fewer records are worked together with those behind them."""
+
+
+class WorkedBuffer:
+    """Holds at most one buffer, and of that at most one decoded batch.
+
+    Args:
+        gate: where the buffers come from, and go back to when they have been given out.
+    """
+
+    def __init__(self, gate: InputGate) -> None:
+        self._gate = gate
+        self.channel = self.input_index = 0
+        self._batch: Batch | None = None
+        self._done = self._announced = 0
+        self._encoded: deque[bytes | memoryview] = deque()
+
+    @property
+    def empty(self) -> bool:
+        """Whether all records have been given out."""
+        return self._batch is None
+
+    @property
+    def rows(self) -> int:
+        """Records of the current batch that were not given out yet."""
+        return 0 if self._batch is None else len(self._batch) - self._done
+
+    @property
+    def rows_at_hand(self) -> int:
+        """For how many records `take_slice` may be asked."""
+        return self.rows_announced or max(self.rows, MERGED_ROWS)
+
+    def load(self, body: bytes, channel: int, input_index: int) -> None:
+        """Take a buffer of a channel; the one before must have been given out."""
+        assert self.empty, f"channel {self.channel} still has {self.rows} records to be worked"
+        self.channel, self.input_index = channel, input_index
+        self._encoded.extend(split_batches(body))
+        self._decode_next()
+
+    def take_slice(self, rows: int) -> Batch:
+        """The next records of the current input, at least one and at most `rows`, and count them as taken.
+
+        A batch that is large enough, or that was announced, is not joined with the next.
+        """
+        may_merge = not self.rows_announced
+        parts = [self._take(min(rows, self.rows_announced or self.rows))]
+        rows = min(rows, MERGED_ROWS) - len(parts[0])
+        while may_merge and rows > 0 and self._has_like(parts[0]):
+            parts.append(self._take(min(rows, self.rows)))
+            rows -= len(parts[-1])
+        return _joined(parts)
+
+    def unannounced(self, rows: int) -> Batch | None:
+        """The next `rows` records at most, once those that were given by this before have been taken; else None.
+
+        Nor are there any where so few are left that they are worked together with those of other buffers.
+        """
+        if self._batch is None or self._done < self._announced or self.rows < MERGED_ROWS:
+            return None
+        self._announced = min(len(self._batch), self._done + rows)
+        return self._batch.slice(self._done, self._announced)
+
+    @property
+    def rows_announced(self) -> int:
+        """Records that `unannounced` gave and that were not taken yet."""
+        return max(0, self._announced - self._done)
+
+    def remainder(self) -> list[bytes]:
+        """What was not given out yet, encoded anew."""
+        if self._batch is None:
+            return []
+        left = encode_batch(self._batch.slice(self._done, len(self._batch)))
+        return [left, *map(bytes, self._encoded)]
+
+    def drop(self) -> None:
+        """Forget what was not given out."""
+        self._batch = None
+        self._encoded.clear()
+
+    def _has_like(self, first: Batch) -> bool:
+        """Whether records that can be in one batch with `first` are next; loads the next buffer where it must."""
+        if self._batch is None:
+            item = self._gate.next_data(self.input_index)
+            if item is None or item.body is None:
+                return False
+            self.load(item.body, item.channel, item.input_index)
+        return self._batch is not None and _fit_together(first, self._batch)
+
+    def _take(self, rows: int) -> Batch:
+        batch, start = self._batch, self._done
+        assert batch is not None, "a buffer was asked for records it does not have"
+        self._done += rows
+        piece = batch if rows == len(batch) else batch.slice(start, self._done)
+        self._gate.took(self.channel, rows)
+        if self._done == len(batch):
+            self._decode_next()
+            if self._batch is None:
+                self._gate.recycle(self.channel)
+        return piece
+
+    def _decode_next(self) -> None:
+        self._batch = decode_batch(self._encoded.popleft()) if self._encoded else None
+        self._done = self._announced = 0
+
+
+def _fit_together(first: Batch, other: Batch) -> bool:
+    """Whether two batches can be worked as one: rows, as columns or not, with timestamps or without; or Arrow alike."""
+    if isinstance(first, RowBatch) and isinstance(other, RowBatch):
+        return (first.timestamps is None) == (other.timestamps is None)
+    return are_alike(first, other)
+
+
+def _joined(parts: list[Batch]) -> Batch:
+    """Batches that fit together as one; columns stay columns where all of them are alike."""
+    first = parts[0]
+    if len(parts) == 1 or all(are_alike(first, part) for part in parts[1:]):
+        return merged(parts)
+    rows = [part for part in parts if isinstance(part, RowBatch)]
+    values = [value for part in rows for value in part.values]
+    stamps = None if first.timestamps is None else [stamp for part in rows for stamp in part.timestamps or ()]
+    return RowBatch(values, stamps)

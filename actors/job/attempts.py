@@ -1,0 +1,143 @@
+"""The present attempts of a job's subtasks: who is deployed, cancelled and started again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from rayflink.graph.job_graph import JobGraph, JobVertex, ScheduleMode
+
+from ..exchange.frames import TaskAddress
+from ..messages.commands import Command, DeployTask, SendToTask
+from ..messages.executions import Execution
+from ..messages.messages import CancelTask, TaskDeployment
+from ..messages.scheduling import slot_of
+from ..messages.states import ExecutionState
+from .deployment import Deployer
+from .failover import Place
+
+
+class Attempts:
+    """One execution for each subtask.
+
+    Args:
+        graph: the job.
+        new_id: gives 32 fresh hex digits a call.
+        cached_files: name -> path of the distributed cache.
+        equipped: gives a deployment what the attempt starts from.
+        number: of the first attempts.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        new_id: Callable[[], str],
+        cached_files: Mapping[str, str],
+        equipped: Callable[[TaskDeployment, Execution], TaskDeployment],
+        number: int = 0,
+    ) -> None:
+        self._new_id, self._cached_files, self._equipped = new_id, cached_files, equipped
+        self._lay_out(graph, number)
+
+    def _lay_out(self, graph: JobGraph, number: int) -> None:
+        self.graph = graph
+        self._deployer = Deployer(graph, self._new_id, self._cached_files)
+        self.by_id: dict[TaskAddress, Execution] = {
+            attempt: Execution(attempt, vertex, subtask, number)
+            for vertex, subtask, attempt in self._deployer.attempts()
+        }
+
+    def adopt(self, graph: JobGraph) -> list[Execution]:
+        """All subtasks begin anew, as many as another graph of the same job has."""
+        self._lay_out(graph, 1 + self.highest)
+        return list(self)
+
+    def renew(self, places: Iterable[Place]) -> list[Execution]:
+        """A new attempt in the place of each of these, which have ended."""
+        by_place = {(e.vertex.id, e.subtask): e for e in self}
+        fresh = []
+        for place in places:
+            ended = by_place[place]
+            renewed = Execution(self._deployer.renew(*place), ended.vertex, ended.subtask, ended.number + 1)
+            by_place[place] = renewed
+            fresh.append(renewed)
+        self.by_id = {execution.attempt: execution for execution in by_place.values()}
+        return fresh
+
+    def __iter__(self) -> Any:
+        return iter(list(self.by_id.values()))
+
+    @property
+    def highest(self) -> int:
+        """The number of the latest attempt."""
+        return max(execution.number for execution in self.by_id.values())
+
+    @property
+    def have_ended(self) -> bool:
+        """Whether all are in a terminal state."""
+        return all(execution.state.is_terminal for execution in self)
+
+    @property
+    def live(self) -> list[Execution]:
+        """Those that were scheduled and have not ended."""
+        return [e for e in self if e.timestamps and not e.state.is_terminal]
+
+    def stalled(self, attempt: TaskAddress) -> str:
+        """Which function of an attempt has not returned for long, for people; "" where none is known of."""
+        execution = self.by_id.get(attempt)
+        return "" if execution is None else execution.stalled
+
+    def deploy_first(self, executions: Iterable[Execution], now_ms: int) -> list[Command]:
+        """Of attempts that begin those that begin at once: all, or those whose inputs can be read."""
+        eager = self.graph.schedule_mode is ScheduleMode.EAGER
+        first = [e for e in executions if eager or e.vertex.is_input]
+        return self._deploy(first, now_ms) + self.deploy_ready(now_ms)
+
+    def deploy_ready(self, now_ms: int) -> list[Command]:
+        """LAZY_FROM_SOURCES: vertices all of whose inputs can be read now."""
+        if self.graph.schedule_mode is ScheduleMode.EAGER:
+            return []
+        ready: list[Execution] = []
+        for vertex in self.graph.vertices:
+            mine = [e for e in self if e.vertex is vertex]
+            if any(e.state is ExecutionState.CREATED for e in mine) and self._inputs_ready(vertex):
+                ready += (e for e in mine if e.state is ExecutionState.CREATED)
+        return self._deploy(ready, now_ms)
+
+    def cancel(self, now_ms: int, places: Collection[Place] | None = None) -> list[Command]:
+        """Cancel all that have not ended, or those in these places."""
+        commands: list[Command] = []
+        for execution in self:
+            if places is not None and (execution.vertex.id, execution.subtask) not in places:
+                continue
+            if execution.state in (ExecutionState.CREATED, ExecutionState.SCHEDULED):
+                execution.become(ExecutionState.CANCELED, now_ms)
+            elif not execution.state.is_terminal and execution.state is not ExecutionState.CANCELING:
+                execution.become(ExecutionState.CANCELING, now_ms)
+                commands.append(SendToTask(execution.attempt, CancelTask()))
+        return commands
+
+    def _deploy(self, executions: Iterable[Execution], now_ms: int) -> list[Command]:
+        beginning = list(executions)
+        for execution in beginning:
+            execution.become(ExecutionState.SCHEDULED, now_ms)
+        commands: list[Command] = []
+        for execution in beginning:
+            execution.become(ExecutionState.DEPLOYING, now_ms)
+            execution.last_seen_ms = now_ms
+            slot = slot_of(execution.vertex, execution.subtask)
+            deployment = self._deployer.deployment(execution.vertex, execution.subtask, execution.number)
+            commands.append(DeployTask(slot, self._equipped(deployment, execution)))
+        return commands
+
+    def _inputs_ready(self, vertex: JobVertex) -> bool:
+        for edge in vertex.inputs:
+            wanted = {ExecutionState.FINISHED}
+            if edge.partition_type.is_pipelined:
+                wanted.add(ExecutionState.RUNNING)
+            if any(e.state not in wanted for e in self if e.vertex.id == edge.source):
+                return False
+        return True
+
+
+__all__ = ["Attempts"]

@@ -1,0 +1,148 @@
+"""The split enumerators of a job's sources, run where the job is decided."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common.connector_base.source import SplitEnumerator
+from rayflink.common.errors import described
+from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
+from rayflink.connectors.files.file_enumeration import AskLater
+from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
+
+from ..messages.messages import AssignSplits, TaskFailure
+from ..task.failures import is_outage, is_recoverable
+
+
+class _Context:
+    """Collects what an enumerator assigns while it answers."""
+
+    def __init__(self, operator_id: str, parallelism: int) -> None:
+        self._operator_id, self._parallelism = operator_id, parallelism
+        self.assigned: list[tuple[int, AssignSplits]] = []
+
+    def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
+        """Subtask -> splits."""
+        for subtask, splits in assignment.items():
+            self.assigned.append((subtask, AssignSplits(self._operator_id, tuple(splits))))
+
+    def signal_no_more_splits(self, subtask: int) -> None:
+        """The reader gets nothing more."""
+        self.assigned.append((subtask, AssignSplits(self._operator_id, (), no_more=True)))
+
+    def current_parallelism(self) -> int:
+        """Number of readers."""
+        return self._parallelism
+
+
+@dataclass(slots=True)
+class _Made:
+    context: _Context
+    enumerator: SplitEnumerator
+    node: ChainedOperator
+
+
+@dataclass(frozen=True, slots=True)
+class _Assigned:
+    """Splits that a subtask got after checkpoint `after`, and before the next one."""
+
+    after: int
+    subtask: int
+    splits: tuple[Any, ...]
+
+
+class Enumerators:
+    """One enumerator a source operator, made when the first reader asks.
+
+    Splits that were assigned since the last complete checkpoint are remembered: when their reader alone starts again,
+    from that checkpoint, it does not have them, and they go back to the enumerator.
+    """
+
+    def __init__(self, graph: JobGraph) -> None:
+        self._graph = graph
+        self._made: dict[str, _Made] = {}
+        self._states: dict[str, bytes] = {}
+        self._assigned: dict[str, deque[_Assigned]] = {}
+        self._last_id = 0
+
+    def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> list[tuple[int, AssignSplits]]:
+        """A reader wants a split; the messages for this and perhaps other readers of the vertex."""
+        made = self._made.get(operator_id)
+        if made is None:
+            made = self._made[operator_id] = self._make(vertex, operator_id)
+        made.enumerator.handle_split_request(subtask)
+        assigned, made.context.assigned = made.context.assigned, []
+        known = self._assigned.setdefault(operator_id, deque())
+        for to, message in assigned:
+            if splits := tuple(split for split in message.splits if not isinstance(split, AskLater)):
+                known.append(_Assigned(self._last_id, to, splits))
+        return assigned
+
+    def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
+        """Operator id -> state, of those that have been made; what is assigned from now on is of a later checkpoint.
+
+        Raises: whatever a user's enumerator raises.
+        """
+        self._last_id = checkpoint_id
+        states = {name: to_bytes(made.enumerator.snapshot_state()) for name, made in self._made.items()}
+        return {**self._states, **states}
+
+    def complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is durable: it has what was assigned before it."""
+        for assigned in self._assigned.values():
+            while assigned and assigned[0].after < checkpoint_id:
+                assigned.popleft()
+
+    def restore(self, states: Mapping[str, bytes]) -> list[TaskFailure]:
+        """Begin anew with the states of a checkpoint; how closing the present ones failed."""
+        failures = self.close()
+        self._states = dict(states)
+        self._assigned.clear()
+        return failures
+
+    def take_back(self, operator_id: str, subtask: int) -> None:
+        """A reader starts again from the last complete checkpoint.
+
+        Raises: whatever a user's enumerator raises.
+        """
+        known = self._assigned.get(operator_id, deque())
+        splits = [split for assigned in known if assigned.subtask == subtask for split in assigned.splits]
+        self._assigned[operator_id] = deque(assigned for assigned in known if assigned.subtask != subtask)
+        if splits:
+            self._made[operator_id].enumerator.add_splits_back(splits, subtask)
+
+    def close(self) -> list[TaskFailure]:
+        """Close all enumerators, also when some raise; how those failed."""
+        closing, self._made = self._made, {}
+        failures = []
+        for made in closing.values():
+            try:
+                made.enumerator.close()
+            except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
+                failures.append(enumerator_failed(made.node, error, " when it was closed"))
+        return failures
+
+    def _make(self, vertex: JobVertex, operator_id: str) -> _Made:
+        node = next(node for node in vertex.operators if node.operator_id == operator_id)
+        assert node.factory is not None
+        source = node.factory().source
+        context = _Context(operator_id, vertex.parallelism)
+        state = self._states.pop(operator_id, None)
+        if state is None:
+            enumerator = source.create_enumerator(context)
+        else:
+            enumerator = source.restore_enumerator(context, from_bytes(state))
+        enumerator.start()
+        return _Made(context, enumerator, node)
+
+
+def enumerator_failed(source: ChainedOperator, error: BaseException, when: str = "") -> TaskFailure:
+    """What the enumerator of a source raised, as the failure of the source."""
+    message = f"the enumerator of source {source.name!r} failed{when}: {described(error)}"
+    where = source.name, source.call_site
+    return TaskFailure(
+        type(error).__name__, message, "", *where, recoverable=is_recoverable(error), is_outage=is_outage(error)
+    )

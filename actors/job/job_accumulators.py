@@ -1,0 +1,114 @@
+"""The accumulators of a job's tasks, merged into one for each name, where the job is decided."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common.errors import JobExecutionError, described
+
+from ..messages.messages import TaskFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who added an accumulator: vertex id and subtask, and for people names and the line of the program."""
+
+    place: tuple[str, int]
+    task: str
+    vertex: str
+    call_site: str
+
+
+@dataclass(slots=True)
+class _Merged:
+    owner: Owner
+    accumulator: Any
+
+
+class Accumulated:
+    """Merges what finished tasks have added up; what a user's accumulator raises comes back as failures.
+
+    Args:
+        may_forget: tasks that have finished may run again; then what each has added is kept.
+    """
+
+    def __init__(self, may_forget: bool = False) -> None:
+        self._merged: dict[str, _Merged] = {}
+        self._kept: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
+
+    def forget(self, places: Collection[tuple[str, int]]) -> None:
+        """Tasks there do their work again: what those that have finished have added does not count."""
+        kept = self._kept or {}
+        gone = [owner for owner in kept if owner.place in places]
+        for owner in gone:
+            del kept[owner]
+        if gone:
+            self._merged = {}
+            for other, accumulators in kept.items():
+                self._merge(other, copy.deepcopy(accumulators))
+
+    def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
+        """Take a task's accumulators in; one that cannot be merged leaves what was there, or takes it along.
+
+        Those of an attempt that began when all was done are left out where an earlier attempt has given its own.
+        """
+        if self._kept is not None and accumulators:
+            if owner in self._kept:
+                return []
+            self._kept[owner] = copy.deepcopy(accumulators)
+        return self._merge(owner, accumulators)
+
+    def _merge(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
+        failures = []
+        for name, accumulator in accumulators.items():
+            known = self._merged.get(name)
+            if known is None:
+                self._merged[name] = _Merged(owner, accumulator)
+                continue
+            found, wanted = type(accumulator), type(known.accumulator)
+            if (found.__module__, found.__qualname__) != (wanted.__module__, wanted.__qualname__):
+                failures.append(_conflict(name, found.__name__, owner, wanted.__name__, known.owner))
+                continue
+            try:
+                known.accumulator.merge(accumulator)
+            except (Exception, SystemExit) as error:  # whatever a user's accumulator raises
+                del self._merged[name]  # it may be half merged
+                failures.append(_failure(error, f"accumulator {name!r} of {owner.task} cannot be merged", owner))
+        return failures
+
+    def values(self) -> tuple[dict[str, Any], list[TaskFailure]]:
+        """Name -> value, and the failures of those that raise instead."""
+        values, failures = {}, []
+        for name, merged in list(self._merged.items()):
+            try:
+                values[name] = merged.accumulator.get_local_value()
+            except (Exception, SystemExit) as error:  # whatever a user's accumulator raises
+                what = f"accumulator {name!r} of {merged.owner.task} does not give its value"
+                failures.append(_failure(error, what, merged.owner))
+        return values, failures
+
+    def asked(self, job_id: str) -> dict[str, Any]:
+        """Name -> value.
+
+        Raises:
+            JobExecutionError: one does not give its value.
+        """
+        values, failures = self.values()
+        for failure in failures:
+            raise JobExecutionError(job_id, f"cannot be asked: {failure.message}", f"see {failure.call_site}")
+        return values
+
+
+def _conflict(name: str, found: str, owner: Owner, wanted: str, first: Owner) -> TaskFailure:
+    message = (
+        f"accumulator {name!r} is of type {found} in {owner.task} and {wanted} in {first.task} ({first.call_site}): "
+        "what has one name is merged; rename one"
+    )
+    return TaskFailure("TypeError", message, "", owner.vertex, owner.call_site)
+
+
+def _failure(error: BaseException, what: str, owner: Owner) -> TaskFailure:
+    return TaskFailure(type(error).__name__, f"{what}: {described(error)}", "", owner.vertex, owner.call_site)

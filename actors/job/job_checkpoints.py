@@ -1,0 +1,244 @@
+"""What a job's checkpoints need to know of its attempts, and what attempts start from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rayflink.common.configuration import reading
+from rayflink.common.options import registry as options
+from rayflink.graph.attributes import NodeKind
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.errors import DamagedFileError, SnapshotMismatch, UnresolvedClassError, VersionMismatch
+from rayflink.state.storage.storage import MissingFileError
+
+from ..checkpoints.completed import CompletedCheckpoint
+from ..checkpoints.coordinator import CheckpointCoordinator, Decision
+from ..checkpoints.master_hooks import MasterHooks
+from ..checkpoints.plan import CheckpointedJob, CheckpointPlan, OperatorPlace
+from ..exchange.frames import TaskAddress
+from ..messages.checkpoint_settings import CheckpointSettings
+from ..messages.commands import SendToTask
+from ..messages.executions import Execution
+from ..messages.job_history import JobPast
+from ..messages.messages import CheckpointAnnounced, TaskDeployment, TaskFailure
+from ..messages.states import ExecutionState
+from .attempts import Attempts
+from .enumeration import Enumerators
+from .restoring import Restoring
+
+_UNREADABLE = (DamagedFileError.__name__, MissingFileError.__name__)
+_UNFIT = (SnapshotMismatch.__name__, UnresolvedClassError.__name__, VersionMismatch.__name__)
+MOST_LEAD_MS = 500
+"""A checkpoint is announced so long before its trigger, or for half of the interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobStart:
+    """How a job begins that does not begin from nothing.
+
+    Args:
+        epoch: of its coordinator, one more with each that takes over.
+        completed: the checkpoints an earlier coordinator left, or the one the user named.
+        next_number: of its first checkpoint, at least.
+        past: of the job under earlier coordinators.
+    """
+
+    epoch: int = 0
+    completed: Sequence[CompletedCheckpoint] = ()
+    next_number: int = 1
+    past: JobPast = JobPast()
+
+
+def takes_checkpoints(graph: JobGraph) -> bool:
+    """Whether a job takes checkpoints by the clock."""
+    return CheckpointSettings.of(graph.configuration).interval_ms is not None and not _refused(graph)
+
+
+def _refused(graph: JobGraph) -> str:
+    """Why a job can have no checkpoints; "" where it can."""
+    in_batches = reading(graph.configuration).get(options.RUNTIME_MODE).name == "BATCH"
+    return "a job in batch mode has none" if in_batches else ""
+
+
+class JobCheckpoints:
+    """The checkpoints of one job beside its executions.
+
+    Args:
+        graph: the job.
+        start: from which checkpoints it begins.
+        enumerators: of its sources; their state is part of checkpoints.
+        attempts: the present ones.
+        new_id: gives 32 fresh hex digits a call.
+    """
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        start: JobStart,
+        enumerators: Enumerators,
+        attempts: Attempts,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._graph, self._attempts, self._enumerators = graph, attempts, enumerators
+        config = reading(graph.configuration)
+        settings = CheckpointSettings.of(graph.configuration)
+        self._refused = _refused(graph)
+        loops = any(node.kind is NodeKind.ITERATION_HEAD for vertex in graph.vertices for node in vertex.operators)
+        if loops and not config.get(options.CHECKPOINT_FORCE_UNALIGNED):
+            settings = replace(settings, unaligned=False)
+        if self._refused:
+            settings = replace(settings, interval_ms=None)
+        self._settings = settings
+        self._ignore_unclaimed = config.get(options.IGNORE_UNCLAIMED_STATE)
+        self._epoch = start.epoch
+        job = CheckpointedJob(graph.id, graph.name, start.epoch)
+        hooks = MasterHooks(graph.master_hooks)
+        self.coordinator = CheckpointCoordinator(job, settings, self.plan, enumerators.snapshot, new_id, hooks)
+        self.coordinator.restored(start.completed, start.next_number)
+        self._restoring: Restoring | None = None
+        self._at_the_end: set[TaskAddress] = set()
+        self._announced_for: int | None = None
+
+    @property
+    def restored_bytes(self) -> int:
+        """Size of the state the job has started from; 0 where it started from nothing."""
+        return self.coordinator.history.restored_bytes
+
+    @property
+    def are_periodic(self) -> bool:
+        """Whether checkpoints are taken by the clock."""
+        return self._settings.interval_ms is not None
+
+    def plan(self) -> CheckpointPlan | str:
+        """Who takes part in a checkpoint now, or why there can be none."""
+        if self._refused:
+            return self._refused
+        executions = list(self._attempts)
+        live = [e for e in executions if e.state is not ExecutionState.FINISHED]
+        if not live:
+            return "all tasks have finished"
+        waiting = [e for e in live if e.state is not ExecutionState.RUNNING]
+        if waiting:
+            return f"not all required tasks are running: {waiting[0].name} is {waiting[0].state.value}"
+        over = {e.vertex.id for e in live}
+        begin = [e for e in live if not any(edge.source in over for edge in e.vertex.inputs)]
+        finished: dict[str, set[int]] = {}
+        for execution in executions:
+            if execution.state is ExecutionState.FINISHED:
+                for node in execution.vertex.operators:
+                    finished.setdefault(node.operator_id, set()).add(execution.subtask)
+        everybody = tuple(e.attempt for e in live)
+        return CheckpointPlan(
+            tuple(e.attempt for e in begin),
+            {e.attempt: (e.vertex.id, e.subtask) for e in live},
+            everybody,
+            {operator: frozenset(subtasks) for operator, subtasks in finished.items()},
+            self._places,
+        )
+
+    @property
+    def _places(self) -> tuple[OperatorPlace, ...]:
+        return tuple(
+            OperatorPlace(
+                node.operator_id, node.uid or "", node.name, vertex.parallelism, vertex.max_parallelism, vertex.id
+            )
+            for vertex in self._graph.vertices
+            for node in vertex.operators
+        )
+
+    # restart
+
+    def adopt(self, graph: JobGraph) -> None:
+        """The job goes on with other parallelisms."""
+        self._graph = graph
+
+    def restore(self, now_ms: int) -> tuple[Mapping[str, bytes], list[Decision]]:
+        """The job starts from its newest checkpoint, if it has one; the states of its enumerators.
+
+        Raises:
+            RestoreError: it does not fit the job.
+            HookError: a hook of the program fails.
+        """
+        self._at_the_end &= {execution.attempt for execution in self._attempts}  # regions that run on still wait
+        found, commands = self.coordinator.restore(now_ms)
+        self._restoring = None
+        if found is None:
+            return {}, commands
+        self._restoring = Restoring(found.manifest, found.base, self._graph, self._ignore_unclaimed)
+        return self._restoring.enumerators, commands
+
+    def goes_back(self, failure: TaskFailure, execution: Execution) -> bool:
+        """Whether a failed attempt may begin again.
+
+        Not where it could not read the only checkpoint there is, nor where what it read does not fit the program.
+        """
+        if self._restoring is not None and failure.kind in _UNFIT:
+            return False
+        has_begun = ExecutionState.RUNNING.value in execution.timestamps
+        if self._restoring is None or has_begun or failure.kind not in _UNREADABLE:
+            return True
+        return self.coordinator.unreadable(self._restoring.manifest.checkpoint_id)
+
+    def equipped(self, deployment: TaskDeployment, execution: Execution) -> TaskDeployment:
+        """The deployment with what the attempt starts from."""
+        deployment = replace(
+            deployment,
+            checkpoint_base=self.coordinator.base,
+            checkpointing=self.are_periodic,
+            epoch=self._epoch,
+        )
+        if self._restoring is None:
+            return deployment
+        return replace(
+            deployment,
+            restore=self._restoring.snapshots_of(execution.vertex, execution.subtask),
+            restore_base=self._restoring.base,
+            in_flight=self._restoring.in_flight(execution.vertex, execution.subtask),
+            finished=self.begins_finished(execution),
+        )
+
+    def begins_finished(self, execution: Execution) -> bool:
+        """Whether all the attempt has to do was done before the checkpoint that it starts from."""
+        return self._restoring is not None and self._restoring.is_finished(execution.vertex, execution.subtask)
+
+    # the time before a checkpoint
+
+    @property
+    def announced_ms(self) -> int | None:
+        """When the next checkpoint is announced, so that tasks begin to write what its snapshot would have to."""
+        due = self.coordinator.due_ms
+        if due is None or due == self._announced_for:
+            return None
+        return due - min(MOST_LEAD_MS, (self._settings.interval_ms or 0) // 2)
+
+    def announcement(self, now_ms: int) -> list[Decision]:
+        """What tells the tasks that a checkpoint comes, if it does."""
+        at = self.announced_ms
+        if at is None or now_ms < at:
+            return []
+        self._announced_for = self.coordinator.due_ms
+        plan = self.plan()
+        if isinstance(plan, str):
+            return []
+        message = CheckpointAnnounced(self.coordinator.next_id)
+        return [SendToTask(attempt, message) for attempt in plan.commit_to]
+
+    # the end of the data
+
+    def at_the_end(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
+        """A task has worked all its data, and waits for the last checkpoint."""
+        self._at_the_end.add(attempt)
+        return self.last_if_due(now_ms)
+
+    def last_if_due(self, now_ms: int) -> list[Decision]:
+        """Where no source gives data any more, the last checkpoint does not wait for its time."""
+        if not self._at_the_end or self.coordinator.pending:
+            return []
+        plan = self.plan()
+        if isinstance(plan, str) or not self._at_the_end.issuperset(plan.trigger):
+            return []
+        return self.coordinator.trigger_now(now_ms)
+
+
+__all__ = ["JobCheckpoints", "JobStart", "takes_checkpoints"]

@@ -1,0 +1,56 @@
+"""The change of a job's parallelism while it runs: from the wish to the moment at which all tasks run again. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rayflink.graph.job_graph import JobGraph
+
+from ..messages.states import JobStatus
+from .job_checkpoints import JobCheckpoints
+
+
+@dataclass
+class Rescale:
+    """One change that is under way.
+
+    The job takes a checkpoint first, while it runs. Only when that is complete are the tasks cancelled; the new ones
+    begin with it. So the pause has no writing in it but that of the records since then, which are worked again.
+
+    Args:
+        request_id: of who asked.
+        graph: the job as it shall be.
+        asked_ms: when it was asked for.
+        after: number of the first checkpoint that may be the one before it.
+    """
+
+    request_id: str
+    graph: JobGraph
+    asked_ms: int
+    after: int
+    cancelled_ms: int | None = None
+    """When the old tasks were told to end; None before that."""
+    former: JobGraph | None = None
+    """The job as it was; None before the new tasks are asked for."""
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether the old tasks end for it, and the new ones are yet to be asked for."""
+        return self.cancelled_ms is not None and self.former is None
+
+    def is_ready(self, checkpoint_id: int) -> bool:
+        """Whether this checkpoint, which is complete, lets it begin."""
+        return self.cancelled_ms is None and checkpoint_id >= self.after
+
+
+def refused(status: JobStatus, checkpoints: JobCheckpoints) -> str:
+    """Why a job cannot be rescaled now; "" where it can."""
+    if status is not JobStatus.RUNNING:
+        return f"the job is {status.value}: ask again when it runs"
+    if checkpoints.coordinator.is_stopping:
+        return "it stops with a savepoint"
+    plan = checkpoints.plan()
+    return f"it has to take a checkpoint first, and cannot: {plan}" if isinstance(plan, str) else ""
+
+
+__all__ = ["Rescale", "refused"]

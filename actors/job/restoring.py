@@ -1,0 +1,161 @@
+"""What the tasks of a job start from, given a checkpoint: state by operator id, dealt out anew where the width changed.
+
+Source: apache/flink StateAssignmentOperation, Checkpoints.loadAndValidateCheckpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from rayflink.common.errors import PlanError
+from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
+from rayflink.operators.rescaling import rescaled
+from rayflink.state.snapshots import StoredSnapshot
+from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
+
+from ..messages.in_flight import InFlight, RecordsInFlight, without_records
+
+
+class RestoreError(PlanError):
+    """A job cannot start from a checkpoint or savepoint."""
+
+
+class Restoring:
+    """A checkpoint as the start of a job's tasks.
+
+    Args:
+        manifest: of the checkpoint.
+        base: address to which its files are relative.
+        graph: of the job that starts.
+        ignore_unclaimed: state of operators the job does not have is left behind; else it is an error.
+
+    Raises:
+        RestoreError: the job and the checkpoint do not fit.
+    """
+
+    def __init__(
+        self, manifest: CheckpointManifest, base: str, graph: JobGraph, ignore_unclaimed: bool = False
+    ) -> None:
+        self.manifest, self.base, self._graph = manifest, base, graph
+        self._written: dict[str, OperatorManifest] = {one.operator_id: one for one in manifest.operators}
+        self._dealt: dict[str, list[StoredSnapshot | None]] = {}
+        self._records = RecordsInFlight(self._written, graph)
+        self._check(ignore_unclaimed)
+
+    @cached_property
+    def enumerators(self) -> Mapping[str, bytes]:
+        """Operator id -> the state of a source's enumerator, which is in the manifest itself."""
+        claimed = {node.operator_id for vertex in self._graph.vertices for node in vertex.operators}
+        return {
+            name: one.coordinator
+            for name, one in self._written.items()
+            if isinstance(one.coordinator, bytes) and name in claimed
+        }
+
+    def snapshots_of(self, vertex: JobVertex, subtask: int) -> dict[str, tuple[StoredSnapshot, ...]]:
+        """Operator id -> what that subtask starts from."""
+        given = {node.operator_id: self._of(vertex, node)[subtask] for node in vertex.operators}
+        return {name: (snapshot,) for name, snapshot in given.items() if snapshot is not None}
+
+    def in_flight(self, vertex: JobVertex, subtask: int) -> InFlight:
+        """The records that were on their way to it and from it."""
+        return self._records.of(vertex, subtask)
+
+    def is_finished(self, vertex: JobVertex, subtask: int) -> bool:
+        """Whether all that the subtask had to do was done.
+
+        Of another parallelism the data of a vertex is over when it was over for all of its subtasks; and so it is where
+        records that were on their way are dealt anew, for any of its subtasks may be given some.
+        """
+        return all(self._is_over(node, vertex, subtask) for node in vertex.operators)
+
+    def _is_over(self, node: ChainedOperator, vertex: JobVertex, subtask: int) -> bool:
+        written = self._written.get(node.operator_id)
+        if written is None:
+            return False
+        if len(written.finished) == written.parallelism:
+            return True
+        is_as_it_was = written.parallelism == vertex.parallelism and vertex.id not in self._dealt_to
+        return is_as_it_was and subtask in written.finished
+
+    @cached_property
+    def _dealt_to(self) -> set[str]:
+        """Ids of the vertices to which records are dealt anew, and of those behind them."""
+        found: set[str] = set()
+        for vertex in self._graph.vertices:  # every producer before its consumers
+            if any(edge.source in found or self._records.is_dealt_anew(edge.dataset_id) for edge in vertex.inputs):
+                found.add(vertex.id)
+        return found
+
+    def _of(self, vertex: JobVertex, node: ChainedOperator) -> list[StoredSnapshot | None]:
+        dealt = self._dealt.get(node.operator_id)
+        if dealt is None:
+            written = self._written.get(node.operator_id)
+            dealt = [None] * vertex.parallelism
+            if written is not None:
+                parts = (without_records(one) for one in written.subtasks)
+                held = tuple(None if one is None else replace(one, states=written.states) for one in parts)
+                dealt = rescaled(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
+            self._dealt[node.operator_id] = dealt
+        return dealt
+
+    def _check(self, ignore_unclaimed: bool) -> None:
+        places: dict[str, tuple[JobVertex, ChainedOperator]] = {
+            node.operator_id: (vertex, node) for vertex in self._graph.vertices for node in vertex.operators
+        }
+        what = f"{self.manifest.kind} {self.manifest.checkpoint_id} of job {self.manifest.job_name!r}"
+        unclaimed = []
+        for name, written in self._written.items():
+            place = places.get(name)
+            if place is None:
+                if any(part is not None for part in written.subtasks) or written.coordinator is not None:
+                    unclaimed.append(f"{written.name!r} ({f'uid {written.uid!r}' if written.uid else f'id {name}'})")
+                continue
+            vertex, node = place
+            if is_keyed(written) and not any(node.key_selectors):
+                raise RestoreError(
+                    f"{what} has state by key of {written.name!r}, in whose place the job has {node.name!r}, which has "
+                    "none",
+                    "give the operators uids: then their state is found wherever they stand",
+                    node.call_site,
+                )
+            if written.max_parallelism != vertex.max_parallelism and is_keyed(written):
+                raise _other_key_groups(written, vertex, node, what)
+        if self._records.unclaimed:
+            raise RestoreError(
+                f"{what} holds records that were on their way on {len(self._records.unclaimed)} edges that the job "
+                "does not have",
+                "start the program as it was, take a savepoint, which holds none, and start the new one from that",
+            )
+        if unclaimed and not ignore_unclaimed:
+            raise RestoreError(
+                f"{what} has state of operators that the job does not have: {', '.join(sorted(unclaimed))}",
+                "give the operators the uids they had, or leave that state behind by --allow-non-restored-state "
+                "(execution.state-recovery.ignore-unclaimed-state)",
+            )
+
+
+def _other_key_groups(written: OperatorManifest, vertex: JobVertex, node: ChainedOperator, what: str) -> RestoreError:
+    groups, one = written.max_parallelism, f"the keyed state of {node.name!r} in {what}"
+    if vertex.parallelism > groups:
+        return RestoreError(
+            f"{vertex.name!r} has parallelism {vertex.parallelism}, and {one} is in {groups} key groups, of which each "
+            "subtask needs one",
+            f"lower its parallelism to {groups} or less: the number of key groups cannot change",
+            node.call_site,
+        )
+    return RestoreError(
+        f"{one} is in {groups} key groups, and the job has {vertex.max_parallelism}",
+        f"set its max parallelism to {groups}, or leave it out: the number cannot change",
+        node.call_site,
+    )
+
+
+def is_keyed(written: OperatorManifest) -> bool:
+    """Whether an operator had state by key group."""
+    return any(part is not None and (part.keyed or part.raw_keyed or part.databases) for part in written.subtasks)
+
+
+__all__ = ["RestoreError", "Restoring", "is_keyed"]

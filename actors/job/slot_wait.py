@@ -1,0 +1,75 @@
+"""What a job without slots says of it: in its status, on its driver's terminal and in its log. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..messages.states import ExecutionState, JobStatus
+
+LOOK_EVERY_S = 2.0
+"""How often a job that waits looks at what the cluster has."""
+LOG_EVERY_S = 30.0
+"""How often its log says that it waits."""
+_NOT_DEPLOYED = {ExecutionState.CREATED.value, ExecutionState.SCHEDULED.value, ExecutionState.DEPLOYING.value}
+
+
+class SlotWait:
+    """One wait for slots after the other. Times are in seconds.
+
+    >>> wait = SlotWait()
+    >>> wait.begin(0.0, "2 slots of 1 CPU")
+    >>> wait.reason
+    'waiting for 2 slots of 1 CPU'
+    >>> wait.look(2.0, "the cluster has 1 CPUs, 1 of them free")
+    ['waiting for 2 slots of 1 CPU; the cluster has 1 CPUs, 1 of them free']
+    >>> wait.look(4.0, "the cluster has 1 CPUs, 1 of them free")
+    []
+    >>> wait.end(20.0), wait.reason
+    (['has its slots, after 20 s'], '')
+    """
+
+    def __init__(self) -> None:
+        self.reason = ""
+        """What the job waits for; "" for nothing."""
+        self._wanted = ""
+        self._began = self._looked = 0.0
+        self._logged: float | None = None
+
+    @property
+    def note(self) -> str:
+        """The reason of a wait that is not over at once; "" before."""
+        return self.reason if self._logged is not None else ""
+
+    def begin(self, now: float, wanted: str) -> None:
+        """Slots are asked for."""
+        self._wanted, self._began, self._looked, self._logged = wanted, now, now, None
+        self.reason = f"waiting for {wanted}"
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time to look at what the cluster has."""
+        return bool(self.reason) and now - self._looked >= LOOK_EVERY_S
+
+    def look(self, now: float, room: str) -> list[str]:
+        """The cluster has this much; the lines for the log."""
+        self._looked = now
+        self.reason = f"waiting for {self._wanted}; {room}"
+        if self._logged is not None and now - self._logged < LOG_EVERY_S:
+            return []
+        self._logged = now
+        return [self.reason]
+
+    def end(self, now: float) -> list[str]:
+        """The slots are there, or nobody waits for them any more; the lines for the log."""
+        was_logged, self.reason, self._logged = self._logged is not None, "", None
+        return [f"has its slots, after {now - self._began:.0f} s"] if was_logged else []
+
+
+def described_waiting(status: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """A job's status while it waits for slots: `waiting` is the reason, and a job of which nothing runs is CREATED."""
+    states = {state for vertex in status["vertices"] for state in vertex["states"]}
+    waits_whole = status["state"] == JobStatus.RUNNING.value and states <= _NOT_DEPLOYED
+    return {**status, "waiting": reason, **({"state": JobStatus.CREATED.value} if reason and waits_whole else {})}
+
+
+__all__ = ["LOG_EVERY_S", "LOOK_EVERY_S", "SlotWait", "described_waiting"]

@@ -1,0 +1,172 @@
+"""A job as its driver hands it in, and as it is kept so that a coordinator can come back without its driver."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+import cloudpickle
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import JobExecutionError
+from rayflink.common.options import registry as options
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.errors import DamagedFileError, VersionMismatch
+from rayflink.state.storage.storage import Storage, StorageError, put_own
+from rayflink.state.storage.storage_schemes import open_storage
+
+from ..messages.checkpoint_settings import CheckpointSettings
+from .job_checkpoints import takes_checkpoints
+from .recovery import storage_options
+
+FOLDER = "job"
+FORMAT = 1
+_BINARY = ("program", "modules")
+_NAME = re.compile(rf"{FOLDER}/(\d{{9}})")
+_CHECKPOINT = re.compile(r"(chk-(\d+))/_metadata")
+_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a driver hands in.
+
+    Args:
+        program: the packed job graph.
+        cached_files: name -> path of the distributed cache.
+        slot_cpus: CPUs of one slot.
+        namespace: Ray namespace of all actors of the job.
+        placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
+        owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
+        modules: the files of `python.files`, packed; a coordinator that comes back has them from Ray.
+    """
+
+    program: bytes
+    cached_files: Mapping[str, str] = field(default_factory=dict)
+    slot_cpus: float = 1.0
+    namespace: str = "rayflink"
+    placement: str = "PACK"
+    owner_timeout_ms: int | None = None
+    modules: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where a job is stored.
+
+    Args:
+        url: address of the folder of the job.
+        options: by which its object store is reached.
+    """
+
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, graph: JobGraph) -> Stored | None:
+        """Where a job is to be stored; None where it takes no checkpoints into a directory."""
+        settings = CheckpointSettings.of(graph.configuration)
+        if not settings.directory or not takes_checkpoints(graph):
+            return None
+        above = Configuration.from_dict(graph.configuration).get(options.HA_STORAGE_DIR) or settings.directory
+        return cls(f"{above.rstrip('/')}/{graph.id}", storage_options(graph.configuration))
+
+    def open(self) -> Storage:
+        """The storage there."""
+        return open_storage(self.url, self.options)
+
+
+def versions() -> dict[str, str]:
+    """Of what a packed program depends on."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, "cloudpickle": cloudpickle.__version__, "rayflink": version("rayflink")}
+
+
+def keep(storage: Storage, submission: Submission) -> None:
+    """Write a submission, unless the one kept last is the same; older ones go.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    data = _encoded(submission)
+    for _ in range(_TRIES):
+        positions = _positions(storage)
+        if positions and storage.read(_path(positions[-1])) == data:
+            return
+        if put_own(storage, _path(positions[-1] + 1 if positions else 1), data):
+            for old in positions:
+                storage.delete(_path(old))
+            return
+    raise StorageError(f"write {FOLDER}", storage.url, f"others were faster {_TRIES} times")
+
+
+def kept(storage: Storage, job_id: str) -> Submission:
+    """The submission that was kept last.
+
+    Raises:
+        JobExecutionError: there is none, or another Python packed its program.
+        StorageError, DamagedFileError, VersionMismatch: it cannot be read.
+    """
+    positions = _positions(storage)
+    if not positions:
+        reason = f"is not stored in {storage.url}"
+        newest = max(
+            filter(None, map(_CHECKPOINT.fullmatch, storage.list())), key=lambda found: int(found[2]), default=None
+        )
+        path = f"{storage.url}/{newest[1]}" if newest else "the path of a checkpoint or savepoint"
+        remedy = (
+            "jobs on Ray are stored whose options set execution.checkpointing.dir and execution.checkpointing.interval "
+            f"until their checkpoints are deleted, and those of --local are not: run the program again, with -s {path}"
+        )
+        raise JobExecutionError(job_id, reason, remedy)
+    path = _path(positions[-1])
+    return _decoded(storage.read(path), f"{storage.url}/{path}", job_id)
+
+
+def forget(storage: Storage) -> None:
+    """Delete what was kept; the checkpoints are gone."""
+    for path in storage.list(FOLDER):
+        storage.delete(path)
+
+
+def _encoded(submission: Submission) -> bytes:
+    fields = {name: getattr(submission, name) for name in Submission.__slots__ if name not in _BINARY}
+    fields["cached_files"] = dict(submission.cached_files)
+    body, about = submission.program + submission.modules, {"format": FORMAT, "versions": versions()}
+    about |= {"crc32": zlib.crc32(body), "program_bytes": len(submission.program)}
+    return json.dumps(about | fields).encode() + b"\n" + body
+
+
+def _decoded(data: bytes, url: str, job_id: str) -> Submission:
+    head, _, body = data.partition(b"\n")
+    fields = json.loads(head)
+    if fields.pop("format") != FORMAT:
+        raise VersionMismatch("another format of stored jobs", f"format {FORMAT}", url, "")
+    wanted, found = fields.pop("crc32"), zlib.crc32(body)
+    if wanted != found:
+        raise DamagedFileError(url, "the bytes of the program", f"checksum {found:08x}", f"{wanted:08x}")
+    written = fields.pop("versions")
+    different = [f"{name} {written[name]}, here {here}" for name, here in versions().items() if written[name] != here]
+    if different:
+        reason = f"was stored by other versions: {'; '.join(different)}"
+        remedy = "run it with those, or run its program again with -s and the path of a checkpoint or savepoint"
+        raise JobExecutionError(job_id, reason, remedy)
+    size = fields.pop("program_bytes")
+    return Submission(body[:size], modules=body[size:], **fields)
+
+
+def _positions(storage: Storage) -> list[int]:
+    found = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def _path(position: int) -> str:
+    return f"{FOLDER}/{position:09d}"
+
+
+__all__ = ["FOLDER", "Stored", "Submission", "forget", "keep", "kept", "versions"]

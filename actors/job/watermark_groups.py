@@ -1,0 +1,39 @@
+"""Which sources of a job wait for which: the watermarks of aligned sources by group. No clock, no messages.
+
+Source: apache/flink SourceCoordinator, FLIP-182.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rayflink.common.records.batches import MAX_TIMESTAMP
+from rayflink.common.watermarks import WatermarkAlignment
+
+from ..exchange.frames import TaskAddress
+
+
+class WatermarkGroups:
+    """The last watermark of each subtask of each aligned source.
+
+    A subtask counts from its first report on, which it sends when it opens, before it has a watermark: until each has
+    one nobody reads further than the drift. One that is idle, has ended or is gone holds nobody back.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[tuple[TaskAddress, str], int | None]] = {}
+
+    def reported(
+        self, attempt: TaskAddress, operator_id: str, alignment: WatermarkAlignment, watermark: int | None
+    ) -> int:
+        """Take note of a report; the greatest watermark with which that subtask may read on."""
+        group = self._groups.setdefault(alignment.group, {})
+        group[attempt, operator_id] = watermark
+        slowest = min((mark for mark in group.values() if mark is not None), default=MAX_TIMESTAMP)
+        return min(slowest + alignment.max_drift_ms, MAX_TIMESTAMP)
+
+    def keep(self, live: Collection[TaskAddress]) -> None:
+        """All other attempts have ended, however they did, or were followed by others."""
+        for group in self._groups.values():
+            for member in [member for member in group if member[0] not in live]:
+                del group[member]

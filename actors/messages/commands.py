@@ -1,0 +1,288 @@
+"""What the job's decisions ask of the shell that carries them out, and what it tells them: frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.common.options.stop_mode import StopMode
+from rayflink.state.storage.manifest import CheckpointManifest
+
+from ..exchange.frames import TaskAddress
+from .messages import TaskDeployment, TaskFailure, ToTask
+from .scheduling import Slot
+from .states import JobStatus
+
+# shell -> job
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsGranted:
+    """All the slots that were asked for are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsRefused:
+    """The cluster can never give them, or gave some only: what it has."""
+
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGone:
+    """The process of an attempt is dead."""
+
+    attempt: TaskAddress
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentFailed:
+    """An attempt could not be deployed, or its process did not accept it: whether it runs is not known."""
+
+    attempt: TaskAddress
+    failure: TaskFailure
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLost:
+    """The call that carried a command to an attempt failed: whether the command was obeyed is not known.
+
+    Args:
+        what: name of the command.
+        reason: how the call failed.
+    """
+
+    attempt: TaskAddress
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelRequested:
+    """Somebody wants the job cancelled; `by` names him."""
+
+    by: str = "the user"
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """Let the sources end, then the job finish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointRequested:
+    """Somebody wants a savepoint.
+
+    Args:
+        request_id: comes back with the answer.
+        directory: in which it gets a folder of its own; "": that of the options.
+        stop: the job ends with it; None: the job goes on.
+    """
+
+    request_id: str
+    directory: str = ""
+    stop: StopMode | None = None
+
+    def job_has_ended(self) -> AnswerSavepoint:
+        """The answer of a job that is over."""
+        return AnswerSavepoint(self.request_id, failure="the job has ended")
+
+
+@dataclass(frozen=True, slots=True)
+class RescaleRequested:
+    """Somebody wants other parallelisms, while the job runs.
+
+    Args:
+        request_id: comes back with the answer.
+        parallelism: operator -> subtasks.
+    """
+
+    request_id: str
+    parallelism: Mapping[str, int]
+
+    def job_has_ended(self) -> AnswerRescale:
+        """The answer of a job that is over."""
+        return AnswerRescale(self.request_id, failure="the job has ended")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPublished:
+    """The metadata of a checkpoint is written: from now on it exists."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointNotPublished:
+    """The metadata of a checkpoint could not be written.
+
+    Args:
+        exists: because another coordinator leads the job.
+        in_doubt: perhaps it was, and another coordinator may start from it.
+    """
+
+    checkpoint_id: int
+    reason: str
+    exists: bool = False
+    in_doubt: bool = False
+
+
+CheckpointSignal = SavepointRequested | CheckpointPublished | CheckpointNotPublished
+Signal = (
+    SlotsGranted
+    | SlotsRefused
+    | TaskGone
+    | DeploymentFailed
+    | CommandLost
+    | CancelRequested
+    | StopRequested
+    | CheckpointSignal
+    | RescaleRequested
+    | Tick
+)
+
+# job -> shell
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSlots:
+    """Ask the cluster for these slots, all or nothing."""
+
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeployTask:
+    """Run this attempt in this slot."""
+
+    slot: Slot
+    deployment: TaskDeployment
+
+
+@dataclass(frozen=True, slots=True)
+class SendToTask:
+    """Give an attempt a message."""
+
+    attempt: TaskAddress
+    message: ToTask
+
+
+@dataclass(frozen=True, slots=True)
+class KillTask:
+    """End the attempt's process now; it did not stop by itself in time."""
+
+    attempt: TaskAddress
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointsLeft:
+    """What there is of a job's checkpoints when it has ended.
+
+    Args:
+        newest: path of the newest that stays, from which another job may start; "" where there is none.
+        deleted: how many were deleted with the job; 0 where none had completed, or they stay.
+        directory: where those were; "": in the coordinator's memory.
+    """
+
+    newest: str = ""
+    deleted: int = 0
+    directory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """How a job ended.
+
+    Args:
+        runtime_ms: from RUNNING to the end.
+        accumulators: name -> merged value.
+        vertices: vertex id -> name, parallelism and summed counters.
+        failure: the first one; None unless FAILED.
+        cancelled_by: who wanted it to end; "" unless CANCELED.
+        checkpoints: what there is of its checkpoints.
+    """
+
+    job_id: str
+    job_name: str
+    status: JobStatus
+    runtime_ms: int
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
+    vertices: tuple[Mapping[str, Any], ...] = ()
+    failure: TaskFailure | None = None
+    failed_subtask: int = 0
+    cancelled_by: str = ""
+    checkpoints: CheckpointsLeft = CheckpointsLeft()
+
+
+@dataclass(frozen=True, slots=True)
+class EndJob:
+    """Everything has stopped: release slots and processes, and keep the result."""
+
+    result: JobResult
+
+
+@dataclass(frozen=True, slots=True)
+class PublishCheckpoint:
+    """Write the metadata of a checkpoint, unless the file is there already, and say how it went.
+
+    Args:
+        base: address to which `path`, and the files in the manifest, are relative.
+        counts: the job may start from it again; not so from a savepoint that does not stop it.
+    """
+
+    checkpoint_id: int
+    base: str
+    path: str
+    manifest: CheckpointManifest
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardFiles:
+    """Delete files of a checkpoint storage that nobody refers to any more; those that are not there are no error.
+
+    Args:
+        base: address to which `paths` and `folder` are relative.
+        folder: it goes with all that is in it, metadata first, so that no checkpoint is there in part; "" is the base
+            itself, None none.
+    """
+
+    base: str
+    paths: tuple[str, ...] = ()
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSavepoint:
+    """What became of a savepoint: where it is, or why there is none."""
+
+    request_id: str
+    location: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRescale:
+    """What became of a wish for other parallelisms.
+
+    Args:
+        pause_ms: from the end of the old tasks to the moment at which all new ones run.
+        failure: why there is none; "" when the job has them.
+    """
+
+    request_id: str
+    pause_ms: int = 0
+    failure: str = ""
+
+
+Request = SavepointRequested | RescaleRequested
+Answer = AnswerSavepoint | AnswerRescale
+CheckpointCommand = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
+Command = RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | EndJob

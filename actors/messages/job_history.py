@@ -1,0 +1,86 @@
+"""What a job has been through under earlier coordinators, so that its numbers go on; kept beside its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from rayflink.common.text_output.logs import get_logger
+from rayflink.state.storage.storage import Storage, StorageError
+
+from .executions import ExceptionEntry
+from .messages import TaskFailure
+
+log = get_logger(__name__)
+
+FOLDER = "job"
+_NAME = re.compile(rf"{FOLDER}/past-(\d{{9}})")
+
+
+@dataclass(frozen=True, slots=True)
+class JobPast:
+    """The numbers and failures of a job.
+
+    Args:
+        restarts: so far.
+        attempt: number of the next attempts.
+        exceptions: the latest, oldest first.
+    """
+
+    restarts: int = 0
+    attempt: int = 0
+    exceptions: tuple[ExceptionEntry, ...] = ()
+
+
+def keep_past(storage: Storage, past: JobPast) -> bool:
+    """Write it, in the place of what was kept; False, which is logged, where it could not: nothing depends on it."""
+    told = {
+        "restarts": past.restarts,
+        "attempt": past.attempt,
+        "exceptions": [
+            {"timestamp_ms": one.timestamp_ms, "task": one.task, "failure": _plain(one.failure)}
+            for one in past.exceptions
+        ],
+    }
+    try:
+        positions = _positions(storage)
+        storage.put_if_absent(_path((positions or [0])[-1] + 1), json.dumps(told).encode())
+        for old in positions:
+            storage.delete(_path(old))
+    except StorageError as error:
+        log.warning("the history of the job could not be stored: %s", error)
+        return False
+    return True
+
+
+def kept_past(storage: Storage) -> JobPast:
+    """What was kept last; nothing where it cannot be read, which is logged."""
+    try:
+        positions = _positions(storage)
+        told = json.loads(storage.read(_path(positions[-1]))) if positions else {}
+        exceptions = tuple(
+            ExceptionEntry(one["timestamp_ms"], one["task"], TaskFailure(**one["failure"]))
+            for one in told.get("exceptions", ())
+        )
+        return JobPast(told.get("restarts", 0), told.get("attempt", 0), exceptions)
+    except (StorageError, ValueError, KeyError, TypeError) as error:
+        log.warning("the history of the job cannot be read: %s", error)
+        return JobPast()
+
+
+def _plain(failure: TaskFailure) -> Mapping[str, object]:
+    return {name: value for name, value in asdict(failure).items() if isinstance(value, str)}
+
+
+def _positions(storage: Storage) -> list[int]:
+    found = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def _path(position: int) -> str:
+    return f"{FOLDER}/past-{position:09d}"
+
+
+__all__ = ["JobPast", "keep_past", "kept_past"]

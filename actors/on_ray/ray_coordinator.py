@@ -1,0 +1,419 @@
+"""The coordinator of one job on Ray: carries out what `JobMaster` decides.
+
+It owns the processes of the slots and their placement group, so that its end is theirs. One thread decides; calls
+leave events.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import ray
+from ray.util import get_node_ip_address as node_address
+
+from rayflink.common.errors import JobExecutionError, PlanError, described
+from rayflink.common.options.log_levels import LogLevels
+from rayflink.common.text_output.logs import bind, get_logger, keep_logs
+from rayflink.common.user_code.value_bytes import to_bytes
+from rayflink.connectors.frames.frame_source import hold_blocks
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.clock import SystemClock
+from rayflink.state.storage.storage_schemes import open_storage
+
+from ..checkpoints.completed import CompletedCheckpoint
+from ..checkpoints.storage_work import StorageWork
+from ..exchange.frames import TaskAddress
+from ..job.job_master import JobMaster
+from ..job.job_rescale import refused
+from ..job.recovery import begin, storage_options
+from ..job.recovery_times import recovery_told
+from ..job.rescaled_graph import rescaled_graph
+from ..job.slot_wait import described_waiting
+from ..job.start_checks import ensure_can_start
+from ..job.submission import Stored, Submission, forget, keep, kept
+from ..messages.commands import (
+    Answer,
+    AnswerRescale,
+    AnswerSavepoint,
+    CancelRequested,
+    Command,
+    DeployTask,
+    DiscardFiles,
+    EndJob,
+    JobResult,
+    KillTask,
+    PublishCheckpoint,
+    Request,
+    RequestSlots,
+    RescaleRequested,
+    SendToTask,
+    Signal,
+    StopRequested,
+    Tick,
+)
+from ..messages.job_history import keep_past
+from ..messages.messages import TaskReport, ToCoordinator
+from ..messages.settings import JobSettings
+from ..messages.states import JobStatus
+from .driver.ray_job_board import StatusPublisher
+from .driver.terminal import News, Terminal, Text
+from .driver.user_program import unpack
+from .ray_job_files import job_folder, write_record
+from .ray_metrics import PrometheusReports
+from .ray_more_slots import MoreSlots
+from .ray_remains import patiently, remove_remains
+from .ray_slots import SlotProcesses
+from .reports import read_reports
+from .result_buffer import HeldRows
+from .task_log import TaskLog, log_goes_to
+
+log = get_logger(__name__)
+
+TICK_S = 0.2
+LEAVE_WITHIN_S = 10.0
+"""Time for Ray to end a process that has asked for it."""
+STORAGE_ENDS_WITHIN_S = 60.0
+"""Time for the storage of checkpoints to delete what is not kept of a job that has ended."""
+LINGER_S = 60.0
+"""How long the result of an ended job is kept after its driver was heard of last."""
+MOST_LINGER_S = 3600.0
+"""How long it is kept at most (jobstore.expiration-time)."""
+_RUNS = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
+
+
+class Coordinator:
+    """Shell around `JobMaster`; each method may be called by a thread of its own."""
+
+    def __init__(self, stored: Stored | None = None) -> None:
+        self._stored = stored
+        self._came_back = False
+        self._clock = SystemClock()
+        self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
+        self._answers: dict[str, Answer] = {}
+        self._asked: set[str] = set()
+        self._answered = threading.Condition()
+        self._storage_work = StorageWork()
+        self._leader_id = os.urandom(16).hex()
+        self._told_recovery = 0
+        self._ended = threading.Event()
+        self._rows = HeldRows(lambda: not self._ended.is_set() and self._job.status in _RUNS)
+        self._terminal = Terminal()
+        self._result: JobResult | None = None
+        self._owner_seen = time.monotonic()
+        self._owner_timeout_s: float | None = None
+        self._fault: str | None = None
+
+    # calls of the driver
+
+    def start(self, submission: Submission) -> None:
+        """Begin.
+
+        Raises: whatever loading the program here raises.
+        """
+        keep_logs(sys.stderr, warn=False)
+        graph = unpack(submission.program)
+        self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
+        beginning = begin(graph, lambda: self._leader_id, self._open_storage, partial(self._keep, submission, graph))
+        graph = beginning.laid_out(graph)
+        self._files = beginning.files
+        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
+        self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
+        self._prometheus = PrometheusReports(graph.configuration)
+        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
+        settings = JobSettings.of(graph.configuration)
+        timeout_s, self._cancel_s = settings.slot_timeout_ms / 1000, settings.cancellation_timeout_ms // 1000
+        self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self._answer)
+        self._folder = job_folder(submission.namespace, graph.id)
+        log_goes_to(TaskLog(self._folder, "coordinator"))
+        LogLevels.of(graph.configuration).apply()
+        limit = submission.owner_timeout_ms
+        self._owner_timeout_s = None if limit is None else limit / 1000
+        for operator in (operator for vertex in graph.vertices for operator in vertex.operators):
+            hold_blocks(getattr(operator.factory, "source", None))
+        self._published = StatusPublisher(submission.namespace, lambda: self._job.status.value, self.status)
+        threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
+
+    def _keep(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
+        """Store a job that can start, before it does.
+
+        Raises: what keeps it from starting.
+        """
+        if named is not None and not self._came_back:
+            ensure_can_start(graph, named)
+        if self._stored is not None:
+            keep(self._stored.open(), submission)
+
+    def come_back(self, job_id: str) -> None:
+        """Go on with a job whose coordinator was lost.
+
+        Raises: what keeps it from going on.
+        """
+        assert self._stored is not None, "Ray restarts no other coordinators"
+        stored, self._came_back = self._stored, True
+        try:
+            submission = patiently(lambda: kept(stored.open(), job_id))
+        except JobExecutionError as error:
+            reason = "had ended, or was about to, when its coordinator was lost: its result went with that"
+            raise JobExecutionError(job_id, reason, error.reason) from error
+        remove_remains(job_id, submission.namespace)
+        patiently(lambda: self.start(submission))
+
+    def leave(self) -> None:
+        """End this process, for good: Ray makes another in the place of one that only ends."""
+        if self._stored is not None:
+            try:
+                ray.kill(ray.get_runtime_context().current_actor)
+                time.sleep(LEAVE_WITHIN_S)
+            except Exception:  # Ray answers no more, and so makes no other
+                log.exception("Ray could not be asked to end this process")
+        os._exit(0)
+
+    def cancel(self, by: str) -> None:
+        """Ask for cancellation; rows that wait for the driver are dropped."""
+        self._rows.discard()
+        self._events.put(CancelRequested(by))
+
+    def stop(self) -> None:
+        """Let the sources end."""
+        self._events.put(StopRequested())
+
+    def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
+        """Ask for something, or wait on for what was asked for; None when it takes longer than `timeout_s`."""
+        number = request.request_id
+        if number not in self._answers and number not in self._asked:
+            self._asked.add(number)
+            self._events.put(request)
+        with self._answered:
+            self._answered.wait_for(lambda: number in self._answers or self._ended.is_set(), timeout_s)
+        if number not in self._answers and self._ended.is_set():
+            return request.job_has_ended()
+        return self._answers.get(number)
+
+    def status(self) -> dict[str, Any]:
+        """The job as plain data."""
+        described = described_waiting(self._described(), self._slots.wait.reason)
+        waiting = self._slots.missing
+        described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
+        if note := self._note() or self._more_slots.note:
+            described["note"] = note
+        if self._fault is not None:
+            described["fault"] = self._fault
+        return described
+
+    def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+        """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
+        return self._job.checkpoints.coordinator.history.told(checkpoint_id)
+
+    def result(self, timeout_s: float) -> bytes | None:
+        """The result, or None when the job has not ended within `timeout_s`."""
+        self._ended.wait(timeout_s)
+        self._raise_fault()
+        return None if self._result is None else to_bytes(self._result)
+
+    def follow(self, timeout_s: float, with_texts: bool) -> News:
+        """What is new for the driver, within `timeout_s`; also tells that the driver lives.
+
+        Without texts, which a driver has no room for while its terminal is paused, that is all: they wait here.
+        """
+        self._owner_seen = time.monotonic()
+        if not with_texts:
+            self._terminal.attend()
+            self._raise_fault()
+            return News((), self._note())
+        texts = self._terminal.take(timeout_s)
+        self._owner_seen = time.monotonic()
+        if not texts:
+            self._raise_fault()
+        ended = self._ended.is_set() and self._terminal.is_empty and self._rows.is_empty
+        return News(texts, self._note(), to_bytes(self._result) if ended else None)
+
+    def _note(self) -> str:
+        """What a job waits for that has no slots, or that is to end or to restart and cannot yet."""
+        if self._job.status not in (JobStatus.CANCELLING, JobStatus.FAILING, JobStatus.RESTARTING):
+            return self._slots.wait.note
+        stalled = [text for text in (execution.stalled for execution in self._job.attempts.live) if text]
+        end = f"its process is ended after {self._cancel_s} s (task.cancellation.timeout)"
+        return f"waits for its tasks to end; {stalled[0]}; {end}" if stalled else self._slots.wait.note
+
+    def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
+        """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
+        self._raise_fault()
+        return self._rows.take(timeout_s)
+
+    def accumulators(self) -> bytes:
+        """Name -> value of the subtasks that have finished, packed."""
+        return to_bytes(self._job.accumulators())
+
+    # calls of the tasks
+
+    def report(self, reports: bytes) -> None:
+        """What a task has to say: a list of messages."""
+        for item in read_reports(reports):
+            self._slots.calls.answered(item.attempt)
+            self._events.put(item)
+
+    def printed(self, texts: list[Text]) -> None:
+        """What a task has printed; returns when there is room for more."""
+        self._terminal.put(texts)
+
+    def collected(self, block: bytes) -> None:
+        """Rows for the driver; returns when there is room for more."""
+        self._rows.put(block)
+
+    def process_of(self, attempt: TaskAddress) -> Any:
+        """The actor in which an attempt runs, for a peer that was deployed before it."""
+        return self._slots.actors[attempt]
+
+    # the deciding thread
+
+    def _decide(self) -> None:
+        bind(job=self._job.graph.id)
+        try:
+            self._carry_out(self._job.start(self._clock.now_ms()))
+            self._record()
+            last_tick = 0.0
+            while self._result is None:
+                self._next_event()
+                now = time.monotonic()
+                if now - last_tick >= TICK_S:
+                    last_tick = now
+                    self._tick(now)
+        except BaseException as error:  # the last resort: whoever waits for the job must learn of it
+            log.exception("coordinator failed")
+            self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
+            self._release_all_the_same()
+        self._slots.end()
+        self._record()
+        self._published.close(self._job.graph.id)
+        self._ended.set()
+        self._rows.close()
+        self._terminal.close()
+        self._linger()
+        self.leave()
+
+    def _release_all_the_same(self) -> None:
+        """Those who wait for the job must be answered, and this process must end, also where Ray answers no more."""
+        try:
+            self._slots.release()
+        except Exception:  # what goes with this process, goes then
+            log.exception("the processes of the job could not be released")
+
+    def _record(self) -> None:
+        """Leave the status for those who ask when this process is gone."""
+        status = self._described()
+        log.info("Job %s (%s) is %s.", status["name"], status["jid"], status["state"])
+        for failed in self._job.exceptions:
+            log.error("%s: %s", failed.task, failed.failure.told())
+        try:
+            write_record(self._folder, status)
+        except OSError as error:
+            log.warning("the record of the job could not be written: %s", error)
+
+    def _linger(self) -> None:
+        ended_at = time.monotonic()
+        while (now := time.monotonic()) - ended_at < MOST_LINGER_S and now - max(self._owner_seen, ended_at) < LINGER_S:
+            time.sleep(1)
+
+    def _next_event(self) -> None:
+        try:
+            event = self._events.get(timeout=TICK_S)
+        except queue.Empty:
+            return
+        if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
+            return
+        restarts = self._job.past.restarts
+        self._carry_out(self._job.handle(event, self._clock.now_ms()))
+        if self._stored is not None and self._job.past.restarts != restarts:
+            self._storage_work.submit(keep_past, self._open_storage(self._files.base), self._job.past)
+
+    def _waits_for_slots(self, request: RescaleRequested) -> bool:
+        try:
+            after = rescaled_graph(self._job.graph, request.parallelism)
+        except PlanError:  # the job says so itself
+            return False
+        is_refused = bool(refused(self._job.status, self._job.checkpoints))
+        return not is_refused and self._more_slots.hold(request, self._job.graph, after)
+
+    def _answer(self, answer: Answer) -> None:
+        self._more_slots.answered(answer.request_id)
+        with self._answered:
+            self._answers[answer.request_id] = answer
+            self._answered.notify_all()
+
+    def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
+        """In order, beside the decisions: a slow storage holds up no heartbeat."""
+        if isinstance(command, PublishCheckpoint):
+            self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
+        else:
+            self._storage_work.submit(self._discard, command)
+
+    def _discard(self, command: DiscardFiles) -> None:
+        self._files.discard(command)
+        if self._stored is not None and command.folder == "":
+            forget(self._stored.open())
+
+    def _tick(self, now: float) -> None:
+        self._job.job_metrics()
+        self._prometheus.report(self._job.metrics.group, now)
+        self._tell_recovery()
+        while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
+            told = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
+            threading.Thread(target=self._terminal.put, args=([told],), daemon=True).start()
+        for attempt in self._slots.tick(now):  # Ray tells when a process cannot start
+            self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
+        if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
+            self._rows.discard()
+            self._owner_timeout_s = None
+            self._events.put(CancelRequested("the loss of its driver"))
+        if not self._slots.is_overdue(now):
+            self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
+
+    def _carry_out(self, commands: list[Command]) -> None:
+        deploys = [command for command in commands if isinstance(command, DeployTask)]
+        if deploys:
+            self._slots.deploy(deploys)
+        for command in commands:
+            if isinstance(command, RequestSlots):
+                self._more_slots.give_back()
+                self._slots.request(command.slots)
+            elif isinstance(command, SendToTask):
+                self._slots.send(command.attempt, command.message)
+            elif isinstance(command, KillTask):
+                if stalled := self._job.attempts.stalled(command.attempt):
+                    log.warning("the process of a task is ended: %s", stalled)
+                self._slots.kill(command.attempt)
+            elif isinstance(command, PublishCheckpoint | DiscardFiles):
+                self._work_on_files(command)
+            elif isinstance(command, AnswerSavepoint | AnswerRescale):
+                self._answer(command)
+            elif isinstance(command, EndJob):
+                self._more_slots.give_back()
+                self._slots.release()
+                self._storage_work.end(STORAGE_ENDS_WITHIN_S)
+                self._result = command.result
+
+    def _tell_recovery(self) -> None:
+        """Once all tasks that started anew run, say how long it took."""
+        found = self._job.recovery()
+        if found is not None and found["total_ms"] is not None and found["began"] != self._told_recovery:
+            self._told_recovery = found["began"]
+            log.info("recovered: %s", recovery_told(found), extra=found)
+
+    def _described(self) -> dict[str, Any]:
+        for _ in range(10):
+            try:
+                return self._job.describe()
+            except RuntimeError:  # the deciding thread changed a collection while it was read: read it again
+                continue
+        return self._job.describe()
+
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise RuntimeError(self._fault)

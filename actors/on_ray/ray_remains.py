@@ -1,0 +1,61 @@
+"""What a lost coordinator leaves on a cluster, and how the next one waits for what it needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import ray
+from ray.util.placement_group import get_placement_group, placement_group_table, remove_placement_group
+
+from rayflink.common.text_output.logs import get_logger
+from rayflink.state.storage.storage import MissingFileError, StorageError, StorageNotSupported
+
+log = get_logger(__name__)
+T = TypeVar("T")
+
+PATIENCE_S = 120.0
+"""A storage that refuses for so long keeps a job from going on."""
+PAUSE_S = 1.0
+
+
+def patiently(work: Callable[[], T]) -> T:
+    """What it gives, however often a storage refuses meanwhile.
+
+    Raises: what it raises, after `PATIENCE_S`; at once where it is no refusal of a storage.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return work()
+        except (MissingFileError, StorageNotSupported):
+            raise
+        except StorageError as error:
+            if time.monotonic() > until:
+                raise
+            log.warning("the job cannot go on yet: %s", error)
+            time.sleep(PAUSE_S)
+
+
+def remove_remains(job_id: str, namespace: str) -> None:
+    """End the processes of a job's slots, and let go of its resources: they were those of a coordinator that is lost.
+
+    Ray ends them as well, but takes its time.
+    """
+    for actor in ray.util.list_named_actors(all_namespaces=True):
+        name = str(actor["name"])
+        if actor["namespace"] == namespace and name.startswith(f"{job_id}/") and not name.endswith("/coordinator"):
+            try:
+                ray.kill(ray.get_actor(name, namespace=namespace))
+            except ValueError:  # it is gone
+                continue
+    for group in placement_group_table().values():
+        if str(group["name"]).startswith(f"rayflink/{job_id}/") and group["state"] != "REMOVED":
+            try:
+                remove_placement_group(get_placement_group(group["name"]))
+            except ValueError:  # it is gone
+                continue
+
+
+__all__ = ["patiently", "remove_remains"]

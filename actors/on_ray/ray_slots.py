@@ -1,0 +1,314 @@
+"""The slots of a job on Ray: their placement group, and a process in each, which runs its tasks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import ray
+from ray.exceptions import ActorDiedError, RayActorError
+from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from rayflink.common.options.log_levels import LogLevels
+from rayflink.common.text_output.logs import get_logger
+from rayflink.common.user_code.value_bytes import to_bytes
+
+from ..exchange.frames import TaskAddress
+from ..job.deployment import announce
+from ..job.job_master import JobMaster
+from ..job.slot_wait import SlotWait
+from ..job.submission import Submission
+from ..messages.commands import (
+    CommandLost,
+    DeploymentFailed,
+    DeployTask,
+    Signal,
+    SlotsGranted,
+    SlotsRefused,
+    TaskGone,
+)
+from ..messages.messages import ToTask
+from ..messages.scheduling import Slot, bundle_of, slot_title, slots_asked, tenants
+from ..messages.settings import JobSettings
+from .deployment_calls import DeploymentCalls, could_not_deploy
+from .deployment_check import Appointment, without_code
+from .driver.ray_resources import cluster_has
+from .ray_deaths import cause_of_death, refusal
+from .ray_nodes import NodeWatch, elsewhere
+from .ray_spills import alive_nodes, remove_folders_on
+from .ray_task import Surroundings
+from .slot_actor import actor_class
+
+log = get_logger(__name__)
+
+
+class SlotProcesses:
+    """Gets slots, makes their processes, and gives these what the job decides; one thread decides.
+
+    Args:
+        job: its graph may change.
+        submission: how the driver wants it to run.
+        leader_id: of this life of the coordinator.
+        post: takes what happens to slots and processes, from any thread.
+        everywhere: tasks may have run on any node, in an earlier life of the coordinator.
+    """
+
+    def __init__(
+        self,
+        job: JobMaster,
+        submission: Submission,
+        leader_id: str,
+        post: Callable[[Signal], None],
+        everywhere: bool = False,
+    ) -> None:
+        self._job, self._submission, self._leader_id, self._post = job, submission, leader_id, post
+        self._settings = JobSettings.of(job.graph.configuration)
+        self._program = ray.put(submission.program)
+        self._me = ray.get_runtime_context().current_actor
+        self._blueprint = actor_class(max(tenants(job.graph).values()))
+        self.calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
+        self.actors: dict[TaskAddress, Any] = {}
+        self.nodes: dict[TaskAddress, str] = {}
+        self.granted = False
+        self.wait = SlotWait()
+        self._slots: dict[Slot, Any] = {}
+        self._dead: set[Any] = set()
+        self._made = self._groups_asked = 0
+        self._used_nodes = alive_nodes() if everywhere else set()
+        self._group: PlacementGroup | None = None
+        self._bundles: dict[Slot, int] = {}
+        self._lost_nodes: set[str] = set()
+        self._held: list[DeployTask] = []
+        self._held_since = self._asked_at = 0.0
+        self._watch_of_nodes = NodeWatch(lambda: set(list(self.nodes.values())), self._node_lost)
+
+    @property
+    def missing(self) -> int:
+        """How many slots the job waits for."""
+        return len({command.slot for command in self._held}) if self.granted else len(self._bundles)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether slots were asked for, and did not come in time."""
+        return not self.granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000
+
+    def tick(self, now: float) -> list[TaskAddress]:
+        """Time has passed; the attempts from which nobody can have heard yet."""
+        for failed in self.calls.overdue(now):
+            self._post(failed)
+        self._deploy_held(now)
+        if self.is_overdue(now):
+            self._post(SlotsRefused(cluster_has()))
+        self._look(now)
+        return [*self.calls.waiting(), *(command.deployment.attempt for command in self._held)]
+
+    def _look(self, now: float) -> None:
+        if self.granted and not self._held:
+            lines = self.wait.end(now) if self.wait.reason else []
+        else:
+            lines = self.wait.look(now, cluster_has()) if self.wait.is_due(now) else []
+        for line in lines:
+            log.warning("job %r: %s", self._job.graph.name, line)
+
+    def end(self) -> None:
+        """Look after no node any more."""
+        self._watch_of_nodes.end()
+
+    def kill(self, attempt: TaskAddress) -> None:
+        """End the process of an attempt."""
+        actor = self.actors.get(attempt)
+        if actor is not None:
+            self._dead.add(actor)
+            ray.kill(actor)
+
+    def send(self, attempt: TaskAddress, message: ToTask) -> None:
+        """Give an attempt a message; one that waits for a slot ends."""
+        actor = self.actors.get(attempt)
+        if actor is None:
+            self._drop_held(attempt)
+            return
+        what = type(message).__name__
+
+        def returned(call: Future[None]) -> None:
+            error = call.exception()
+            if error is not None:
+                self._post(CommandLost(attempt, what, cause_of_death(error)))
+
+        actor.command.remote(attempt, to_bytes(message)).future().add_done_callback(returned)
+
+    def request(self, slots: tuple[Slot, ...]) -> None:
+        """Ask Ray for these slots, and let go of those there were."""
+        if self._group is not None:  # the job needs others than those it has
+            self._release(copies=False)
+            self.granted = False
+        self._bundles = {slot: index for index, slot in enumerate(slots)}
+        self._group = group = self._new_group()
+        self._asked_at = time.monotonic()
+        self.wait.begin(self._asked_at, slots_asked(self._job.graph, self._submission.slot_cpus))
+        threading.Thread(target=self._await_slots, args=(group,), name="slots", daemon=True).start()
+
+    def _new_group(self) -> PlacementGroup:
+        """The slots of the job, asked of Ray, on other nodes than the lost ones."""
+        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
+        self._groups_asked += 1
+        name = f"rayflink/{self._job.graph.id}/{self._leader_id[:6]}{self._groups_asked}"
+        where = [elsewhere(self._lost_nodes)] * len(bundles) if self._lost_nodes else None
+        strategy = self._submission.placement
+        group: PlacementGroup = placement_group(bundles, strategy=strategy, name=name, bundle_label_selector=where)
+        return group
+
+    def _await_slots(self, group: PlacementGroup) -> None:
+        while self._group is group:
+            if group.wait(1):
+                self.granted = True
+                self._post(SlotsGranted())
+                return
+
+    def deploy(self, deploys: list[DeployTask]) -> None:
+        """Make all processes first, so that each task can be told its peers."""
+        group = self._group
+        assert group is not None, "tasks are deployed to slots that are there"
+        if self._is_lost(group, deploys):
+            self._held, self._held_since = [*self._held, *deploys], time.monotonic()
+            asked = slots_asked(self._job.graph, self._submission.slot_cpus)
+            self.wait.begin(self._held_since, f"slots in the place of those of a lost node (of {asked})")
+            if len(self._held) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
+                self._give_up_slots()
+                self._group = self._new_group()
+            return
+        for attempt in self.actors.keys() - self._job.executions.keys():  # of attempts that others have followed
+            del self.actors[attempt], self.nodes[attempt]
+        node_of = placement_group_table(group)["bundles_to_node_id"]
+        host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
+        made = []
+        for command in deploys:
+            slot, deployment = command.slot, command.deployment
+            try:
+                node = node_of.get(self._bundles[slot], "")  # of a bundle that is lost, none is known yet
+                announce(deployment, host_of.get(node, node))
+                if slot not in self._slots or self._slots[slot] in self._dead:
+                    self._slots[slot] = self._make_actor(slot, group)
+            except Exception as error:  # whatever Ray refuses
+                self._post(could_not_deploy(deployment, error))
+                continue
+            self.actors[deployment.attempt], self.nodes[deployment.attempt] = self._slots[slot], node
+            self._used_nodes.add(node)
+            made.append((command, host_of.get(node, node)))
+        report_ms = min(self._settings.heartbeat_interval_ms, 1000)
+        around = ray.put(Surroundings(self.actors, self.nodes, self._me, self._leader_id, report_ms))
+        for command, host in made:
+            self.calls.made(command.deployment, host, time.monotonic())
+            self._submit(command, around)
+
+    def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
+        job_id, submission = self._job.graph.id, self._submission
+        bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
+        self._made += 1
+        blueprint = self._blueprint.options(
+            name=f"{job_id}/{slot}/{self._leader_id[:6]}{self._made}",
+            namespace=submission.namespace,
+            num_cpus=bundle.pop("CPU"),
+            num_gpus=bundle.pop("GPU", 0),
+            memory=int(bundle.pop("memory", 0)) or None,
+            resources=bundle,
+            max_restarts=0,
+            scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
+        )
+        levels = LogLevels.of(self._job.graph.configuration)
+        title = slot_title(self._job.graph, slot)
+        return blueprint.remote(Appointment(job_id, slot, self._leader_id, submission.namespace, levels, title))
+
+    def _submit(self, command: DeployTask, around: Any) -> None:
+        deployment, actor = command.deployment, self._slots[command.slot]
+        attempt = deployment.attempt
+
+        def is_there(call: Future[Any]) -> None:
+            if call.exception() is None:
+                self.calls.reached(attempt, time.monotonic())
+
+        def submitted(call: Future[None]) -> None:
+            self.calls.answered(attempt)
+            error = call.exception()
+            if error is not None and not isinstance(error, ActorDiedError):  # of its death the call of `run` tells
+                self._post(DeploymentFailed(attempt, refusal(deployment.title, error)))
+
+        actor.__ray_ready__.remote().future().add_done_callback(is_there)
+        submission = actor.submit.remote(self._program, without_code(deployment), command.slot, around)
+        submission.future().add_done_callback(submitted)
+        self._watch(actor.run.remote(attempt), attempt, actor)
+
+    def _watch(self, running: Any, attempt: TaskAddress, actor: Any) -> None:
+        def ended(future: Any) -> None:
+            error = future.exception()
+            if isinstance(error, RayActorError):
+                self._dead.add(actor)
+            if error is not None:
+                self._post(TaskGone(attempt, cause_of_death(error)))
+
+        running.future().add_done_callback(ended)
+
+    def _is_lost(self, group: PlacementGroup, deploys: list[DeployTask]) -> bool:
+        """Whether a slot is on a node that is lost, and Ray, which does not know yet, has given no other for it."""
+        if not self._lost_nodes:
+            return False
+        table = placement_group_table(group)
+        nodes = table["bundles_to_node_id"]
+        bundles = {self._bundles[command.slot] for command in deploys}
+        return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
+
+    def _deploy_held(self, now: float) -> None:
+        """What waits for another node in the place of a lost one."""
+        if not self._held:
+            return
+        group, held = self._group, self._held
+        assert group is not None
+        if now - self._held_since > self._settings.slot_timeout_ms / 1000:
+            self._held = []
+            for command in held:
+                self._post(could_not_deploy(command.deployment, TimeoutError(self.wait.reason)))
+        elif not self._is_lost(group, held):
+            self._held = []
+            self.deploy(held)
+
+    def _drop_held(self, attempt: TaskAddress) -> None:
+        """An attempt is told something that has no process yet: that it is to end."""
+        left = [command for command in self._held if command.deployment.attempt != attempt]
+        if len(left) < len(self._held):
+            self._held = left
+            self._post(TaskGone(attempt, "it waited for a slot"))
+
+    def _node_lost(self, node: str, found: str) -> None:
+        log.warning("%s", found)
+        self._lost_nodes.add(node)
+        for attempt, where in list(self.nodes.items()):
+            actor = self.actors.get(attempt)
+            if where == node and actor is not None:
+                self._dead.add(actor)
+                self._post(TaskGone(attempt, found))
+
+    def _give_up_slots(self) -> None:
+        for actor in self._slots.values():
+            ray.kill(actor)
+        self._slots.clear()
+        self.actors.clear()
+        group, self._group = self._group, None
+        if group is not None:
+            remove_placement_group(group)
+
+    def release(self) -> None:
+        """End all processes, give back the slots, and delete what the tasks left on their nodes."""
+        self.wait.end(time.monotonic())
+        self._release(copies=True)
+
+    def _release(self, copies: bool) -> None:
+        self._give_up_slots()
+        graph = self._job.graph
+        left = remove_folders_on(self._used_nodes - {""}, graph.id, dict(graph.configuration), copies)
+        if left:
+            log.warning("folders of tasks may be left behind: %s", ", ".join(left))
+
+
+__all__ = ["SlotProcesses"]

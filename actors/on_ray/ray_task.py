@@ -1,0 +1,492 @@
+"""One attempt in the process of its slot: a thread that steps the task, and what it has to do with Ray."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import ray
+from ray.exceptions import ActorDiedError
+
+from rayflink.common.errors import ConfigError, TaskLost, described
+from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME, BUSY_TIME, IDLE_TIME
+from rayflink.common.text_output.logs import bind, get_logger, spoken_by
+from rayflink.common.user_code.python_files import IMPORT_REMEDY
+from rayflink.common.user_code.stalled import STALLED, stalled_text
+from rayflink.common.user_code.value_bytes import from_bytes
+from rayflink.connectors.collected import rows_go_to
+from rayflink.state.clock import SystemClock
+from rayflink.state.storage.storage_schemes import open_storage
+
+from ..exchange.envelopes import split_envelope
+from ..exchange.frames import BufferResponse, Envelope, TaskAddress
+from ..job.recovery import storage_options
+from ..messages.messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
+from ..messages.states import ExecutionState
+from ..task.failures import describe_failure, halt_process
+from ..task.file_cache import FileCache
+from ..task.progress import Mail, Progress
+from ..task.services import Facilities
+from ..task.slot_memory import SlotMemory
+from ..task.stalls import WARN_AFTER_S, StepWatch
+from ..task.task import StreamTask
+from ..task.wiring import wake_at_feedback
+from .deployment_check import LoadedProgram, TaskSubmissionError
+from .driver.terminal import Printed
+from .ray_metrics import PrometheusReports
+from .ray_rows import RowCalls
+from .ray_workers import RayWorker
+from .reports import pack_reports
+from .shared_output import SharedStream
+
+log = get_logger(__name__)
+
+LOST_CALL_S = 10.0
+"""A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
+COLLECT_EVERY_S = 10.0
+"""Cyclic garbage is looked for this often; reference counts do the rest at once."""
+SNAPSHOT_UPLOADS = 4
+"""Files of a snapshot that are stored at the same time."""
+YOUNG_OBJECTS = 100_000
+"""Among objects that are there since the last look it is looked for once there are so many more than were then."""
+WHILE_STALLED = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0}
+"""What the time of a task goes into whose function does not return."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Who else there is.
+
+    Args:
+        actors: processes of the attempts deployed so far.
+        nodes: where they run.
+        coordinator: takes reports.
+        leader_id: of this life of the coordinator.
+        report_ms: time between two heartbeats.
+    """
+
+    actors: Mapping[TaskAddress, Any]
+    nodes: Mapping[TaskAddress, str]
+    coordinator: Any
+    leader_id: str
+    report_ms: int
+
+
+class Premises:
+    """What the tasks of one process share.
+
+    Args:
+        place: pid, node and host of the process, for reports.
+        printed: what the process has printed.
+        streams: in which lines may have been begun.
+    """
+
+    def __init__(self, place: Mapping[str, Any], printed: Printed, streams: Sequence[SharedStream] = ()) -> None:
+        self.place, self.printed, self._streams = place, printed, streams
+        self.program = LoadedProgram()
+        self._file_cache = FileCache()
+        self.tasks: dict[TaskAddress, RayTask] = {}
+        self.memory: SlotMemory | None = None
+        self._early: dict[TaskAddress, list[Envelope]] = {}
+        self._ended: set[TaskAddress] = set()
+        self._background = ThreadPoolExecutor(2, "snapshots")
+        self._changed = threading.Condition()
+        self._collected_at = time.monotonic()
+        self._frozen_garbage = False
+
+    @property
+    def process_id(self) -> str:
+        """Of this process, among all there are: what Flink calls the id of a TaskManager."""
+        return f"{self.place['host']}:{self.place['pid']}"
+
+    def take_in(self, attempt: TaskAddress, task: RayTask) -> None:
+        """A task that this process will run."""
+        with self._changed:
+            for envelope in self._early.pop(attempt, ()):
+                task.receive(envelope)
+            self.tasks[attempt] = task
+            self._changed.notify_all()
+
+    def task(self, attempt: TaskAddress) -> RayTask:
+        """That task, which may have to be waited for."""
+        with self._changed:
+            self._changed.wait_for(lambda: attempt in self.tasks)
+            return self.tasks[attempt]
+
+    def let_go(self, attempt: TaskAddress) -> None:
+        """An attempt is over; what still comes for it is for nobody."""
+        with self._changed:
+            self.tasks.pop(attempt, None)
+            self._ended.add(attempt)
+
+    def has_ended_here(self, attempt: TaskAddress) -> bool:
+        """Whether an attempt was here and is over."""
+        return attempt in self._ended
+
+    def lent_to(self, deployment: TaskDeployment, wake: Callable[[], None]) -> Facilities:
+        """What the process lends one of its tasks.
+
+        Raises:
+            ConfigError: the parts of the slot's memory do not fit the whole.
+        """
+        return Facilities(
+            self.memory_of(deployment).manager,
+            halt_process,
+            wake,
+            RayWorker,
+            self._in_background,
+            lru_cache(partial(open_storage, options=storage_options(deployment.config))),
+            uploads=SNAPSHOT_UPLOADS,
+            cached_files=self._file_cache.files_of,
+        )
+
+    def _in_background(self, work: Callable[[], None]) -> None:
+        self._background.submit(work)
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Give an envelope to its receiver, which may not be here yet."""
+        with self._changed:
+            if envelope.receiver in self._ended:
+                return
+            task = self.tasks.get(envelope.receiver)
+            if task is None:
+                self._early.setdefault(envelope.receiver, []).append(envelope)
+                return
+        task.receive(envelope)
+
+    def memory_of(self, deployment: TaskDeployment) -> SlotMemory:
+        """The slot's memory, which the first task divides as its job's options say.
+
+        Raises:
+            ConfigError: its parts do not fit the whole.
+        """
+        with self._changed:
+            if self.memory is None:
+                self.memory = SlotMemory(deployment.config, f"the slot of {deployment.title} on {self.place['host']}")
+            return self.memory
+
+    def show(self) -> None:
+        """Return when all that this thread has printed has arrived."""
+        for stream in self._streams:
+            stream.flush()
+        self.printed.send(wait=True)
+
+    def settle(self) -> None:
+        """A task has been loaded: what is there now is not garbage, and from now on time says when to look for some."""
+        self._thaw()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+
+    def collect(self, now: float) -> None:
+        """Look for cyclic garbage when it is time, and among new objects when there are many."""
+        if gc.get_count()[0] > YOUNG_OBJECTS:
+            gc.collect(1)
+        if now - self._collected_at >= COLLECT_EVERY_S:
+            self._collected_at = now
+            if not self._thaw():
+                gc.collect()
+                return
+            gc.collect()
+            gc.freeze()
+
+    def has_ended(self) -> None:
+        """A task has ended: what it leaves is garbage, though it was frozen with the rest."""
+        self._frozen_garbage = True
+
+    def _thaw(self) -> bool:
+        thawing, self._frozen_garbage = self._frozen_garbage, False
+        if thawing:
+            gc.unfreeze()
+        return thawing
+
+
+class LostCall(ConnectionError):
+    """A call of this attempt failed, and what it carried is missing elsewhere."""
+
+    def __init__(self, what: str, cause: str) -> None:
+        super().__init__(what, cause)
+        self.what, self.cause = what, cause
+
+    def __str__(self) -> str:
+        return f"its call with {self.what} failed: {self.cause}"
+
+
+class RayTask:
+    """Runs one attempt; `receive` and `command` may be called by any thread.
+
+    Args:
+        program: the packed job graph.
+        deployment: without operators, which are in the program.
+        around: who else there is.
+        premises: of the process.
+    """
+
+    def __init__(self, program: bytes, deployment: TaskDeployment, around: Surroundings, premises: Premises) -> None:
+        self._program, self._deployment, self._premises = program, deployment, premises
+        self._coordinator, self._report_s = around.coordinator, around.report_ms / 1000
+        self._peers = _Peers(around.actors, around.coordinator)
+        here = premises.place["node"]
+        self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
+        self._wake = threading.Event()
+        self._mailbox: deque[Mail] = deque()
+        self._sealed: list[bytes] | None = []
+        self._opening = threading.Lock()
+        self._returned: deque[TaskAddress] = deque()
+        self._done = threading.Event()
+        self._lost_call: tuple[float, LostCall] | None = None
+        self._told: deque[tuple[str, Future[None]]] = deque()
+        self._bytes_near = self._bytes_far = 0
+        self._metrics: Mapping[str, Any] = {}
+        self._reported_at = 0.0
+        self._watch = StepWatch()
+
+    def receive(self, envelope: Envelope) -> None:
+        """Take an envelope of a peer."""
+        size = bytes_of(envelope)
+        if envelope.sender in self._near:
+            self._bytes_near += size
+        else:
+            self._bytes_far += size
+        self._leave(envelope)
+
+    def command(self, message: bytes) -> None:
+        """Take a command of the coordinator; it is unpickled when the program, whose classes it may hold, is there."""
+        with self._opening:
+            if self._sealed is not None:
+                self._sealed.append(message)
+                return
+        self._leave(from_bytes(message))
+
+    def _leave(self, message: Mail) -> None:
+        self._mailbox.append(message)
+        self._wake.set()
+
+    def run(self) -> None:
+        """Run the attempt to its end: in a terminal state, and everything has been sent.
+
+        Raises:
+            LostCall: the coordinator did not get a report; this is another way to tell it.
+        """
+        with spoken_by(self._deployment.identity):
+            self._run(self._deployment)
+
+    def _run(self, deployment: TaskDeployment) -> None:
+        threading.Thread(target=self._beat, args=(deployment.attempt,), name="heartbeat", daemon=True).start()
+        task = self._load(self._program, deployment)
+        self._program = b""
+        if task is not None:
+            thread = threading.Thread(target=self._step_until_done, args=(task,), name=deployment.name)
+            thread.start()
+            self._done.wait()
+            thread.join()
+        self._done.set()
+        self._premises.show()
+        wait([call for _, call in self._told])
+        self._heed_lost_reports()
+        if self._lost_call is not None:
+            raise self._lost_call[1]
+
+    def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
+        """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
+        try:
+            whole = self._premises.program.whole(program, deployment)
+            self._unseal()
+            lent = self._premises.lent_to(deployment, self._wake.set)
+            memory = self._premises.memory_of(deployment)
+            task = StreamTask(whole, SystemClock(), self._mailbox, facilities=lent)
+            task.metrics.located(self._premises.place["host"], self._premises.process_id)
+            memory.report_in(task.metrics.group.group)
+            wake_at_feedback(whole, self._wake.set)
+            return task
+        except (ConfigError, TaskSubmissionError) as error:
+            failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
+        except (Exception, SystemExit) as error:  # whatever a module of the program raises when it is imported here
+            host = self._premises.place["host"]
+            refusal = TaskSubmissionError(
+                deployment.title,
+                f"could not deserialize the job or task information on {host}: {described(error)}",
+                f"every module it uses must be importable on all nodes: {IMPORT_REMEDY}",
+            )
+            failure = TaskFailure(type(refusal).__name__, str(refusal), traceback.format_exc())
+        self._tell([TaskStateChanged(deployment.attempt, ExecutionState.FAILED, failure)])
+        return None
+
+    def _unseal(self) -> None:
+        with self._opening:
+            sealed, self._sealed = self._sealed or [], None
+            for message in sealed:
+                self._leave(from_bytes(message))
+
+    def _step_until_done(self, task: StreamTask) -> None:
+        self._premises.settle()
+        bind(**task.identity)
+        try:
+            with rows_go_to(RowCalls(self._coordinator)):
+                self._watch.begin(time.monotonic())
+                task.start(lambda: self._tell(task.reports()))
+                self._tell(task.reports())
+                self._loop(task)
+        except LostCall as error:
+            self._give_up(task, TaskFailure(TaskLost.__name__, f"lost task {task.deployment.title}: {error}", ""))
+        except BaseException as error:  # a defect of ours, or what ends a program, raised in a user's function
+            self._give_up(task, describe_failure(error, task.deployment))
+        finally:
+            if self._premises.memory is not None:
+                self._premises.memory.free(self._deployment.attempt)
+            self._premises.has_ended()
+            self._done.set()
+
+    def _give_up(self, task: StreamTask, failure: TaskFailure) -> None:
+        """End a task that cannot go on: what it opened is closed, and the coordinator and its peers are told."""
+        reports: list[ToCoordinator] = []
+        try:
+            task.give_up(failure)
+            reports = task.reports()
+        except BaseException:  # closing may end as badly as what went before, which is what counts
+            log.exception("%s could not be closed", task.deployment.title)
+        if not any(isinstance(said, TaskStateChanged) and said.failure is not None for said in reports):
+            reports.append(TaskStateChanged(task.deployment.attempt, ExecutionState.FAILED, failure))
+        self._tell(reports)
+        for envelope in task.outgoing():
+            try:
+                self._send(envelope)
+            except Exception as error:
+                log.warning("%s could not tell %s of its failure: %s", task.deployment.title, envelope.receiver, error)
+
+    def _beat(self, attempt: TaskAddress) -> None:
+        """Say that this process lives, and which function runs, while one keeps the task's thread from saying so."""
+        bind(**self._deployment.identity)
+        has_warned = False
+        while not self._done.wait(self._report_s):
+            if time.monotonic() - self._reported_at > 2 * self._report_s:
+                beat = {**self._metrics, **self._premises.place, "reportedMs": int(time.time() * 1000)}
+                stalled = self._watch.stalled()
+                if stalled is not None:
+                    beat |= {STALLED: stalled, **WHILE_STALLED}
+                    if not has_warned and stalled["ms"] > WARN_AFTER_S * 1000:
+                        has_warned = True
+                        log.warning("%s", stalled_text(self._deployment.name, stalled))
+                self._coordinator.report.remote(pack_reports([TaskReport(attempt, beat)]))
+
+    def _loop(self, task: StreamTask) -> None:
+        last_report = before = time.monotonic()
+        prometheus = PrometheusReports(task.deployment.config)
+        while True:
+            self._watch.begin(before)
+            while self._returned:
+                task.returned(self._returned.popleft())
+            progress = task.step()
+            now = time.monotonic()
+            task.metrics.spent("busy", now - before)
+            before = now
+            for envelope in task.outgoing():
+                self._send(envelope)
+            if now - last_report >= self._report_s:
+                last_report = now
+                self._tell([*task.reports(), task.report()])
+                prometheus.report(task.metrics.group.group, now)
+            else:
+                self._tell(task.reports())
+            if progress is Progress.DONE:
+                return
+            self._heed_lost_reports()
+            if self._lost_call is not None and task.state in (ExecutionState.CANCELED, ExecutionState.FAILED):
+                task.metrics.close()  # a peer is dead, and nobody waits for what is left to say
+                return
+            if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
+                raise self._lost_call[1]
+            self._premises.collect(now)
+            if progress is Progress.BUSY:
+                continue
+            self._watch.end()
+            self._sleep(task, last_report + self._report_s - now)
+            now = time.monotonic()
+            task.metrics.spent("back-pressured" if progress is Progress.BACK_PRESSURED else "idle", now - before)
+            before = now
+
+    def _sleep(self, task: StreamTask, most_s: float) -> None:
+        deadline = task.deadline_ms()
+        if deadline is not None:
+            most_s = min(most_s, (deadline - task.clock.now_ms()) / 1000)
+        if most_s > 0 and not task.has_mail and not self._returned:
+            self._wake.wait(most_s)
+        self._wake.clear()
+
+    def _send(self, envelope: Envelope) -> None:
+        neighbour = self._premises.tasks.get(envelope.receiver)
+        if neighbour is not None:
+            neighbour.receive(envelope)
+        if neighbour is not None or self._premises.has_ended_here(envelope.receiver):
+            self._returned.append(envelope.receiver)
+            return
+        header, bodies = split_envelope(envelope)
+        peer = envelope.receiver
+        ref = self._peers[peer].deliver.remote(header, *bodies)
+        ref.future().add_done_callback(lambda call: self._call_returned(peer, call.exception()))
+
+    def _call_returned(self, peer: TaskAddress, error: BaseException | None) -> None:
+        if error is None:
+            self._returned.append(peer)
+        else:  # what it carried is missing, so this attempt must not end as FINISHED
+            self._lose(f"data for its peer {peer}", error)
+        self._wake.set()
+
+    def _lose(self, what: str, error: BaseException) -> None:
+        if self._lost_call is None:
+            self._lost_call = (time.monotonic(), LostCall(what, described(error)))
+
+    def _heed_lost_reports(self) -> None:
+        """Look at the calls to the coordinator that have returned; one that is dead needs no reports any more."""
+        while self._told and self._told[0][1].done():
+            what, call = self._told.popleft()
+            error = call.exception()
+            if error is not None and not isinstance(error, ActorDiedError):
+                self._lose(f"{what} for the coordinator", error)
+
+    def _tell(self, reports: list[ToCoordinator]) -> None:
+        ended = any(isinstance(report, TaskStateChanged) and report.state.is_terminal for report in reports)
+        if ended:
+            self._premises.show()
+        elif self._premises.printed.pending:
+            self._premises.printed.send()
+        if reports:
+            self._reported_at = time.monotonic()
+            call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
+            what = ", ".join(type(report).__name__ for report in reports if not isinstance(report, TaskReport))
+            if what:  # a heartbeat that is lost is made up for by the next
+                self._told.append((what, call.future()))
+
+    def _completed(self, report: ToCoordinator) -> ToCoordinator:
+        """With what only the process knows: where it is, and what came from which node."""
+        if not isinstance(report, TaskReport):
+            return report
+        traffic = {"numBytesInLocal": self._bytes_near, "numBytesInRemote": self._bytes_far}
+        self._metrics = {**report.metrics, **traffic, **self._premises.place, "reportedMs": int(time.time() * 1000)}
+        return TaskReport(report.attempt, self._metrics)
+
+
+def bytes_of(envelope: Envelope) -> int:
+    """Bytes of data in an envelope."""
+    return sum(len(frame.body) for frame in envelope.frames if isinstance(frame, BufferResponse) and frame.body)
+
+
+class _Peers(dict[TaskAddress, Any]):
+    """Processes by attempt; the coordinator knows that of one deployed after this one."""
+
+    def __init__(self, actors: Mapping[TaskAddress, Any], coordinator: Any) -> None:
+        super().__init__(actors)
+        self._coordinator = coordinator
+
+    def __missing__(self, attempt: TaskAddress) -> Any:
+        asked = self._coordinator.process_of.remote(attempt)
+        actor = self[attempt] = ray.get(asked, timeout=LOST_CALL_S)
+        return actor

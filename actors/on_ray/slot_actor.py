@@ -1,0 +1,122 @@
+"""A slot as a Ray actor: one process that runs the subtasks of its slot, each in a thread of its own.
+
+Subtasks of one slot hand each other their envelopes; data of other processes comes in one thread, so that it keeps its
+order, control calls in another.
+
+Source: apache/flink TaskExecutor, with one slot.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray.util import get_node_ip_address as node_address
+
+from rayflink.common.text_output.logs import keep_logs
+
+from ..exchange.envelopes import join_envelope
+from ..exchange.frames import TaskAddress
+from ..messages.messages import TaskDeployment
+from ..messages.scheduling import Slot
+from .deployment_check import Acceptance, Appointment
+from .driver.terminal import Text
+from .ray_job_files import job_folder
+from .ray_task import Premises, RayTask, Surroundings
+from .shared_output import SharedStream
+from .task_log import LoggedPrinted, TaskLog, log_goes_to
+
+
+def columns_in_memory_of_libc() -> None:
+    """Have Arrow allocate by malloc, unless ARROW_DEFAULT_MEMORY_POOL says otherwise.
+
+    Its own allocators give the pages of short-lived columns back to the system and fault them in again: a third of the
+    system's time of a task that parses text.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    if "pyarrow" in sys.modules and os.environ["ARROW_DEFAULT_MEMORY_POOL"] == "system":
+        import pyarrow
+
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+
+
+class SlotActor:
+    """Shell around the tasks of a slot; `actor_class()` makes the Ray class.
+
+    Args:
+        appointment: what the process was made for.
+    """
+
+    def __init__(self, appointment: Appointment) -> None:
+        columns_in_memory_of_libc()
+        self._acceptance, self._title = Acceptance(appointment), appointment.title
+        self._coordinator: Any = None
+        name = str(appointment.slot).replace("/", "-")
+        task_log = TaskLog(job_folder(appointment.namespace, appointment.job_id), name)
+        keep_logs(sys.stderr)  # which is a file of Ray's
+        log_goes_to(task_log, below=logging.WARNING)
+        appointment.log_levels.apply()
+        printed = LoggedPrinted(self._send_texts, task_log)
+        self._streams = streams = SharedStream(printed, False), SharedStream(printed, True)
+        node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
+        self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
+
+    def __repr__(self) -> str:
+        """What Ray shows of this actor on its dashboard and in its logs."""
+        return self._title
+
+    @ray.method(concurrency_group="data")
+    def deliver(self, header: bytes, *bodies: bytes) -> None:
+        """An envelope of a peer in another process."""
+        self._premises.deliver(join_envelope(header, bodies))
+
+    @ray.method(concurrency_group="control")
+    def command(self, attempt: TaskAddress, message: bytes) -> None:
+        """A command of the coordinator to one of the tasks; one that has ended needs none."""
+        if not self._premises.has_ended_here(attempt):
+            self._premises.tasks[attempt].command(message)
+
+    @ray.method(concurrency_group="control")
+    def stack(self) -> str:
+        """What every thread is doing now, for the doctor."""
+        frames = sys._current_frames()
+        return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
+
+    @ray.method(concurrency_group="control")
+    def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: Surroundings) -> None:
+        """Take over an attempt, which `run` then runs.
+
+        Raises:
+            TaskSubmissionError: it is none that this process may run.
+        """
+        self._acceptance.accept(deployment, slot, around.leader_id)
+        self._coordinator = around.coordinator
+        sys.stdout, sys.stderr = self._streams  # not before: Ray prints the name of a new actor there
+        self._premises.take_in(deployment.attempt, RayTask(program, deployment, around, self._premises))
+
+    @ray.method(concurrency_group="life")
+    def run(self, attempt: TaskAddress) -> None:
+        """Run an attempt, once it is submitted, to its end.
+
+        Raises:
+            LostCall: the coordinator did not get a report; this is another way to tell it.
+        """
+        try:
+            self._premises.task(attempt).run()
+        finally:
+            self._premises.let_go(attempt)
+
+    def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
+        call = self._coordinator.printed.remote(texts)
+        return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
+
+
+def actor_class(tasks: int) -> Any:
+    """The Ray actor class of slots that run at most so many tasks at a time."""
+    options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": tasks}}
+    return ray.remote(**options)(SlotActor)

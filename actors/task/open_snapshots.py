@@ -1,0 +1,109 @@
+"""Parts of checkpoints that were taken and are not whole yet: what is still on its way belongs to them too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from rayflink.common.records.batches import CheckpointBarrier
+from rayflink.operators.base import Operator
+from rayflink.state.snapshots import OperatorSnapshot
+
+from ..messages.checkpoint_statistics import CheckpointMetrics
+from .overtaken import OvertakenRecords
+from .snapshot_writing import SnapshotWriting
+
+_LOOK_AGAIN_MS = 10
+
+
+@dataclass(slots=True)
+class _Open:
+    barrier: CheckpointBarrier
+    captured: dict[str, OperatorSnapshot]
+    metrics: CheckpointMetrics
+    overtaken: OvertakenRecords
+    late: list[Operator] = field(default_factory=list)
+
+    def is_whole(self, now_ms: int) -> bool:
+        """Whether nothing is missing; takes what has come."""
+        records_are_here = self.overtaken.is_whole(now_ms)
+        still_late = []
+        for operator in self.late:
+            rest = operator.rest_of_snapshot(self.barrier.checkpoint_id)
+            if rest is None:
+                still_late.append(operator)
+            else:
+                self.captured[operator.ctx.operator_id] = rest
+        self.late = still_late
+        return records_are_here and not still_late
+
+    def join(self, operator_id: str) -> None:
+        """Add the records to the snapshot of an operator."""
+        lists, size = self.overtaken.take()
+        if lists:
+            snapshot = self.captured.get(operator_id, OperatorSnapshot())
+            self.captured[operator_id] = replace(snapshot, lists={**snapshot.lists, **lists})
+            self.metrics = replace(self.metrics, in_flight_bytes=size)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.overtaken.close()
+        for snapshot in self.captured.values():
+            if snapshot.capture is not None:
+                snapshot.capture.release()
+
+
+class OpenSnapshots:
+    """Hands the parts of one task over to be written, each when it is whole.
+
+    Args:
+        operators: of the task's chain, the head first; its snapshot has the records that were on their way.
+        writing: takes what is whole.
+    """
+
+    def __init__(self, operators: list[Operator], writing: SnapshotWriting) -> None:
+        self._operators = operators
+        self._late = [operator for operator in operators if operator.snapshots_late]
+        self._writing = writing
+        self._open: dict[int, _Open] = {}
+        self.next_ms: int | None = None
+        """When to look again though nothing came; None: nothing is open."""
+
+    def begin(
+        self,
+        barrier: CheckpointBarrier,
+        captured: dict[str, OperatorSnapshot],
+        metrics: CheckpointMetrics,
+        overtaken: OvertakenRecords,
+    ) -> None:
+        """A part was taken."""
+        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, overtaken, list(self._late))
+        self.look(self._writing.clock.now_ms())
+
+    def look(self, now_ms: int) -> None:
+        """Hand over what is whole by now."""
+        if not self._open:
+            return
+        for number, part in list(self._open.items()):
+            if part.is_whole(now_ms):
+                del self._open[number]
+                part.join(self._operators[0].ctx.operator_id)
+                self._writing.begin(part.barrier, part.captured, part.metrics)
+        self.next_ms = now_ms + _LOOK_AGAIN_MS if self._open else None
+
+    def give_up(self, checkpoint_id: int) -> None:
+        """Nobody wants that part any more."""
+        part = self._open.pop(checkpoint_id, None)
+        self.next_ms = self.next_ms if self._open else None
+        if part is None:
+            self._writing.give_up(checkpoint_id)
+            return
+        part.close()
+
+    def close(self) -> None:
+        """The task has ended: give everything up."""
+        for number in list(self._open):
+            self.give_up(number)
+        self._writing.close()
+
+
+__all__ = ["OpenSnapshots"]

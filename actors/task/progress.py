@@ -1,0 +1,27 @@
+"""What a step of a task did, and what a task finds in its mailbox."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from ..exchange.frames import Envelope
+from ..messages.messages import ToTask
+from .snapshot_writing import SnapshotWritten
+
+Mail = Envelope | ToTask | SnapshotWritten
+
+
+class Progress(Enum):
+    """What a step did, and so what the runner should do next."""
+
+    BUSY = "busy"
+    """There is more to do at once."""
+    IDLE = "idle"
+    """Nothing until a mail comes or `deadline_ms()` is reached."""
+    BACK_PRESSURED = "back-pressured"
+    """Outputs are full: nothing until credit comes."""
+    DONE = "done"
+    """In a terminal state, and everything has been sent."""
+
+
+__all__ = ["Mail", "Progress"]

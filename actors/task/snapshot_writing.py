@@ -1,0 +1,169 @@
+"""The second part of a task's snapshots: what was captured between two records is written beside the task's work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from rayflink.common.errors import described
+from rayflink.common.records.batches import CheckpointBarrier
+from rayflink.common.text_output.logs import get_logger
+from rayflink.state.errors import RayflinkError
+from rayflink.state.snapshots import FileSlice, OperatorSnapshot, SnapshotWriter, StoredSnapshot, stored
+from rayflink.state.storage.local_copies import LocalCopies
+
+from ..messages.checkpoint_statistics import CheckpointMetrics
+from .services import Facilities
+
+log = get_logger(__name__)
+
+
+class FinishedWriter(SnapshotWriter, Protocol):
+    """A `SnapshotWriter` as the one who made it uses it."""
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of all parts that were put."""
+        ...
+
+    def finish(self) -> None:
+        """Return when everything is durable; raises as `put`."""
+        ...
+
+    def abort(self) -> Sequence[str]:
+        """Delete what was written; the files that are left."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotWritten:
+    """Mail of a task to itself: a snapshot is written, or cannot be, for a reason."""
+
+    checkpoint_id: int
+    snapshots: Mapping[str, StoredSnapshot]
+    metrics: CheckpointMetrics
+    failure: str = ""
+
+
+class SnapshotWriting:
+    """Writes snapshots; one that is given up is deleted.
+
+    Args:
+        lent: by the process: who runs it.
+        clock: `now_ms()` and `monotonic()`.
+        make_writer: where the parts of a checkpoint go.
+        mail: takes a `SnapshotWritten`; called by any thread.
+        copies: what stays on this node of what is written; None: nothing.
+    """
+
+    def __init__(
+        self,
+        lent: Facilities,
+        clock: Any,
+        make_writer: Callable[[CheckpointBarrier], FinishedWriter],
+        mail: Callable[[SnapshotWritten], None],
+        copies: LocalCopies | None = None,
+    ) -> None:
+        self.copies = copies
+        self.clock = clock
+        self._lent, self._make_writer, self._mail = lent, make_writer, mail
+        self._aborted: set[int] = set()
+        self._under_way: set[int] = set()
+        self._over = False
+        self._caught: type[BaseException] | tuple[type[BaseException], ...] = BaseException
+        if lent.background is None:  # Ctrl-C comes here too
+            self._caught = (Exception, SystemExit)
+
+    def begin(
+        self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
+    ) -> None:
+        """Write a snapshot; a `SnapshotWritten` follows unless it is given up."""
+        self._under_way.add(barrier.checkpoint_id)
+
+        def write() -> None:
+            written = self._write(barrier, captured, metrics)
+            if written is not None:
+                self._mail(written)
+
+        if self._lent.background is None:
+            write()
+        else:
+            self._lent.background(write)
+
+    def complete(self, checkpoint_id: int) -> None:
+        """That checkpoint is durable."""
+        if self.copies is not None:
+            self.copies.complete(checkpoint_id)
+
+    def give_up(self, checkpoint_id: int) -> None:
+        """Nobody wants that snapshot any more."""
+        if self.copies is not None:
+            self.copies.aborted(checkpoint_id)
+        if checkpoint_id in self._under_way:
+            self._aborted.add(checkpoint_id)
+
+    def take(self, written: SnapshotWritten) -> bool:
+        """It has come back; whether anybody still wants it."""
+        self._under_way.discard(written.checkpoint_id)
+        wanted = written.checkpoint_id not in self._aborted
+        self._aborted.discard(written.checkpoint_id)
+        return wanted
+
+    def close(self) -> None:
+        """The task has ended: give everything up."""
+        self._over = True
+
+    def _is_given_up(self, checkpoint_id: int) -> bool:
+        return self._over or checkpoint_id in self._aborted
+
+    def _write(
+        self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
+    ) -> SnapshotWritten | None:
+        started, number = self.clock.monotonic(), barrier.checkpoint_id
+        snapshots: dict[str, StoredSnapshot] = {}
+        failure, size = "", 0
+        try:
+            writer = self._make_writer(barrier)
+            try:
+                for operator_id, snapshot in captured.items():
+                    if not self._is_given_up(number):
+                        snapshots[operator_id] = stored(snapshot, writer)
+                if self.copies is not None:
+                    self.copies.refers(number, _files(snapshots.values()))
+                writer.finish()
+                size = writer.bytes_written
+                if self._is_given_up(number):
+                    _abort(writer)
+                    snapshots = {}
+            except BaseException:
+                _abort(writer)
+                raise
+        except self._caught as error:  # a full storage, or whatever a user's class raises in its pickling
+            failure = str(error) if isinstance(error, RayflinkError) else described(error)
+            log.debug("checkpoint %d could not be written", number, exc_info=error)
+        finally:
+            for snapshot in captured.values():
+                if snapshot.capture is not None:
+                    snapshot.capture.release()
+        if self._over:
+            return None
+        took = int((self.clock.monotonic() - started) * 1000)
+        whole = sum(snapshot.size_bytes for snapshot in snapshots.values())
+        measured = replace(metrics, async_ms=took, state_bytes=whole, written_bytes=size)
+        return SnapshotWritten(number, {} if failure else snapshots, measured, failure)
+
+
+def _files(snapshots: Iterable[StoredSnapshot]) -> Iterable[str]:
+    databases = (database for snapshot in snapshots for database in snapshot.databases)
+    blobs = (blob for database in databases for blob in database.files.values())
+    return (blob.path for blob in blobs if isinstance(blob, FileSlice))
+
+
+def _abort(writer: FinishedWriter) -> None:
+    left = writer.abort()
+    if left:
+        log.warning("files of checkpoint %d are left behind: %s", writer.checkpoint_id, ", ".join(left))
+
+
+__all__ = ["FinishedWriter", "SnapshotWriting", "SnapshotWritten"]

@@ -1,0 +1,268 @@
+"""One task's part in checkpoints: barriers and triggers in; snapshots, forwarded barriers and answers out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from rayflink.common.records.batches import CancelCheckpointMarker, CheckpointBarrier, EndOfPartition
+from rayflink.operators.chain import OperatorChain
+from rayflink.state.snapshots import OperatorSnapshot
+
+from ..exchange import alignment
+from ..exchange.current_buffer import WorkedBuffer
+from ..exchange.gate import ChannelState, InputChannel, InputGate
+from ..exchange.subpartition import ExchangeError
+from ..exchange.writer import RecordWriter
+from ..messages.checkpoint_statistics import CheckpointMetrics
+from ..messages.messages import (
+    AssignSplits,
+    CheckpointAborted,
+    CheckpointAcknowledged,
+    CheckpointAnnounced,
+    CheckpointComplete,
+    CheckpointDeclined,
+    LastCheckpointAwaited,
+    TaskDeployment,
+    ToCoordinator,
+)
+from ..messages.settings import TaskSettings
+from .final_checkpoint import LastCheckpoint
+from .open_snapshots import OpenSnapshots
+from .overtaken import OvertakenRecords
+from .snapshot_writing import SnapshotWriting, SnapshotWritten
+
+
+class TaskCheckpoints:
+    """Decides with the barriers of all channels when a snapshot is taken, and takes it.
+
+    Args:
+        deployment: the attempt that answers the coordinator; at-least-once by its options holds no channel back.
+        chain: whose operators are snapshotted; it is idle whenever a method but `trigger` is called.
+        gate: its channels are held back while barriers are aligned; a source's gate has none.
+        writers: they pass barriers on.
+        report: takes the answers.
+        writing: writes what was taken.
+    """
+
+    def __init__(
+        self,
+        deployment: TaskDeployment,
+        chain: OperatorChain,
+        gate: InputGate,
+        writers: list[RecordWriter],
+        report: Callable[[ToCoordinator], None],
+        writing: SnapshotWriting,
+    ) -> None:
+        self._attempt, self._clock, self._report = deployment.attempt, writing.clock, report
+        self._chain, self._gate, self._writers = chain, gate, writers
+        at_least_once = TaskSettings.of(deployment.config).at_least_once
+        width, in_order = len(gate.channels), [c.index for c in gate.channels if c.spec.in_order]
+        self._aligner: alignment.BarrierAligner | alignment.BarrierTracker = (
+            alignment.BarrierTracker(width) if at_least_once else alignment.BarrierAligner(width, in_order)
+        )
+        self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
+        self._writing = writing
+        self._open = OpenSnapshots([link.operator for link in chain.links], writing)
+        self._looked_ms = 0
+        self.last = LastCheckpoint(deployment.checkpointing, deployment.finished)
+        self.measured = CheckpointMetrics()
+        """Of the newest checkpoint, as far as it is known when its snapshot was taken."""
+
+    def trigger(self, barrier: CheckpointBarrier) -> None:
+        """The coordinator begins a checkpoint here: at a source, or where every producer has finished.
+
+        Declined where barriers are still to come from producers. A producer has finished only when all it sent was
+        delivered, so the end of every channel is here before such a trigger comes.
+        """
+        if all(map(_ends, self._gate.channels)):
+            self._triggered.append(barrier)
+        else:
+            self.decline(barrier.checkpoint_id, "it takes its barriers from its producers, and not all have finished")
+
+    @property
+    def has_triggered(self) -> bool:
+        """Whether a checkpoint that was triggered waits to begin."""
+        return bool(self._triggered)
+
+    def begin_triggered(self, now_ms: int) -> bool:
+        """Begin the oldest checkpoint that was triggered; False when there is none."""
+        if not self._triggered:
+            return False
+        barrier = self._triggered.popleft()
+        assert isinstance(barrier, CheckpointBarrier), "splits that waited for a checkpoint were taken with it"
+        self._act(self._aligner.trigger(barrier, now_ms))
+        return True
+
+    def look_on(self, now_ms: int) -> None:
+        """See what has come that belongs to snapshots which were taken, and which barriers have come."""
+        self._open.look(now_ms)
+        self._looked_ms = now_ms
+        if self._gate.announced:
+            announced, self._gate.announced = self._gate.announced, []
+            if isinstance(self._aligner, alignment.BarrierAligner):
+                for barrier in announced:
+                    self._act(self._aligner.announce(barrier, now_ms))
+
+    def deadline_ms(self) -> int | None:
+        """When to do so though nothing came, or None."""
+        due = self._overtakes_at_ms
+        times = [self._open.next_ms, due if due is None or due > self._looked_ms else None]
+        return min((time for time in times if time is not None), default=None)
+
+    def overtakes(self, now_ms: int) -> bool:
+        """Whether a barrier does not wait for its turn any more: call `overtake` between two elements."""
+        due = self._overtakes_at_ms
+        return due is not None and due <= now_ms
+
+    def overtake(self, worked: WorkedBuffer, now_ms: int) -> None:
+        """Take the snapshot; what is still to be worked, of `worked` and of the channels, is part of it."""
+        if not self.begin_triggered(now_ms) and isinstance(self._aligner, alignment.BarrierAligner):
+            self._act(self._aligner.overtake(now_ms), worked)
+
+    @property
+    def _overtakes_at_ms(self) -> int | None:
+        if self._triggered and isinstance(self._triggered[0], CheckpointBarrier):
+            return self._triggered[0].overtakes_at_ms
+        return self._aligner.overtakes_at_ms
+
+    def hold_back(self, splits: AssignSplits) -> bool:
+        """Splits that were assigned after a checkpoint was triggered wait for it: they are no part of it."""
+        if self._triggered:
+            self._triggered.append(splits)
+        return bool(self._triggered)
+
+    def released(self) -> list[AssignSplits]:
+        """The splits that wait no longer."""
+        splits = []
+        while self._triggered and isinstance(self._triggered[0], AssignSplits):
+            splits.append(self._triggered.popleft())
+        return splits  # type: ignore[return-value]
+
+    def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> None:
+        """A channel delivered its barrier."""
+        self._act(self._aligner.barrier(channel, barrier, now_ms))
+
+    def cancel(self, channel: int, marker: CancelCheckpointMarker) -> None:
+        """A producer gave a checkpoint up."""
+        self._act(self._aligner.cancel(channel, marker))
+
+    def end(self, channel: int, now_ms: int) -> None:
+        """A channel delivered its end of partition.
+
+        Raises:
+            ExchangeError: something is queued behind it.
+        """
+        trailing = self._gate.channels[channel].queue
+        if trailing:
+            raise ExchangeError(
+                f"Trailing data in checkpoint barrier handler. Channel {channel} holds {len(trailing)} items behind "
+                "its end of partition, wanted none; run one version on all nodes"
+            )
+        self._act(self._aligner.end(channel, now_ms))
+
+    def decline(self, checkpoint_id: int, reason: str, is_failure: bool = True) -> None:
+        """Tell the coordinator that this task takes no part."""
+        self._report(CheckpointDeclined(self._attempt, checkpoint_id, reason, is_failure))
+
+    def hear(self, news: CheckpointAnnounced | CheckpointComplete | CheckpointAborted) -> None:
+        """How a checkpoint gets on."""
+        if isinstance(news, CheckpointAnnounced):
+            self._announced(news.checkpoint_id)
+        elif isinstance(news, CheckpointComplete):
+            self.complete(news.checkpoint_id)
+        else:
+            self.aborted(news.checkpoint_id)
+
+    def _announced(self, checkpoint_id: int) -> None:
+        """A checkpoint comes soon: every operator is told."""
+        for link in self._chain.links:
+            link.operator.announce(checkpoint_id)
+
+    def complete(self, checkpoint_id: int) -> None:
+        """The checkpoint is durable: every operator is told."""
+        self._writing.complete(checkpoint_id)
+        for link in self._chain.links:
+            link.operator.notify_checkpoint_complete(checkpoint_id)
+        self.last.complete(checkpoint_id)
+
+    def aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint will never be complete: every operator is told."""
+        self._open.give_up(checkpoint_id)
+        for link in self._chain.links:
+            link.operator.notify_checkpoint_aborted(checkpoint_id)
+        self.last.aborted(checkpoint_id)
+
+    def written(self, written: SnapshotWritten) -> None:
+        """The snapshot of a checkpoint is durable, or cannot be."""
+        number, wanted = written.checkpoint_id, self._writing.take(written)
+        if written.failure:
+            if wanted:
+                reason = f"its snapshot could not be written: {written.failure}"
+                self._report(CheckpointDeclined(self._attempt, number, reason, is_unwritten=True))
+        elif wanted or written.snapshots:  # what came too late the coordinator deletes
+            is_over = self.last.is_over_in(number)
+            self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics, is_over))
+
+    def data_over(self) -> None:
+        """All data of the task is worked; the coordinator is told where the task waits for a checkpoint."""
+        if self.last.data_over():
+            self._report(LastCheckpointAwaited(self._attempt))
+
+    def abandon(self) -> None:
+        """Begin nothing more."""
+        self._triggered.clear()
+        self._open.close()
+
+    def _act(self, actions: list[alignment.Action], worked: WorkedBuffer | None = None) -> None:
+        for action in actions:
+            if isinstance(action, alignment.Block):
+                self._gate.block(action.channel)
+            elif isinstance(action, alignment.Unblock):
+                self._gate.unblock()
+            elif isinstance(action, alignment.Aligned):
+                self._take(action, worked)
+            else:
+                for writer in self._writers:
+                    writer.broadcast(CancelCheckpointMarker(action.checkpoint_id))
+                self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it", is_failure=False)
+
+    def _take(self, aligned: alignment.Aligned, worked: WorkedBuffer | None) -> None:
+        """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""
+        assert self._chain.idle, "a barrier is taken between elements only"
+        started = self._clock.monotonic()
+        barrier, number = aligned.barrier, aligned.barrier.checkpoint_id
+        delay = max(0, self._clock.now_ms() - aligned.alignment_ms - barrier.timestamp)
+        for index, link in enumerate(self._chain.links):
+            self._chain.emit(index, link.operator.prepare_snapshot(number))
+            self._chain.drain()
+        overtaken = OvertakenRecords(barrier, self._writers)
+        if aligned.missing:
+            in_hand = (0, []) if worked is None else (worked.channel, worked.remainder())
+            overtaken.record(self._gate, aligned.missing, in_hand)
+        captured = self._captured(number)
+        took = int((self._clock.monotonic() - started) * 1000)
+        self.last.taken(barrier)
+        self.measured = CheckpointMetrics(delay, aligned.alignment_ms, took)
+        self._open.begin(barrier, captured, self.measured, overtaken)
+
+    def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
+        """What all operators of the chain hold; where one fails, what the others gave is let go."""
+        captured: dict[str, OperatorSnapshot] = {}
+        try:
+            for link in self._chain.links:
+                state = link.operator.snapshot_state(checkpoint_id)
+                if state is not None:
+                    captured[link.operator.ctx.operator_id] = state
+        except BaseException:
+            for state in captured.values():
+                if state.capture is not None:
+                    state.capture.release()
+            raise
+        return captured
+
+
+def _ends(channel: InputChannel) -> bool:
+    """Whether nothing more comes on a channel; what it still holds may wait to be worked."""
+    queue = channel.queue
+    return channel.state is ChannelState.FINISHED or bool(queue) and isinstance(queue[-1], EndOfPartition)

@@ -1,0 +1,93 @@
+"""The folders of a job on the disks of a node: one an attempt, one of copies; each goes when nothing needs it.
+
+A task that ends removes its own. What a killed attempt left is removed by the attempt that takes its place, or at the
+end of the job.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rayflink.common.configuration import reading
+from rayflink.common.options import registry as options
+from rayflink.common.text_output.logs import get_logger
+
+from ..messages.messages import TaskDeployment
+
+log = get_logger(__name__)
+
+
+def spill_folder(deployment: TaskDeployment) -> Path:
+    """Where the attempt spills what it sorts, what it gives to blocking partitions, and keyed state of a stream."""
+    return _disk(deployment) / f"{_of_subtask(deployment)}{deployment.attempt}"
+
+
+def copies_folder(deployment: TaskDeployment) -> Path:
+    """Where a node has the copies of all tasks of the job that have their state on one disk; goes with the job."""
+    return _disk(deployment) / _copies_of(deployment.job_id)
+
+
+def remove_spills(deployment: TaskDeployment) -> bool:
+    """Remove what the attempt has spilled; False when something is left of it."""
+    return _remove(spill_folder(deployment))
+
+
+def remove_older_spills(deployment: TaskDeployment) -> None:
+    """Remove what attempts have left here in whose place this one comes: there is room for it then."""
+    own, prefix = spill_folder(deployment), _of_subtask(deployment)
+    for folder in _folders(own.parent, prefix):
+        if folder != own and not _remove(folder):
+            log.warning("could not remove what an older attempt of %s has spilled: %s", deployment.name, folder)
+
+
+def remove_folders(job_id: str, config: Mapping[str, Any], *, copies: bool, within_s: float = 0.0) -> list[str]:
+    """Remove what the tasks of a job left on the disks of this node; what is left of it.
+
+    Args:
+        config: of the job.
+        copies: also those of its checkpoints.
+        within_s: seconds to try; a process that is about to die may still write.
+    """
+    get = reading(config).get
+    disks = {*(get(options.ROCKSDB_DIRS) or ()), *(get(options.TMP_DIRS) or (tempfile.gettempdir(),))}
+    deadline = time.monotonic() + within_s
+    while True:
+        found = [folder for disk in disks for folder in _folders(Path(disk), f"rayflink-{job_id}-")]
+        left = [str(one) for one in found if (copies or one.name != _copies_of(job_id)) and not _remove(one)]
+        if not left or time.monotonic() >= deadline:
+            return left
+        time.sleep(0.05)
+
+
+def _disk(deployment: TaskDeployment) -> Path:
+    get = reading(deployment.config).get
+    in_batches = get(options.RUNTIME_MODE).name == "BATCH" or any(spec.blocking for spec in deployment.outputs)
+    of_state = None if in_batches else get(options.ROCKSDB_DIRS)
+    disks = of_state or get(options.TMP_DIRS) or [tempfile.gettempdir()]
+    return Path(disks[deployment.subtask % len(disks)])
+
+
+def _of_subtask(deployment: TaskDeployment) -> str:
+    return f"rayflink-{deployment.job_id}-{deployment.vertex_id}-{deployment.subtask}-"
+
+
+def _copies_of(job_id: str) -> str:
+    return f"rayflink-{job_id}-copies"
+
+
+def _folders(disk: Path, prefix: str) -> list[Path]:
+    with suppress(OSError):  # of a disk that is not there, or that no task could write to
+        return [disk / name for name in os.listdir(disk) if name.startswith(prefix)]
+    return []
+
+
+def _remove(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()

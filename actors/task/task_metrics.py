@@ -1,0 +1,203 @@
+"""What a task counts, under Flink's names, as one plain dictionary a report.
+
+The data path adds to plain attributes of chain, gate and subpartitions; a report brings them into the metric group.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.metrics import metric_names as names
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_scopes import ScopeFormats
+from rayflink.common.metrics.task_metric_group import TaskFacts, TaskMetricGroup, add_task_for_job
+from rayflink.common.options import registry as options
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
+from rayflink.operators.base import SourceOperator
+from rayflink.operators.chain import ChainLink
+from rayflink.operators.event_time.watermark_valve import InputWatermarks
+
+from ..exchange.endpoint import Conversations
+from ..exchange.gate import InputGate
+from ..exchange.writer import RecordWriter
+from ..messages.messages import TaskDeployment
+from .buffer_usage import buffer_gauges
+from .task_checkpoints import TaskCheckpoints
+
+_TOTALS = {
+    "busy": names.BUSY_TIME_TOTAL,
+    "idle": names.IDLE_TIME_TOTAL,
+    "back-pressured": names.BACK_PRESSURED_TIME_TOTAL,
+}
+_RATES = {"busy": names.BUSY_TIME, "idle": names.IDLE_TIME, "back-pressured": names.BACK_PRESSURED_TIME}
+
+
+def _mark_of(valve: InputWatermarks, index: int) -> int | None:
+    mark = valve.by_input[index]
+    return None if mark == MIN_TIMESTAMP else mark
+
+
+class TaskMetrics:
+    """Counters of one attempt, and the time it spent busy, idle and back-pressured.
+
+    `group` is the task's metric group, below its job's; operators and their functions register under it.
+    """
+
+    def __init__(self, deployment: TaskDeployment, clock: Any) -> None:
+        facts = TaskFacts(
+            deployment.job_id, deployment.job_name, deployment.vertex_id, deployment.attempt,
+            deployment.vertex_name, deployment.subtask, deployment.attempt_number,
+        )  # fmt: skip
+        configuration = Configuration.from_dict(deployment.config)
+        detailed = configuration.get(options.DETAILED_NETWORK_METRICS)
+        self._formats = ScopeFormats.of(configuration)
+        self.group: TaskMetricGroup = add_task_for_job(MetricGroup(), facts, detailed)
+        self.group.identify(self._formats, "localhost", "local")
+        self._clock = clock
+        self._last_s = clock.monotonic()
+        self._spent = dict.fromkeys(_RATES, 0.0)
+        self._before = dict.fromkeys(_RATES, 0.0)
+        self._rates = dict.fromkeys(_RATES, 0.0)
+        self._stepped: tuple[float, str] | None = None
+        self._bound = False
+        self._known: set[str] = set()
+        self.close_errors = 0
+
+    def measures_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
+        """Register what the task took for its newest checkpoint, in nanoseconds as Flink tells it."""
+        gauge = self.group.group.gauge
+        gauge(names.CHECKPOINT_ALIGNMENT_TIME, lambda: checkpoints.measured.alignment_ms * 1_000_000)
+        gauge(names.CHECKPOINT_START_DELAY, lambda: checkpoints.measured.start_delay_ms * 1_000_000)
+
+    def located(self, host: str, process_id: str) -> None:
+        """Say in which process the task runs; until then it is "local" on "localhost"."""
+        self.group.identify(self._formats, host, process_id)
+
+    def closing_failed(self) -> None:
+        """Something could not be closed or removed after a failure that is reported already; it is counted."""
+        self.close_errors += 1
+
+    def spent(self, what: str, seconds: float) -> None:
+        """Add to the time spent "busy", "idle" or "back-pressured"."""
+        self._spent[what] += seconds
+
+    def stepped(self, started: float, ended: float, back_pressured: bool) -> None:
+        """A step of a thread that runs other tasks between two steps of this one: what it waited for is known now.
+
+        Args:
+            back_pressured: whether it now waits for room in its outputs.
+        """
+        if self._stepped is not None:
+            before, waited_for = self._stepped
+            self._spent[waited_for] += max(0.0, started - before)
+        self._spent["busy"] += ended - started
+        self._stepped = (ended, "back-pressured" if back_pressured else "idle")
+
+    def close(self) -> None:
+        """End of the task: its group and all below are gone."""
+        self.group.close()
+
+    def snapshot(
+        self,
+        links: list[ChainLink],
+        writers: list[RecordWriter],
+        gate: InputGate,
+        valve: InputWatermarks,
+        peers: Conversations,
+    ) -> dict[str, Any]:
+        """All metrics now; the rates are over the time since the last call."""
+        self._update_rates()
+        if not self._bound:
+            self._bind(writers, gate, valve, peers)
+            self._bind_inputs(links[0], valve)
+        self._count(links, writers, gate)
+        operators = [self._operator(link, not gate.channels) for link in links if hasattr(link.operator, "ctx")]
+        scope = self._formats.bound(self._formats.task, self.group.variables())
+        own = self.group.group.snapshot(self._clock.now_ms())
+        return {**own, "scope": scope, "delimiter": self._formats.delimiter, "operators": operators}
+
+    def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: InputWatermarks, peers: Conversations) -> None:
+        """Register what is read when it is reported."""
+        self._bound = True
+        subs = [sub for writer in writers for sub in writer.partition.subpartitions]
+        gauge = self.group.group.gauge
+        for what, name in _RATES.items():
+            gauge(name, partial(self._rate, what))
+        for what, name in _TOTALS.items():
+            gauge(name, partial(self._total, what))
+        gauge(names.IS_BACK_PRESSURED, lambda: any(writer.partition.is_full for writer in writers))
+        gauge("busyTimeMs", lambda: round(self._spent["busy"] * 1000))
+        gauge("backPressuredTimeMs", lambda: round(self._spent["back-pressured"] * 1000))
+        gauge("currentInputWatermarks", lambda: list(valve.watermarks))
+        gauge("queuedBytes", lambda: sum(sub.queued_bytes for sub in subs))
+        gauge("recordsInFlight", lambda: sum(sub.rows_in_flight for sub in subs))
+        gauge("recordsAllowedInFlight", lambda: gate.window_rows)
+        gauge("calls", lambda: peers.calls)
+        gauge("closeErrors", lambda: self.close_errors)
+        gauge("staleMessages", lambda: peers.stale_messages)
+        gauge("repeatedMessages", lambda: peers.repeated)
+        gauge("effectiveBufferTimeoutMs", lambda: max((w.effective_timeout_ms for w in writers), default=0.0))
+        self.group.network_buffers(buffer_gauges(gate, writers))
+
+    def _bind_inputs(self, head: ChainLink, valve: InputWatermarks) -> None:
+        """The watermark of each input of an operator that has two."""
+        if len(valve.by_input) < 2 or not hasattr(head.operator, "ctx"):
+            return
+        group = self.group.operator(head.operator.ctx.operator_name, head.operator.ctx.operator_id).group
+        for index, name in enumerate(names.CURRENT_INPUT_N_WATERMARKS):
+            group.gauge(name, partial(_mark_of, valve, index))
+
+    def _rate(self, what: str) -> int:
+        return round(self._rates[what] * 1000)
+
+    def _total(self, what: str) -> int:
+        return round(self._spent[what] * 1000)
+
+    def _count(self, links: list[ChainLink], writers: list[RecordWriter], gate: InputGate) -> None:
+        task = self.group
+        subs = [sub for writer in writers for sub in writer.partition.subpartitions]
+        task.num_records_in.count = links[0].records_in if gate.channels else 0
+        task.num_records_out.count = sum(writer.rows_written for writer in writers)
+        task.num_bytes_in.count = sum(channel.bytes_in for channel in gate.channels)
+        task.num_buffers_in.count = sum(channel.buffers_in for channel in gate.channels)
+        task.num_bytes_out.count = sum(sub.bytes_sent for sub in subs)
+        task.num_buffers_out.count = sum(sub.buffers_sent for sub in subs)
+
+    def _operator(self, link: ChainLink, in_source: bool) -> dict[str, Any]:
+        """One operator: the counts of its chain link, and under "metrics" all its group holds."""
+        ctx = link.operator.ctx
+        metrics = self.group.operator(ctx.operator_name, ctx.operator_id)
+        metrics.num_records_in.count, metrics.num_records_out.count = link.records_in, link.records_out
+        if ctx.operator_id not in self._known:
+            self._known.add(ctx.operator_id)
+            metrics.watermarks(lambda: link.input_watermark, lambda: link.output_watermark)
+            if in_source and isinstance(link.operator, SourceOperator):
+                metrics.group.gauge(names.WATERMARK_LAG, lambda: self._lag(link.output_watermark))
+        return {
+            "id": ctx.operator_id,
+            "name": ctx.operator_name,
+            "scope": self._formats.bound(self._formats.operator, metrics.group.get_all_variables()),
+            names.NUM_RECORDS_IN: link.records_in,
+            names.NUM_RECORDS_OUT: link.records_out,
+            names.CURRENT_INPUT_WATERMARK: link.input_watermark,
+            names.CURRENT_OUTPUT_WATERMARK: link.output_watermark,
+            "metrics": metrics.group.snapshot(self._clock.now_ms()),
+        }
+
+    def _lag(self, watermark: int | None) -> int | None:
+        """Milliseconds from a watermark to now; None where there is none, or it is the last."""
+        if watermark is None or not MIN_TIMESTAMP < watermark < MAX_TIMESTAMP:
+            return None
+        return int(self._clock.now_ms()) - watermark
+
+    def _update_rates(self) -> None:
+        now = self._clock.monotonic()
+        elapsed = now - self._last_s
+        if elapsed <= 0:
+            return
+        for what, seconds in self._spent.items():
+            self._rates[what] = min(1.0, (seconds - self._before[what]) / elapsed)
+            self._before[what] = seconds
+        self._last_s = now

@@ -1,0 +1,29 @@
+"""Why a task that runs does nothing, for people."""
+
+from __future__ import annotations
+
+from rayflink.operators.chain import OperatorChain
+
+from ..exchange.gate import ChannelState, InputGate
+from .final_checkpoint import LastCheckpoint
+
+
+def reasons_to_wait(is_full: bool, chain: OperatorChain, gate: InputGate, last: LastCheckpoint) -> list[str]:
+    """What the task waits for besides time; `is_full` where its outputs are."""
+    reasons = ["outputs are full, waits for credit"] if is_full else []
+    if not chain.takes_records():
+        reasons.append("waits for work that it has given out")
+    if last.is_suspended:
+        reasons.append("waits for the savepoint that stops it")
+    elif last.awaited:
+        reasons.append("has worked all its data, waits for the last checkpoint")
+    if chain.idle and gate.channels:
+        missing = [c.index for c in gate.channels if not c.queue and c.state is not ChannelState.FINISHED]
+        reasons.append(f"waits for input on channels {missing}")
+        held = [c.index for c in gate.channels if c.blocked]
+        if held:
+            reasons.append(f"holds back channels {held} for a barrier")
+    return reasons
+
+
+__all__ = ["reasons_to_wait"]

@@ -1,0 +1,217 @@
+"""What a source is: an enumerator that finds splits of the input and deals them out, and readers that read them.
+
+The enumerator runs once, at the job's coordinator; each parallel subtask runs one reader. Both are plain objects called
+from one thread; neither blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Generic, Protocol
+
+from ..data_types.type_base import TypeInformation
+from ..functions.type_variables import Output
+from ..records.batches import ArrowBatch, RowBatch, Watermark, WatermarkStatus
+
+
+class Boundedness(Enum):
+    """Whether a source ends by itself."""
+
+    BOUNDED = 0
+    CONTINUOUS_UNBOUNDED = 1
+
+
+class Poll(Enum):
+    """What a reader answers when it has no records at hand."""
+
+    PENDING = 0
+    """Nothing now; more may come (a split, the network, the next moment of a rate limit)."""
+    END = 1
+    """Nothing any more."""
+
+
+PENDING = Poll.PENDING
+END = Poll.END
+
+Polled = RowBatch | ArrowBatch | Watermark | WatermarkStatus | Poll
+"""What a reader's `poll` may answer; a source that knows event time emits watermarks between its batches."""
+
+
+@dataclass
+class ReaderContext:
+    """What a reader knows of its subtask.
+
+    Args:
+        subtask: index in [0, parallelism).
+        clock: the task's processing time.
+        config: the job's configuration, option key -> value.
+    """
+
+    subtask: int = 0
+    parallelism: int = 1
+    clock: Any = None
+    metrics: Any = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def now_ms(self) -> int:
+        """Processing time in epoch milliseconds."""
+        return int(self.clock.now_ms())
+
+
+class EnumeratorContext(Protocol):
+    """What the coordinator does for an enumerator."""
+
+    def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
+        """Send splits to readers; subtask -> splits."""
+        ...
+
+    def signal_no_more_splits(self, subtask: int) -> None:
+        """Tell a reader that it will get no further split."""
+        ...
+
+    def current_parallelism(self) -> int:
+        """How many readers there are."""
+        ...
+
+
+class SourceReader(ABC):
+    """Reads the splits given to one subtask."""
+
+    def start(self) -> None:  # noqa: B027
+        """Called once, before anything else; splits restored from a checkpoint follow by `add_splits`."""
+
+    @abstractmethod
+    def add_splits(self, splits: list[Any]) -> None:
+        """Take splits to read, after those already held."""
+
+    @abstractmethod
+    def notify_no_more_splits(self) -> None:
+        """No further split will come: answer END once those held are read."""
+
+    @abstractmethod
+    def poll(self, max_records: int) -> Polled:
+        """The next records, at most about `max_records`, without blocking; or a watermark, PENDING or END."""
+
+    def needs_split(self) -> bool:
+        """True when the reader has nothing left to read and would take another split."""
+        return False
+
+    def next_poll_ms(self) -> int | None:
+        """Epoch milliseconds at which polling makes sense again after PENDING; None: when a split arrives."""
+        return None
+
+    def split_ids(self) -> Collection[str] | None:
+        """Ids of the splits held, those still to be read among them; None: all it gives counts as one stream.
+
+        Each split has watermarks of its own, and the source's are the minimum over the splits held.
+        """
+        return None
+
+    def current_split(self) -> str:
+        """Id of the split that the records polled last are from; asked only where `split_ids` names it."""
+        raise NotImplementedError(f"{type(self).__name__} names splits and does not say which it reads")
+
+    def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
+        """Give no records of some splits until they are resumed; the others are read on.
+
+        Raises:
+            NotImplementedError: the reader cannot, and is paused as a whole when all its splits are ahead.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot pause single splits")
+
+    @abstractmethod
+    def snapshot_state(self) -> list[Any]:
+        """The splits not yet finished, each with the position up to which its records were given out."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release files and connections; called exactly once."""
+
+
+class SplitEnumerator(ABC):
+    """Finds splits and assigns them to readers, at the coordinator."""
+
+    def start(self) -> None:  # noqa: B027
+        """Called once, before anything else."""
+
+    @abstractmethod
+    def handle_split_request(self, subtask: int) -> None:
+        """A reader has nothing to read: assign it a split or signal that there are no more."""
+
+    @abstractmethod
+    def add_splits_back(self, splits: list[Any], subtask: int) -> None:
+        """Take back splits of a reader that failed before a checkpoint had them."""
+
+    def add_reader(self, subtask: int) -> None:  # noqa: B027
+        """A reader has started."""
+
+    @abstractmethod
+    def snapshot_state(self) -> Any:
+        """The splits not assigned yet (and what else is needed); can be pickled."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release files and connections; called exactly once."""
+
+
+class Source(ABC, Generic[Output]):
+    """A source of records, `Source[str]` of strings: a value that can be pickled and makes enumerator and readers."""
+
+    @property
+    @abstractmethod
+    def boundedness(self) -> Boundedness:
+        """Whether the source ends by itself."""
+
+    @property
+    def max_parallelism(self) -> int | None:
+        """The highest parallelism at which it can run; None: any."""
+        return None
+
+    def check(self) -> None:
+        """Look whether it can be read; called where its enumerator will run, before a job that starts afresh has slots.
+
+        Raises: what keeps it from being read.
+        """
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        """The type of the records, which the stream then has where the program declares none; None: it is unknown."""
+        return None
+
+    @abstractmethod
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        """The enumerator of a job that starts afresh."""
+
+    @abstractmethod
+    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+        """The enumerator of a job that goes on from what `SplitEnumerator.snapshot_state` gave."""
+
+    @abstractmethod
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        """The reader of one subtask."""
+
+
+class PendingSplits(SplitEnumerator):
+    """Deals out splits known from the start, one for each request, in order.
+
+    Args:
+        ctx: the coordinator.
+        splits: not assigned yet.
+    """
+
+    def __init__(self, ctx: EnumeratorContext, splits: Sequence[Any]) -> None:
+        self._ctx = ctx
+        self._splits = list(splits)
+
+    def handle_split_request(self, subtask: int) -> None:
+        if self._splits:
+            self._ctx.assign_splits({subtask: [self._splits.pop(0)]})
+        else:
+            self._ctx.signal_no_more_splits(subtask)
+
+    def add_splits_back(self, splits: list[Any], subtask: int) -> None:
+        self._splits[:0] = splits
+
+    def snapshot_state(self) -> list[Any]:
+        return list(self._splits)

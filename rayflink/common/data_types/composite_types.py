@@ -1,0 +1,334 @@
+"""Types made of types: rows, tuples, lists, maps and arrays."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidTypesError
+from ..types import Row, RowKind, _create_row
+from .basic_types import BasicType, BasicTypeInfo
+from .type_base import Fault, TypeInformation, only_types
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = [
+    "BasicArrayTypeInfo",
+    "ListTypeInfo",
+    "MapTypeInfo",
+    "ObjectArrayTypeInfo",
+    "PrimitiveArrayTypeInfo",
+    "RowTypeInfo",
+    "TupleTypeInfo",
+]
+
+_names_of = attrgetter("_names")
+_values_of = attrgetter("_values")
+
+
+def _convert_columns(fields: Sequence[TypeInformation], records: Sequence[Any]) -> list[tuple[Any, ...]] | None:
+    """Records of equal length converted field by field, as tuples; None where no value changes."""
+    columns = [list(map(itemgetter(index), records)) for index in range(len(fields))]
+    converted = [field._convert_column(column) for field, column in zip(fields, columns, strict=True)]
+    if all(old is new for old, new in zip(columns, converted, strict=True)):
+        return None
+    return list(zip(*converted, strict=True))
+
+
+def _columns_fit(fields: Sequence[TypeInformation], records: Sequence[Any]) -> bool:
+    if not set(map(len, records)) <= {len(fields)}:
+        return False
+    return all(field._field_column_fits(list(map(itemgetter(index), records))) for index, field in enumerate(fields))
+
+
+class TupleTypeInfo(TypeInformation):
+    """A tuple of fixed length; a list or Row of that length becomes one."""
+
+    accepts_none = False
+    python_form = "a tuple of that many fields"
+
+    def __init__(self, field_types: Sequence[TypeInformation]) -> None:
+        self._field_types = only_types(field_types, "a tuple type")
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """The types of the fields in order."""
+        return list(self._field_types)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return self._field_types
+
+    def _fault(self, value: Any, path: str) -> Fault | None:
+        if not isinstance(value, (tuple, list, Row)):
+            return self._mismatch(value, path)
+        if len(value) != len(self._field_types):
+            return self._mismatch(value, path, f"{type(value).__name__} of {len(value)} fields")
+        for index, (field, item) in enumerate(zip(self._field_types, value, strict=True)):
+            fault = field._field_fault(item, f"{path}.f{index}")
+            if fault is not None:
+                return fault
+        return None
+
+    def _column_fits(self, values: Sequence[Any]) -> bool:
+        return set(map(type, values)) <= {tuple} and _columns_fit(self._field_types, values)
+
+    def _convert_value(self, value: Any) -> Any:
+        items = [field._convert_field(item) for field, item in zip(self._field_types, value, strict=True)]
+        if type(value) is tuple and all(old is new for old, new in zip(value, items, strict=True)):
+            return value
+        return tuple(items)
+
+    def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
+        if not values or not self._field_types or set(map(type, values)) != {tuple}:
+            return super()._convert_column(values)
+        return _convert_columns(self._field_types, values) or values
+
+    def __repr__(self) -> str:
+        return f"TupleTypeInfo({', '.join(map(str, self._field_types))})"
+
+
+class RowTypeInfo(TypeInformation):
+    """A Row; tuples, lists, dicts and objects with attributes become one, with the names the type has.
+
+    Without names the fields are f0, f1, ... As in Flink, names do not matter for equality of types.
+    """
+
+    accepts_none = False
+    python_form = "a Row (or tuple, list, dict) with these fields"
+
+    def __init__(self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None) -> None:
+        self._field_types = only_types(field_types, "a row type")
+        self._field_names = None if field_names is None else list(field_names)
+        names = self._field_names
+        if names is not None and (len(names) != len(self._field_types) or len(set(names)) != len(names)):
+            raise InvalidTypesError(
+                f"a row type of {len(self._field_types)} fields has the names {names}", "give each field one name"
+            )
+        self._names = names if names is not None else [f"f{index}" for index in range(len(self._field_types))]
+
+    def get_field_names(self) -> list[str]:
+        """The names in order."""
+        return list(self._names)
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """The types of the fields in order."""
+        return list(self._field_types)
+
+    def get_field_index(self, field_name: str) -> int:
+        """Position of a named field; -1 where the type has no names or not this one."""
+        names = self._field_names or []
+        return names.index(field_name) if field_name in names else -1
+
+    def arrow_schema(self) -> pyarrow.Schema | None:
+        """The columns, where the type knows more of them than its fields say."""
+        return None
+
+    def text_of(self, row: Any) -> str | None:
+        """The text of a row where such rows have one of their own; None: they have that of all rows."""
+        return None
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return self._field_types
+
+    def _items(self, value: Any) -> Sequence[Any] | None:
+        """The fields of a value in the order of the type; None where it does not have them."""
+        if isinstance(value, Row):
+            names = value._names
+            if names is None or names == self._names or self._field_names is None:
+                return value._values
+            return [value[name] for name in self._names] if set(names) == set(self._names) else None
+        if isinstance(value, (tuple, list)):
+            return value
+        if isinstance(value, dict):
+            return [value.get(name) for name in self._names]
+        attributes = getattr(value, "__dict__", None)
+        return None if attributes is None else [attributes.get(name) for name in self._names]
+
+    def _fault(self, value: Any, path: str) -> Fault | None:
+        items = None if isinstance(value, type) else self._items(value)
+        if items is None:
+            return self._mismatch(value, path)
+        if len(items) != len(self._field_types):
+            return self._mismatch(value, path, f"{type(value).__name__} of {len(items)} fields")
+        for name, field, item in zip(self._names, self._field_types, items, strict=True):
+            fault = field._field_fault(item, f"{path}.{name}")
+            if fault is not None:
+                return fault
+        return None
+
+    def _column_fits(self, values: Sequence[Any]) -> bool:
+        kinds = set(map(type, values))
+        if kinds <= {tuple}:
+            return _columns_fit(self._field_types, values)
+        return self._all_named_alike(kinds, values) and _columns_fit(self._field_types, list(map(_values_of, values)))
+
+    def _all_named_alike(self, kinds: set[type], values: Sequence[Any]) -> bool:
+        return kinds == {Row} and list(map(_names_of, values)).count(self._names) == len(values)
+
+    def _convert_value(self, value: Any) -> Any:
+        items = self._items(value) or ()
+        fields = [field._convert_field(item) for field, item in zip(self._field_types, items, strict=True)]
+        named = isinstance(value, Row) and value._names is not None
+        if named and (value._names == self._names or self._field_names is None):
+            same = all(old is new for old, new in zip(items, fields, strict=True))
+            return value if same else _create_row(value._names, fields, value._row_kind)
+        return _create_row(self._names, fields, value._row_kind if isinstance(value, Row) else RowKind.INSERT)
+
+    def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
+        if not self._field_types or not self._all_named_alike(set(map(type, values)), values):
+            return super()._convert_column(values)
+        records = _convert_columns(self._field_types, list(map(_values_of, values)))
+        if records is None:
+            return values
+        return [_create_row(self._names, new, old._row_kind) for old, new in zip(values, records, strict=True)]
+
+    def __repr__(self) -> str:
+        if self._field_names is None:
+            return f"RowTypeInfo({', '.join(map(str, self._field_types))})"
+        named = zip(self._field_names, self._field_types, strict=True)
+        return f"RowTypeInfo({', '.join(f'{name}: {field}' for name, field in named)})"
+
+
+class _ElementsTypeInfo(TypeInformation):
+    """A list of values of one type; other sequences become lists."""
+
+    python_form = "a list of such elements"
+    _takes: tuple[type, ...] = (list, tuple)
+    _none_elements = True
+
+    def __init__(self, element_type: TypeInformation) -> None:
+        (self._element_type,) = only_types((element_type,), type(self).__name__)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return (self._element_type,)
+
+    def _fault(self, value: Any, path: str) -> Fault | None:
+        if not isinstance(value, self._takes) and not (type(value).__module__ == "numpy" and hasattr(value, "tolist")):
+            return self._mismatch(value, path)
+        find = self._element_type._field_fault if self._none_elements else self._element_type._fault
+        for index, item in enumerate(value):
+            fault = find(item, f"{path}[{index}]")
+            if fault is not None:
+                return fault
+        return None
+
+    def _column_fits(self, values: Sequence[Any]) -> bool:
+        if not set(map(type, values)) <= {list}:
+            return False
+        items = list(chain.from_iterable(values))
+        element = self._element_type
+        return element._field_column_fits(items) if self._none_elements else element._column_fits(items)
+
+    def _convert_value(self, value: Any) -> Any:
+        items = value.tolist() if hasattr(value, "tolist") else value
+        converted = self._element_type._convert_column(items)
+        return converted if type(converted) is list else list(converted)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self._element_type}>"
+
+
+class ListTypeInfo(_ElementsTypeInfo):
+    """A list."""
+
+    @property
+    def elem_type(self) -> TypeInformation:
+        """The type of the elements."""
+        return self._element_type
+
+
+class ObjectArrayTypeInfo(_ElementsTypeInfo):
+    """An array of values of any type, as a list."""
+
+    accepts_none = False
+
+
+class BasicArrayTypeInfo(_ElementsTypeInfo):
+    """An array of values of a basic type, as a list; elements may be None."""
+
+    def __init__(self, element_type: TypeInformation) -> None:
+        super().__init__(element_type)
+        if not isinstance(element_type, BasicTypeInfo):
+            problem = f"a basic array holds basic types, found {element_type}"
+            raise InvalidTypesError(problem, "use Types.OBJECT_ARRAY()")
+
+
+_PRIMITIVES = frozenset({
+    BasicType.BOOLEAN, BasicType.BYTE, BasicType.SHORT, BasicType.INT,
+    BasicType.LONG, BasicType.FLOAT, BasicType.DOUBLE, BasicType.CHAR,
+})  # fmt: skip
+
+
+class PrimitiveArrayTypeInfo(_ElementsTypeInfo):
+    """An array of primitive values, none of them None: bytes where the element is BYTE, else a list."""
+
+    accepts_none = False
+    _takes = (list, tuple, array)
+    _none_elements = False
+
+    def __init__(self, element_type: TypeInformation) -> None:
+        super().__init__(element_type)
+        kind = element_type._basic_type if isinstance(element_type, BasicTypeInfo) else None
+        if kind not in _PRIMITIVES:
+            raise InvalidTypesError(
+                f"a primitive array holds primitive types, found {element_type}",
+                "use Types.BASIC_ARRAY() or Types.OBJECT_ARRAY()",
+            )
+        self._is_bytes = kind is BasicType.BYTE
+
+    @property
+    def python_form(self) -> str:  # type: ignore[override]  # a property here, as it depends on the element
+        """What to give, for error messages."""
+        return "bytes" if self._is_bytes else "a list without None"
+
+    def _fault(self, value: Any, path: str) -> Fault | None:
+        if not self._is_bytes:
+            return super()._fault(value, path)
+        return None if isinstance(value, (bytes, bytearray, memoryview)) else self._mismatch(value, path)
+
+    def _column_fits(self, values: Sequence[Any]) -> bool:
+        return set(map(type, values)) <= {bytes} if self._is_bytes else super()._column_fits(values)
+
+    def _convert_value(self, value: Any) -> Any:
+        return bytes(value) if self._is_bytes else super()._convert_value(value)
+
+
+class MapTypeInfo(TypeInformation):
+    """A dict with keys of one type, never None, and values of one type."""
+
+    python_form = "a dict of such keys and values"
+
+    def __init__(self, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
+        types = only_types((key_type_info, value_type_info), "a map type")
+        self._key_type_info, self._value_type_info = types
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return self._key_type_info, self._value_type_info
+
+    def _fault(self, value: Any, path: str) -> Fault | None:
+        if not isinstance(value, dict):
+            return self._mismatch(value, path)
+        for key, item in value.items():
+            fault = self._key_type_info._fault(key, f"{path}.key")
+            fault = fault or self._value_type_info._field_fault(item, f"{path}[{key!r}]")
+            if fault is not None:
+                return fault
+        return None
+
+    def _column_fits(self, values: Sequence[Any]) -> bool:
+        return (
+            set(map(type, values)) <= {dict}
+            and self._key_type_info._column_fits(list(chain.from_iterable(values)))
+            and self._value_type_info._field_column_fits(list(chain.from_iterable(map(dict.values, values))))
+        )
+
+    def _convert_value(self, value: Any) -> Any:
+        keys, items = list(value), list(value.values())
+        new_keys, new_items = self._key_type_info._convert_column(keys), self._value_type_info._convert_column(items)
+        return value if new_keys is keys and new_items is items else dict(zip(new_keys, new_items, strict=True))
+
+    def __repr__(self) -> str:
+        return f"MapTypeInfo<{self._key_type_info}, {self._value_type_info}>"

@@ -1,8 +1,0 @@
-"""Which types have values that never change: the same to records on their way as to values in state."""
-
-from __future__ import annotations
-
-from rayflink.state.isolation import IMMUTABLE_TYPES
-from rayflink.state.isolation import is_immutable_type as is_immutable
-
-__all__ = ["IMMUTABLE_TYPES", "is_immutable"]

@@ -1,0 +1,126 @@
+"""Metrics as Flink's PrometheusReporter writes them: names, labels and values.
+
+Counters, gauges and meters are gauges there, a meter by its rate; a histogram is its count and one value a quantile.
+
+Source: apache/flink AbstractPrometheusReporter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from ..text_output.logs import get_logger
+from .histogram import QUANTILES
+from .metric_group import Counter, Gauge, Histogram, Meter, Metric, MetricGroup
+
+PREFIX = "flink"
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9:_]")
+_OF_PROCESS = "taskmanager"
+_PROCESS_LABELS = ("host", "tm_id")
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value.
+
+    Args:
+        name: of letters, digits, ":" and "_".
+        labels: name -> value.
+        value: neither infinite nor NaN.
+        help: the metric's name and its logical scope.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+    help: str
+
+
+def samples(root: MetricGroup, filter_label_values: bool = True) -> Iterator[Sample]:
+    """All metrics from `root` on that are numbers or truth values now; others, and values not there yet, are left out.
+
+    Meters are not updated: a report has done that. Of metrics whose names begin with "Status." the process is the
+    scope, as its tasks report the same.
+    """
+    places: dict[int, _Place] = {}
+    for group, name, metric in root.walk():
+        place = places.get(id(group))
+        if place is None:
+            place = places[id(group)] = _Place(group, filter_label_values)
+        prefix, scope, labels = place.of_process if ".Status." in f".{name}" else place.of_group
+        whole, help = f"{prefix}_{_written(name)}", f"{name} (scope: {scope})"
+        if isinstance(metric, Histogram):
+            yield from _summary(metric, whole, labels, help)
+            continue
+        value = _number(_value(metric))
+        if value is not None:
+            yield Sample(whole, labels, value, help)
+
+
+class _Place:
+    """Of the metrics of one group, and of those in it that are their process's: prefix, logical scope and labels."""
+
+    def __init__(self, group: MetricGroup, filter_label_values: bool) -> None:
+        labels = _labels(group, filter_label_values)
+        scope = "_".join(map(_written, group.get_logical_scope()))
+        self.of_group = (f"{PREFIX}_{scope}" if scope else PREFIX, scope, labels)
+        of_process = {key: labels[key] for key in _PROCESS_LABELS if key in labels}
+        self.of_process = (f"{PREFIX}_{_OF_PROCESS}", _OF_PROCESS, of_process)
+
+
+def _summary(histogram: Histogram, name: str, labels: dict[str, str], help: str) -> Iterator[Sample]:
+    yield Sample(f"{name}_count", labels, histogram.get_count(), help)
+    try:
+        statistics = histogram.statistics()
+    except Exception as error:  # of values that cannot be added up; the report has told it as a warning
+        log.debug("histogram not reported: %r", error)
+        return
+    for quantile, fraction in QUANTILES.items():
+        value = _number(statistics[quantile])
+        if value is not None:
+            yield Sample(name, {**labels, "quantile": str(fraction)}, value, help)
+
+
+def _labels(group: MetricGroup, filter_values: bool) -> dict[str, str]:
+    labels = {}
+    for variable, value in group.get_all_variables().items():
+        name = variable[1:-1] if variable.startswith("<") and variable.endswith(">") else variable
+        labels[_written(name)] = _written(value) if filter_values else value
+    return labels
+
+
+def _value(metric: Metric) -> Any:
+    if isinstance(metric, Counter):
+        return metric.count
+    if isinstance(metric, Meter):
+        return metric.get_rate()
+    assert isinstance(metric, Gauge)
+    try:
+        return metric.get_value()
+    except Exception as error:  # a user's gauge may raise anything; the report has told it as a warning
+        log.debug("gauge not reported: %r", error)
+        return None
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that no float holds
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _written(text: str) -> str:
+    return _NOT_ALLOWED.sub("_", text)
+
+
+__all__ = ["PREFIX", "Sample", "samples"]

@@ -1,0 +1,307 @@
+"""JSON objects as records of a declared row type, and back."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from ..data_types.basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from ..data_types.composite_types import (
+    MapTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    _ElementsTypeInfo,
+)
+from ..data_types.type_base import TypeInformation
+from ..errors import InvalidTypesError, TypeMismatch, shorten
+from ..serialization import DeserializationSchema, SerializationSchema
+from ..types import Row, _create_row
+from .json_strings import dumped, json_text, without_surrogates
+from .number_strings import decimal_number, real_number, whole_number, whole_or_real
+from .time_strings import parsed_instant, parsed_time, parsed_timestamp
+
+__all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
+
+_NUMBERS = (BasicType.FLOAT, BasicType.DOUBLE)
+
+
+class JsonRowDeserializationSchema(DeserializationSchema):
+    """The fields of a row type out of a JSON object.
+
+    >>> from rayflink.common.typeinfo import Types
+    >>> of = Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()])
+    >>> JsonRowDeserializationSchema.builder().type_info(of).build().deserialize(b'{"name": "a", "id": 1}')
+    Row(id=1, name='a')
+
+    Args:
+        type_info: a RowTypeInfo.
+        fail_on_missing_field: a field that is not there is an error; else it is None.
+        ignore_parse_errors: what cannot be read is None instead of an error.
+    """
+
+    def __init__(
+        self, type_info: TypeInformation, fail_on_missing_field: bool = False, ignore_parse_errors: bool = False
+    ) -> None:
+        self._type_info = _row_type(type_info)
+        self._strict, self._lenient = fail_on_missing_field, ignore_parse_errors
+        self._reader = _reader_of(self._type_info, fail_on_missing_field)
+
+    def deserialize(self, message: bytes) -> Row | None:
+        """The row of a JSON object; None where errors are ignored and it is malformed.
+
+        Raises:
+            ValueError: it is malformed.
+        """
+        try:
+            found = json.loads(message, parse_float=Decimal)
+            row: Row = self._reader(found, "")
+        except (ValueError, TypeError, ArithmeticError, RecursionError, TypeMismatch) as error:
+            if self._lenient:
+                return None
+            text = shorten(bytes(message).decode("utf-8", "replace"), 200)
+            raise ValueError(f"JSON {text} does not fit {self._type_info}: {error}") from error
+        return row
+
+    def get_produced_type(self) -> TypeInformation:
+        return self._type_info
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._type_info, self._strict, self._lenient)
+
+    @staticmethod
+    def builder() -> JsonRowDeserializationSchema.Builder:
+        """A builder; `type_info` or `json_schema` must be called."""
+        return JsonRowDeserializationSchema.Builder()
+
+    class Builder:
+        """Collects the row type and what becomes of mistakes."""
+
+        def __init__(self) -> None:
+            self._type_info: TypeInformation | None = None
+            self._strict = self._lenient = False
+
+        def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchema.Builder:
+            """The fields to read."""
+            self._type_info = type_info
+            return self
+
+        def json_schema(self, json_schema: str) -> JsonRowDeserializationSchema.Builder:
+            """The fields to read, as a JSON schema.
+
+            Raises:
+                InvalidTypesError: it has something that no type stands for.
+            """
+            if json_schema is None:
+                raise TypeError("The json_schema must not be None.")
+            self._type_info = type_of_schema(json.loads(json_schema))
+            return self
+
+        def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
+            """A field that is not there is an error."""
+            self._strict = True
+            return self
+
+        def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
+            """What cannot be read becomes None."""
+            self._lenient = True
+            return self
+
+        def build(self) -> JsonRowDeserializationSchema:
+            """The schema.
+
+            Raises:
+                TypeError: there is no type.
+            """
+            if self._type_info is None:
+                raise TypeError("a row type is wanted; call type_info(...) or json_schema(...) before build()")
+            return JsonRowDeserializationSchema(self._type_info, self._strict, self._lenient)
+
+
+class JsonRowSerializationSchema(SerializationSchema):
+    """A row as a JSON object; its own field names do not count, those of the type do.
+
+    >>> from rayflink.common.typeinfo import Types
+    >>> of = Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()])
+    >>> JsonRowSerializationSchema.builder().with_type_info(of).build().serialize(Row(1, "a"))
+    b'{"id":1,"name":"a"}'
+
+    Args:
+        type_info: a RowTypeInfo.
+    """
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._type_info = _row_type(type_info)
+
+    def serialize(self, element: Any) -> bytes:
+        """The JSON of a row.
+
+        Raises:
+            TypeMismatch: it is not of the type.
+        """
+        row = self._type_info.convert(element, "record to write as JSON")
+        return json_text(row, self._type_info).encode("utf-8")
+
+    @staticmethod
+    def builder() -> JsonRowSerializationSchema.Builder:
+        """A builder; `with_type_info` must be called."""
+        return JsonRowSerializationSchema.Builder()
+
+    class Builder:
+        """Collects the row type."""
+
+        def __init__(self) -> None:
+            self._type_info: TypeInformation | None = None
+
+        def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchema.Builder:
+            """The fields to write."""
+            self._type_info = type_info
+            return self
+
+        def build(self) -> JsonRowSerializationSchema:
+            """The schema.
+
+            Raises:
+                TypeError: there is no type.
+            """
+            if self._type_info is None:
+                raise TypeError("Typeinfo should be set.")
+            return JsonRowSerializationSchema(self._type_info)
+
+
+def _row_type(type_info: object) -> RowTypeInfo:
+    if not isinstance(type_info, RowTypeInfo):
+        found = f"a row type is wanted, found {shorten(type_info, 80)}"
+        raise InvalidTypesError(found, "use Types.ROW_NAMED([...names], [...types])")
+    return type_info
+
+
+_Reader = Callable[[Any, str], Any]
+
+
+def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
+    """What makes a value of a type from what JSON holds; the text is its place, for errors."""
+    inner: Callable[[Any, str], Any]
+    if isinstance(kind, RowTypeInfo):
+        fields = [(name, _reader_of(field, strict)) for name, field in zip(
+            kind.get_field_names(), kind.get_field_types(), strict=True)]  # fmt: skip
+        names = kind.get_field_names()
+
+        def inner(found: Any, at: str) -> Any:
+            _ensure(found, dict, "an object", at)
+            if strict and (missing := [name for name in names if name not in found]):
+                raise ValueError(f"no field {', '.join(missing)}{f' in {at}' if at else ''}")
+            return _create_row(names, [read(found.get(name), f"{at}.{name}" if at else name) for name, read in fields])
+
+    elif isinstance(kind, PrimitiveArrayTypeInfo) and kind._is_bytes:
+
+        def inner(found: Any, at: str) -> Any:
+            return base64.b64decode(_ensure(found, str, "base64 text", at), validate=True)
+
+    elif isinstance(kind, _ElementsTypeInfo):
+        element = _reader_of(kind._element_type, strict)
+
+        def inner(found: Any, at: str) -> Any:
+            return [element(item, f"{at}[{place}]") for place, item in enumerate(_ensure(found, list, "a list", at))]
+
+    elif isinstance(kind, TupleTypeInfo):
+        readers = [_reader_of(field, strict) for field in kind.get_field_types()]
+
+        def inner(found: Any, at: str) -> Any:
+            if len(_ensure(found, list, "a list", at)) != len(readers):
+                raise ValueError(f"{at} has {len(found)} elements, {len(readers)} are wanted")
+            return tuple(read(found[place], f"{at}[{place}]") for place, read in enumerate(readers))
+
+    elif isinstance(kind, MapTypeInfo):
+        value = _reader_of(kind._value_type_info, strict)
+
+        def inner(found: Any, at: str) -> Any:
+            return {key: value(item, f"{at}.{key}") for key, item in _ensure(found, dict, "an object", at).items()}
+
+    else:
+        read_simple = _simple_reader(kind)
+
+        def inner(found: Any, at: str) -> Any:
+            return read_simple(found, at)
+
+    return lambda found, at: None if found is None else inner(found, at)
+
+
+def _simple_reader(kind: TypeInformation) -> _Reader:
+    def read(found: Any, at: str) -> Any:
+        if isinstance(kind, BasicTypeInfo):
+            try:
+                value = _basic(found, kind._basic_type)
+            except ValueError as error:
+                raise ValueError(f"field {at}: {error}") from error
+            return kind.convert(value, f"field {at}")
+        if isinstance(found, str):
+            if isinstance(kind, DateTypeInfo):
+                return date.fromisoformat(found)
+            if isinstance(kind, TimeTypeInfo):
+                return parsed_time(found)
+            if isinstance(kind, TimestampTypeInfo):
+                return parsed_timestamp(found)
+        return kind.convert(found, f"field {at}")
+
+    return read
+
+
+def _basic(found: Any, basic: BasicType) -> Any:
+    if basic in (BasicType.STRING, BasicType.CHAR):
+        if isinstance(found, str):
+            return without_surrogates(found)
+        return json.dumps(found, default=float, ensure_ascii=False, separators=(",", ":"))  # as Jackson's asText
+    if basic is BasicType.INSTANT and isinstance(found, str):
+        return parsed_instant(found)
+    if basic is BasicType.BOOLEAN:
+        return found
+    if isinstance(found, bool):
+        raise ValueError(f"{dumped(found)} is a truth value, {basic.value} is wanted")
+    if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal):
+        return decimal_number(found) if isinstance(found, str) else Decimal(found)
+    if basic in _NUMBERS and isinstance(found, Decimal | str):
+        return real_number(found) if isinstance(found, str) else float(found)
+    if isinstance(found, Decimal):
+        return whole_or_real(found)
+    return whole_number(found) if isinstance(found, str) else found
+
+
+def _ensure(found: Any, wanted: type, called: str, at: str) -> Any:
+    if not isinstance(found, wanted):
+        raise ValueError(f"{at or 'the whole'} is {shorten(found, 80)}, {called} is wanted")
+    return found
+
+
+def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:
+    """The type a JSON schema stands for, as Flink's JsonRowSchemaConverter: whole numbers are BIG_DEC too.
+
+    Raises:
+        InvalidTypesError: it has something that no type stands for.
+    """
+    from ..typeinfo import Types
+
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kinds = [one for one in kind if one != "null"]
+        kind = kinds[0] if len(kinds) == 1 else kind
+    if kind == "object":
+        fields = schema.get("properties", {})
+        return Types.ROW_NAMED(list(fields), [type_of_schema(field) for field in fields.values()])
+    if kind == "array" and isinstance(schema.get("items"), dict):
+        return Types.OBJECT_ARRAY(type_of_schema(schema["items"]))
+    if kind == "array" and isinstance(schema.get("items"), list):
+        return Types.ROW([type_of_schema(item) for item in schema["items"]])
+    if kind == "string" and schema.get("contentEncoding") == "base64":
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+    if kind == "string":
+        formats = {"date-time": Types.SQL_TIMESTAMP, "date": Types.SQL_DATE, "time": Types.SQL_TIME}
+        return formats.get(schema.get("format", ""), Types.STRING)()
+    simple = {"number": Types.BIG_DEC, "integer": Types.BIG_DEC, "boolean": Types.BOOLEAN, "null": Types.VOID}
+    if isinstance(kind, str) and kind in simple:
+        return simple[kind]()
+    raise InvalidTypesError(f"no type stands for the JSON schema {shorten(schema, 120)}", "give type_info(...) instead")

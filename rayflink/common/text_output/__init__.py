@@ -1,0 +1,5 @@
+"""Text for people: log lines, tables, values cut to a length, and signals that end a wait.
+
+`logs` puts the job, vertex and subtask in front of a line; `bounded_text` describes a value of the user in bounded
+length and time. What the lines say about a job is in `rayflink.common.metrics`.
+"""

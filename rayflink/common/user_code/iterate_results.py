@@ -1,0 +1,68 @@
+"""What a function gave that should have given several records, and cannot be drawn from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import RayflinkError, shorten
+
+
+class NotIterable(RayflinkError, TypeError):
+    """A function that gives any number of records gave what is no iterable of them.
+
+    Args:
+        found: type and shortened form of what it gave.
+        remedy: what to write instead.
+    """
+
+    def __init__(self, found: str, remedy: str) -> None:
+        super().__init__(found, remedy)
+        self.found, self.remedy = found, remedy
+
+    def __str__(self) -> str:
+        return f"the function gave {self.found}, wanted an iterable of records; {self.remedy}"
+
+
+def drawn_from(results: Any, remedy: str | None = None) -> Iterator[Any]:
+    """An iterator over what a function gave.
+
+    Args:
+        remedy: as of `not_iterable`.
+
+    Raises:
+        NotIterable: it is no iterable.
+
+    >>> list(drawn_from([1, 2]))
+    [1, 2]
+    >>> drawn_from(5)
+    Traceback (most recent call last):
+    rayflink.common.user_code.iterate_results.NotIterable: the function gave int 5, wanted an iterable of records; \
+yield each record, or give a list of them; map() is for one record each
+    """
+    try:
+        return iter(results)
+    except TypeError:
+        if hasattr(type(results), "__iter__"):
+            raise  # the user's __iter__ raised it
+        raise not_iterable(results, remedy) from None
+
+
+def not_iterable(given: Any, remedy: str | None = None) -> NotIterable:
+    """The error for what cannot be drawn from.
+
+    Args:
+        remedy: of an async function; None: of a plain one.
+    """
+    found = f"{type(given).__name__} {shorten(given, 80)}"
+    if inspect.iscoroutine(given):
+        given.close()  # it will not be awaited, which Python would warn of
+    if remedy is not None:
+        return NotIterable(found, remedy)
+    if hasattr(given, "__aiter__") or inspect.isawaitable(given):
+        return NotIterable(found, "make it a plain function: 'def' in place of 'async def'")
+    return NotIterable(found, "yield each record, or give a list of them; map() is for one record each")
+
+
+__all__ = ["NotIterable", "drawn_from", "not_iterable"]

@@ -1,0 +1,283 @@
+"""Files as a source: a format says how one is read, an enumerator which and by whom."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import IO, Any, Generic
+
+from rayflink.common.connector_base.source import (
+    Boundedness,
+    EnumeratorContext,
+    ReaderContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.functions.callables import ensure_takes
+from rayflink.common.functions.type_variables import Output, Result
+from rayflink.common.records.batches import RowBatch
+from rayflink.common.time import Duration, to_millis
+
+from .compression import open_bytes
+from .file_blocks import FileSplit, refuse_special, splits_of
+from .file_enumeration import (
+    AskLater,
+    FileEnumerator,
+    FileEnumeratorProvider,
+    FileEnumeratorState,
+    FileSplitAssignerProvider,
+)
+
+
+class FileFormat(ABC, Generic[Output]):
+    """How the records of a file are read; a value that can be pickled."""
+
+    divisible = False
+    """Whether several readers may read parts of one file; parts are ranges of bytes."""
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        """The type of the records; None: it is unknown."""
+        return None
+
+    @abstractmethod
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        """Start to read a split, at the position it carries."""
+
+    def counting(self, metrics: Any) -> FileFormat[Output]:
+        """The same, which counts in a reader's metrics what it leaves out."""
+        return self
+
+
+class StreamFormat(FileFormat[Output]):
+    """A format whose records follow each other in the file; packed files are unpacked by their ending."""
+
+    @staticmethod
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat[str]:
+        """Lines of text without their ends.
+
+        Raises:
+            LookupError: the character set is unknown.
+        """
+        from ..formats.text_files import TextLineFormat
+
+        return TextLineFormat(charset_name)
+
+    @staticmethod
+    def of(read: Callable[[IO[bytes]], Iterable[Result]]) -> StreamFormat[Result]:
+        """A function that is given the open file and yields its records; a restored job skips those it had given.
+
+        Raises:
+            InvalidFunction: it does not take one argument.
+        """
+        ensure_takes(1, read, "StreamFormat.of")
+        return _FunctionFormat(read)
+
+
+class BulkFormat(FileFormat[Output]):
+    """A format whose records come in blocks: columns, row groups."""
+
+
+class FileSource(Source[Output]):
+    """Emits the records of files, once or as files appear; made by `for_record_stream_format(...).build()`.
+
+    Args:
+        form: how a file is read.
+        paths: files, folders or glob patterns; relative ones from the program's working directory.
+        discovery_ms: pause between looks for new files; None: those there at the start.
+        enumerator: lists and splits them.
+        assigner: chooses what a reader gets.
+
+    Raises:
+        ValueError: there is no path, or one names a pipe, socket or device.
+    """
+
+    def __init__(
+        self,
+        form: FileFormat[Output],
+        paths: Iterable[str | os.PathLike[str]],
+        discovery_ms: int | None = None,
+        enumerator: FileEnumeratorProvider | None = None,
+        assigner: FileSplitAssignerProvider | None = None,
+    ) -> None:
+        self._paths = [_local_path(path) for path in paths]
+        if not self._paths:
+            raise ValueError("at least one path is needed")
+        for path in self._paths:
+            refuse_special(path)
+        self._format, self._discovery_ms = form, discovery_ms
+        self._enumerator = enumerator or FileEnumeratorProvider()
+        self._assigner = assigner or FileSplitAssignerProvider()
+
+    @staticmethod
+    def for_record_stream_format(stream_format: StreamFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
+        """A builder of a source of records that follow each other."""
+        return FileSourceBuilder(_checked(stream_format, StreamFormat), paths)
+
+    @staticmethod
+    def for_bulk_file_format(bulk_format: BulkFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
+        """A builder of a source of records in blocks."""
+        return FileSourceBuilder(_checked(bulk_format, BulkFormat), paths)
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.BOUNDED if self._discovery_ms is None else Boundedness.CONTINUOUS_UNBOUNDED
+
+    def check(self) -> None:
+        self._enumerator.list_files(self._paths, self._discovery_ms is not None)
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        return self._format.produced_type
+
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        return self._enumerator_of(ctx, None)
+
+    def restore_enumerator(self, ctx: EnumeratorContext, state: FileEnumeratorState) -> SplitEnumerator:
+        return self._enumerator_of(ctx, state)
+
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        return _FileReader(self._format, ctx, self._discovery_ms)
+
+    def _enumerator_of(self, ctx: EnumeratorContext, state: FileEnumeratorState | None) -> SplitEnumerator:
+        watching = self._discovery_ms is not None
+        divisible = self._format.divisible and self._enumerator.divides
+        list_files = partial(self._enumerator.list_files, self._paths, watching)
+        divide = partial(splits_of, divisible=divisible)
+        return FileEnumerator(ctx, list_files, divide, self._assigner.choose, watching, state)
+
+
+class FileSourceBuilder(Generic[Output]):
+    """Settles how a `FileSource` finds its files.
+
+    Args:
+        form: how a file is read.
+        paths: files, folders or glob patterns.
+    """
+
+    def __init__(self, form: FileFormat[Output], paths: Iterable[str]) -> None:
+        self._format, self._paths = form, tuple(paths)
+        self._discovery_ms: int | None = None
+        self._enumerator: FileEnumeratorProvider | None = None
+        self._assigner: FileSplitAssignerProvider | None = None
+
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder[Output]:
+        """Look for new files at this interval, without end; each is read once, with the bytes it has when found.
+
+        Raises:
+            ValueError: the interval is not above zero.
+        """
+        interval = to_millis(discovery_interval)
+        if interval <= 0:
+            raise ValueError(f"the discovery interval must be at least 1 ms, got {interval} ms")
+        self._discovery_ms = interval
+        return self
+
+    def process_static_file_set(self) -> FileSourceBuilder[Output]:
+        """Read the files there at the start, then end; the default."""
+        self._discovery_ms = None
+        return self
+
+    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder[Output]:
+        """Choose files and splits in another way."""
+        self._enumerator = _checked(file_enumerator, FileEnumeratorProvider)
+        return self
+
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[Output]:
+        """Choose in another way what a reader gets."""
+        self._assigner = _checked(split_assigner, FileSplitAssignerProvider)
+        return self
+
+    def build(self) -> FileSource[Output]:
+        """The source."""
+        return FileSource(self._format, self._paths, self._discovery_ms, self._enumerator, self._assigner)
+
+
+def _local_path(path: str | os.PathLike[str]) -> str:
+    """The path itself, or what a `file:` address names, from the root: tasks have another working directory.
+
+    Raises:
+        ValueError: the address is of something else.
+    """
+    text = os.fspath(path)
+    scheme, found, rest = text.partition("://")
+    if not found:
+        return os.path.abspath(text.removeprefix("file:"))
+    if scheme != "file":
+        remedy = "mount it on every node, or read it in a function given to add_source()"
+        raise ValueError(f"{text!r}: files are read from paths, {scheme} is not known; {remedy}")
+    return os.path.abspath(rest)
+
+
+def _checked(given: Any, wanted: type) -> Any:
+    if not isinstance(given, wanted):
+        found = given.__name__ if isinstance(given, type) else type(given).__name__
+        raise TypeError(f"a {wanted.__name__} is wanted, found {found}")
+    return given
+
+
+class _FileReader(OneByOneReader):
+    def __init__(self, form: FileFormat, ctx: ReaderContext, discovery_ms: int | None) -> None:
+        super().__init__()
+        self._format = form if ctx.metrics is None else form.counting(ctx.metrics)
+        self._ctx, self._discovery_ms = ctx, discovery_ms
+        self._ask_ms: int | None = None
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return self._format.open_split(split)
+
+    def add_splits(self, splits: list[Any]) -> None:
+        given = [split for split in splits if not isinstance(split, AskLater)]
+        if given:
+            self._ask_ms = None
+        elif self._discovery_ms is not None and not self._splits:
+            self._ask_ms = self._ctx.now_ms() + self._discovery_ms
+        super().add_splits(given)
+
+    def needs_split(self) -> bool:
+        return super().needs_split() and (self._ask_ms is None or self._ctx.now_ms() >= self._ask_ms)
+
+    def next_poll_ms(self) -> int | None:
+        return None if self._splits else self._ask_ms
+
+
+class _FunctionFormat(StreamFormat[Output]):
+    def __init__(self, read: Callable[[IO[bytes]], Iterable[Output]]) -> None:
+        self._read = read
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return _FunctionCursor(split, self._read)
+
+
+class _FunctionCursor:
+    """Reads a whole file by a user's function; the position is the number of records given."""
+
+    def __init__(self, split: FileSplit, read: Callable[[IO[bytes]], Iterable[Any]]) -> None:
+        self._split = split
+        self._file = open_bytes(split.path)
+        self._records: Iterator[Any] = iter(read(self._file))
+        given = sum(1 for _ in islice(self._records, split.skip))
+        if given < split.skip:
+            raise ValueError(f"{split.path!r} has {given} records; before the restore {split.skip} had been read")
+        self._given = given
+
+    def read(self, max_records: int) -> RowBatch | None:
+        values = list(islice(self._records, max_records))
+        self._given += len(values)
+        return RowBatch(values) if values else None
+
+    def position(self) -> FileSplit:
+        return replace(self._split, skip=self._given)
+
+    def close(self) -> None:
+        close = getattr(self._records, "close", None)
+        if close is not None:
+            close()
+        self._file.close()

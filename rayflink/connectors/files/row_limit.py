@@ -1,0 +1,55 @@
+"""A format that reads no more rows of a split than are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rayflink.common.connector_base.source import Polled
+from rayflink.common.connector_base.split_reader import SplitCursor
+from rayflink.common.records.batches import ArrowBatch, RowBatch
+
+from .file_blocks import FileSplit
+from .file_source import FileFormat
+
+
+class FirstRows(FileFormat):
+    """Another format, whose splits end early.
+
+    Args:
+        form: the other one.
+        rows: of a split at least, where it has them; blocks are not cut.
+    """
+
+    def __init__(self, form: FileFormat, rows: int) -> None:
+        self._form, self._rows = form, rows
+        self.divisible = form.divisible
+
+    def counting(self, metrics: Any) -> FileFormat:
+        return FirstRows(self._form.counting(metrics), self._rows)
+
+    def open_split(self, split: FileSplit) -> SplitCursor:
+        return _FirstRowsCursor(self._form.open_split(split), self._rows)
+
+
+@dataclass
+class _FirstRowsCursor:
+    cursor: SplitCursor
+    left: int
+
+    def read(self, max_records: int) -> Polled | None:
+        if self.left <= 0:
+            return None
+        found = self.cursor.read(min(max_records, self.left))
+        if isinstance(found, (ArrowBatch, RowBatch)):
+            self.left -= len(found)
+        return found
+
+    def position(self) -> Any:
+        return self.cursor.position()
+
+    def close(self) -> None:
+        self.cursor.close()
+
+
+__all__ = ["FirstRows"]

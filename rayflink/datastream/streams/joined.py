@@ -1,0 +1,289 @@
+"""Two streams joined by key and window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from rayflink.common.functions.function_classes import KeyBy, as_key_selector
+from rayflink.common.functions.type_variables import First, Key, Next, Record, Record2, Result, Second, Selected
+from rayflink.common.output_tag import OutputTag
+from rayflink.common.time import Length
+from rayflink.graph import partitioners
+from rayflink.graph import transformations as graph
+from rayflink.graph.errors import PlanError
+from rayflink.operators.factory import Factory
+from rayflink.operators.windows.co_group_windows import (
+    CoGroupedRecords,
+    JoinedRecords,
+    SideKeySelector,
+    TagOperator,
+    co_group_window_operator,
+)
+
+from .fields import check_fields
+from .keyed import KeyedStream
+from .selectors import field_selector
+from .step import as_type
+from .stream import DataStream, ensure_stream
+from .unfinished import Unfinished, ensure_one_environment, tag_of
+from .windowed import WindowedStream
+
+if TYPE_CHECKING:
+    from rayflink.operators.windows.assigners import WindowAssigner
+    from rayflink.operators.windows.evictors import Evictor
+    from rayflink.operators.windows.triggers import Trigger
+
+    from .function_types import CoGroupForm, FieldForm, FlatJoinForm, JoinForm, KeyForm
+
+W = TypeVar("W", bound="CoGroupedStreams.WithWindow[Any, Any]")
+
+
+class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
+    """Two streams whose records of equal keys and one window are worked together.
+
+    Args:
+        stream1, stream2: of one environment.
+
+    Raises:
+        PlanError: they are of two environments.
+        TypeError: one is no stream.
+    """
+
+    _step = "co_group"
+
+    def __init__(self, stream1: DataStream[Record], stream2: DataStream[Record2]) -> None:
+        ensure_stream(stream2, self._step)
+        ensure_one_environment(stream1, stream2, self._step)
+        self._streams = stream1, stream2
+
+    @overload
+    def where(
+        self, key_selector: FieldForm, key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Any]: ...
+    @overload
+    def where(
+        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Selected]: ...
+
+    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
+        """Say the key of the first stream's records.
+
+        Args:
+            key_selector, key_type: as of `DataStream.key_by`.
+        """
+        return CoGroupedStreams.Where(self, _key_by("where", self._streams[0], key_selector, key_type))
+
+    class Where(Unfinished, Generic[Second, Next, Key]):
+        """Two streams, and the key of the first."""
+
+        _next = "equal_to"
+
+        def __init__(self, grouped: CoGroupedStreams[Any, Second], key: KeyBy) -> None:
+            self._grouped, self._key = grouped, key
+
+        def equal_to(
+            self, key_selector: FieldForm | KeyForm[Second, Key], key_type: Any = None
+        ) -> CoGroupedStreams.EqualTo[Next]:
+            """Say the key of the second stream's records.
+
+            Args:
+                key_selector, key_type: as of `DataStream.key_by`.
+
+            Raises:
+                PlanError: the keys of the two streams are declared to be of different types.
+            """
+            key = _key_by("equal_to", self._grouped._streams[1], key_selector, key_type)
+            one, other = self._key.key_type, key.key_type
+            if one is not None and other is not None and one != other:
+                problem = f"The keys for the two inputs are not equal: first key = {one}, second key = {other}"
+                raise PlanError(problem, "give both streams keys of one type", graph.call_site())
+            return CoGroupedStreams.EqualTo(self._grouped, self._key, key)
+
+    class EqualTo(Unfinished, Generic[Next]):
+        """Two streams and their keys."""
+
+        _next = "window"
+
+        def __init__(self, grouped: CoGroupedStreams, key1: KeyBy, key2: KeyBy) -> None:
+            self._grouped, self._keys = grouped, (key1, key2)
+
+        def window(self, window_assigner: WindowAssigner[Any, Any]) -> Next:
+            """Group the records of each key by windows.
+
+            A custom assigner, trigger or evictor sees pairs (side, record), with side 0 for the first stream.
+
+            Raises:
+                TypeError: it is no window assigner.
+            """
+            return cast("Next", self._grouped.WithWindow(_TaggedWindows(self._tagged(), window_assigner)))
+
+        def _tagged(self) -> KeyedStream:
+            one, two = self._keys
+            env = self._grouped._streams[0].get_execution_environment()
+            tagged = [_tagged(stream, side) for side, stream in enumerate(self._grouped._streams)]
+            key_type = one.key_type or two.key_type
+            selector = KeyBy(SideKeySelector(one, two), one.call_site, key_type, "where and equal_to")
+            dealt = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
+            return KeyedStream(env, dealt, selector)
+
+    class WithWindow(Unfinished, Generic[First, Second]):
+        """Two streams grouped by key and window, waiting for the function to work them."""
+
+        _next = "apply"
+
+        def __init__(self, windowed: WindowedStream) -> None:
+            self._windowed = windowed
+
+        def trigger(self: W, trigger: Trigger[Any, Any]) -> W:
+            """Fire windows by this trigger instead of the assigner's default one; see `WindowedStream.trigger`."""
+            self._windowed.trigger(trigger)
+            return self
+
+        def evictor(self: W, evictor: Evictor[Any, Any]) -> W:
+            """Let an evictor take records out of each window that fires; see `WindowedStream.evictor`."""
+            self._windowed.evictor(evictor)
+            return self
+
+        def allowed_lateness(self: W, time_ms: Length) -> W:
+            """Keep windows so long after they fired; each later record fires its window again, with all its records.
+
+            Raises:
+                PlanError: it is negative.
+            """
+            self._windowed.allowed_lateness(time_ms)
+            return self
+
+        def side_output_late_data(self: W, output_tag: OutputTag) -> W:
+            """Send records of both streams whose windows are over to a side output instead of dropping them.
+
+            Raises:
+                TypeError: it is no tag.
+            """
+            self._windowed.side_output_late_data(tag_of("side_output_late_data", output_tag))
+            return self
+
+        @overload
+        def apply(
+            self, function: CoGroupForm[First, Second, Result], output_type: None = None
+        ) -> DataStream[Result]: ...
+        @overload
+        def apply(self, function: CoGroupForm[First, Second, Any], output_type: Any) -> DataStream: ...
+
+        def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
+            """What the function gives for the records of both streams of each key and window.
+
+            Args:
+                function: a CoGroupFunction, or a callable of two lists that returns or yields results. It is called
+                    where one of the lists is empty too.
+                output_type: what every result must be, and is made where it can be; None: anything.
+
+            >>> from rayflink.datastream import StreamExecutionEnvironment
+            >>> from rayflink.datastream.window import CountTumblingWindowAssigner
+            >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+            >>> ages, towns = env.from_collection([("ann", 41)]), env.from_collection([("ann", "Ulm"), ("ann", "Bonn")])
+            >>> grouped = ages.co_group(towns).where(0).equal_to(0).window(CountTumblingWindowAssigner.of(3))
+            >>> list(grouped.apply(lambda ages, towns: [(len(ages), len(towns))]).execute_and_collect())
+            [(1, 2)]
+            """
+            records: Any = CoGroupedRecords(function)
+            return _Joined(self._windowed.apply(records, output_type))
+
+
+class JoinedStreams(CoGroupedStreams[Record, Record2]):
+    """Two streams of whose records each pair of equal keys and one window is joined.
+
+    Args:
+        stream1, stream2: of one environment.
+
+    Raises:
+        PlanError: they are of two environments.
+        TypeError: one is no stream.
+    """
+
+    _step = "join"
+
+    @overload
+    def where(
+        self, key_selector: FieldForm, key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Any]: ...
+    @overload
+    def where(
+        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+    ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Selected]: ...
+
+    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
+        """Say the key of the first stream's records, as `CoGroupedStreams.where`."""
+        return super().where(key_selector, key_type)
+
+    class WithWindow(CoGroupedStreams.WithWindow[First, Second]):
+        """Two streams joined by key and window, waiting for the function to work each pair."""
+
+        @overload  # type: ignore[override]
+        def apply(
+            self, function: FlatJoinForm[First, Second, Result], output_type: None = None
+        ) -> DataStream[Result]: ...
+        @overload
+        def apply(self, function: JoinForm[First, Second, Result], output_type: None = None) -> DataStream[Result]: ...
+        @overload
+        def apply(
+            self, function: JoinForm[First, Second, Any] | FlatJoinForm[First, Second, Any], output_type: Any
+        ) -> DataStream: ...
+
+        def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
+            """What the function gives for each pair of records of one key and window; a record without any is left out.
+
+            Args:
+                function: a JoinFunction, or a callable of two records that returns the result of the pair; a
+                    FlatJoinFunction, or a generator function, for any number of results.
+                output_type: what every result must be, and is made where it can be; None: anything.
+
+            >>> from rayflink.datastream import StreamExecutionEnvironment
+            >>> from rayflink.datastream.window import CountTumblingWindowAssigner
+            >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+            >>> ages, towns = env.from_collection([("ann", 41)]), env.from_collection([("ann", "Ulm"), ("ann", "Bonn")])
+            >>> joined = ages.join(towns).where(0).equal_to(0).window(CountTumblingWindowAssigner.of(3))
+            >>> sorted(joined.apply(lambda age, town: (*age, town[1])).execute_and_collect())
+            [('ann', 41, 'Bonn'), ('ann', 41, 'Ulm')]
+            """
+            records: Any = JoinedRecords(function)
+            return super().apply(records, output_type)
+
+
+class _Joined(DataStream):
+    """What a join gives."""
+
+    def __init__(self, applied: DataStream) -> None:
+        super().__init__(applied.get_execution_environment(), applied._transformation)
+
+    def uid(self, uid: str) -> _Joined:
+        """Give the join an identity; the steps that tag its inputs have no call of their own for that."""
+        super().uid(uid)
+        [dealt] = self._transformation.inputs
+        [union] = dealt.inputs
+        for tag in union.inputs:
+            tag.uid = f"{uid}: {tag.name}"
+        return self
+
+
+class _TaggedWindows(WindowedStream):
+    _operator_of = staticmethod(co_group_window_operator)
+
+
+def _key_by(step: str, stream: DataStream, key_selector: Any, key_type: Any) -> KeyBy:
+    check_fields(step, key_selector, stream._transformation.declared_type())
+    made = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type), step)
+    as_key_selector(made)  # refuses what is no key selector here, in the user's line
+    return made
+
+
+def _tagged(stream: DataStream, side: int) -> graph.Transformation:
+    """The stream's records with their side, in as many subtasks as the stream has."""
+    step = stream._behind if isinstance(stream, KeyedStream) else stream._transformation
+    made_by = step
+    while isinstance(made_by, graph.Partition | graph.SideOutput):
+        made_by = made_by.input
+    name = f"Tag {'Left' if side == 0 else 'Right'}"
+    return graph.OneInput(step, Factory(TagOperator, side), None, name=name, parallelism=made_by.parallelism)
+
+
+__all__ = ["CoGroupedStreams", "JoinedStreams"]

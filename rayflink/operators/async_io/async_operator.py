@@ -1,0 +1,196 @@
+"""What operators share whose requests are answered outside: they bound, keep, replay and emit what is under way."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from rayflink.common.records.batches import (
+    Batch,
+    Element,
+    EndOfData,
+    EndOfSuperstep,
+    LatencyMarker,
+    Watermark,
+    WatermarkStatus,
+)
+from rayflink.state.descriptors import ListStateDescriptor
+from rayflink.state.operator_state import OperatorStateStore
+
+from ..base import Operator, OperatorSnapshot, UserCodeError
+from ..latency import record_latency
+from ..user_function import UserCode
+from .event_loops import CoroutineRunner, coroutine_runner
+from .request_queue import InFlight, Request
+
+STATE = "in flight"
+
+
+class AwaitingOperator(Operator):
+    """Gives out requests made of its records, up to `capacity` at a time, and emits their answers.
+
+    A batch that it is given is taken whole; what has no room yet waits here, and no further input is taken. All that
+    has not been emitted is part of a snapshot, events included, and is asked again after a restore.
+
+    Args:
+        capacity: requests under way or answered and not emitted, at least 1.
+        ordered: whether answers are emitted in the order of the records.
+
+    Source: apache/flink AsyncWaitOperator.
+    """
+
+    works_outside = True
+
+    def __init__(self, capacity: int, ordered: bool) -> None:
+        self._capacity = capacity
+        self._line = InFlight(ordered)
+        self._waiting: deque[Element] = deque()
+        self._runner: CoroutineRunner | None = None
+
+    @abstractmethod
+    def begin(self, waiting: deque[Element]) -> tuple[Batch, Callable[[], Coroutine[Any, Any, Any]]] | None:
+        """Take the next request from the first batches that wait.
+
+        Returns: the records, which are kept to ask again, and what asks; None: rather wait for more.
+        """
+
+    @abstractmethod
+    def emitted(self, answered: list[Request]) -> Iterable[Element]:
+        """The elements for requests that have been answered.
+
+        Raises:
+            UserCodeError: an answer is a failure.
+        """
+
+    @abstractmethod
+    def life_cycle(self) -> tuple[Callable[..., Any], Callable[[], Any]]:
+        """What opens (given a RuntimeContext) and closes the user's function."""
+
+    # life
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._store = OperatorStateStore([snapshot.lists for snapshot in snapshots], self.ctx.label)
+        self._state = self._store.get_list_state(ListStateDescriptor(STATE))
+        time: int | None = None
+        for element in self._state.get():
+            if isinstance(element, Watermark):
+                if time is not None and element.timestamp <= time:
+                    continue  # snapshots of several subtasks stand behind one another
+                time = element.timestamp
+            self._waiting.append(element)
+
+    def open(self) -> None:
+        from rayflink.common.functions.function_classes import RuntimeContext
+
+        self.ctx.metrics.gauge("inFlightRequests", lambda: self._line.requests)
+        self._runner = coroutine_runner(self.ctx)
+        with UserCode(self.ctx, "open"):
+            self._runner.call(self.life_cycle()[0], RuntimeContext(self.ctx))
+        self._begin()
+
+    def close(self) -> None:
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        with UserCode(self.ctx, "close"):
+            runner.close(self.life_cycle()[1])
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        self._state.update([*self._line.waiting(), *self._waiting])
+        return OperatorSnapshot(lists=self._store.snapshot())
+
+    # what comes
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        return self.take([batch])
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        return self.take([watermark])
+
+    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
+        return self.take([status])
+
+    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
+        return self.take([marker])
+
+    def process_superstep(self, end: EndOfSuperstep) -> Iterable[Element]:
+        return self.take([end])
+
+    def takes(self, element: Element) -> bool:
+        if isinstance(element, EndOfData):
+            return not element.drain or not (self._line or self._waiting)
+        return not self._waiting and self._line.requests < self._capacity
+
+    def take(self, elements: Iterable[Element]) -> Iterable[Element]:
+        """Take elements in, behind those that wait; what may be begun is."""
+        self._waiting.extend(elements)
+        self._begin()
+        return ()
+
+    def _begin(self) -> None:
+        waiting = self._waiting
+        assert self._runner is not None, "an operator is opened before it is given anything"
+        while waiting:
+            first = waiting[0]
+            if isinstance(first, _EVENTS):
+                self._line.divide(first)
+                waiting.popleft()
+                continue
+            if self._line.requests >= self._capacity:
+                break
+            begun = self.begin(waiting)
+            if begun is None:
+                break
+            given, ask = begun
+            self._runner.begin(self._line.ask(given), ask)
+
+    # what comes back
+
+    def completed(self) -> Iterable[Element]:
+        runner = self._runner
+        if runner is None:
+            return ()
+        runner.advance()
+        while runner.answers:
+            request, answer = runner.answers.popleft()
+            if isinstance(answer, Exception):
+                raise self.failure("the event loop", "") from answer
+            self._line.answered(request, answer)
+            self.heed(request)
+        taken = self._line.taken()
+        self._begin()
+        return self._elements(taken) if taken else ()
+
+    def heed(self, request: Request) -> None:
+        """An answer has come, whose turn to be emitted may be later.
+
+        Raises:
+            UserCodeError: it is a failure.
+        """
+
+    def next_completion_ms(self) -> int | None:
+        return None if self._runner is None else self._runner.next_due_ms()
+
+    def _elements(self, taken: list[Request | Element]) -> list[Element]:
+        elements: list[Element] = []
+        answered: list[Request] = []
+        for entry in taken:
+            if isinstance(entry, Request):
+                answered.append(entry)
+                continue
+            elements += self.emitted(answered)
+            answered = []
+            if isinstance(entry, LatencyMarker):
+                record_latency(self.ctx, entry)
+            elements.append(entry)
+        return [*elements, *self.emitted(answered)]
+
+    def failure(self, where: str, record: str) -> UserCodeError:
+        """The error to raise from the exception of the user's function."""
+        return UserCodeError(self.ctx.operator_name, self.ctx.call_site, record, where)
+
+
+_EVENTS = (Watermark, WatermarkStatus, LatencyMarker, EndOfSuperstep)
+__all__ = ["AwaitingOperator"]

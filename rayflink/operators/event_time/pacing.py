@@ -1,0 +1,53 @@
+"""When a long firing of timers or windows pauses, so that its task can look at its mail and at its outputs.
+
+A firing may mean a million calls of a function that emits nothing, or one call of a second: results alone do not say
+how long it works. So it also pauses after some calls, and after some time; whether it goes on the task decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rayflink.common.records.batches import Element, RowBatch
+
+from ..base import ProcessingTime
+from ..output_buffer import Emission
+
+FIRING_RECORDS = 4096
+"""Results after which a firing hands them on."""
+FIRING_CALLS = 63
+"""Calls after which a firing pauses; results go on gathering."""
+FIRING_SECONDS = 0.002
+"""Time after which a firing pauses and hands on the results it has."""
+
+
+def paced(calls: Iterable[object], out: Emission, clock: ProcessingTime) -> Iterator[Element]:
+    """Make the calls of a firing one by one; yields what `out` gathers meanwhile, and an empty batch for a mere pause.
+
+    The clock is read after the 1st, 3rd, 7th and 15th call since the last pause, then after every 8th.
+
+    Args:
+        calls: makes one call of the user's code each time it is asked for the next.
+        out: where the results of the calls go.
+        clock: measures the calls.
+    """
+    monotonic = clock.monotonic
+    since, made, look_at = monotonic(), 0, 1
+    for _ in calls:
+        made += 1
+        if out.count >= FIRING_RECORDS:
+            yield from out.taken()
+        elif made < look_at:
+            continue
+        elif monotonic() - since >= FIRING_SECONDS:
+            yield from out.taken() or (RowBatch([]),)
+        elif made >= FIRING_CALLS:
+            yield RowBatch([])
+        else:
+            look_at = min(2 * look_at + 1, look_at + 8)
+            continue
+        since, made, look_at = monotonic(), 0, 1
+    yield from out.taken()
+
+
+__all__ = ["FIRING_CALLS", "FIRING_RECORDS", "FIRING_SECONDS", "paced"]

@@ -1,0 +1,213 @@
+"""Gives the records of a batch their timestamps, by a whole batch where the strategy allows; columns stay columns."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, RowBatch
+from rayflink.common.timestamps import WANTED, BatchTimestamps, IngestionTime, checked
+from rayflink.common.watermarks import WatermarkStrategy
+
+from ..base import OperatorContext, UserCodeError, ensure_all_taken, record_at, shortened
+from ..user_function import list_of, timestamps_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NULL_TIMESTAMPS_DROPPED = "numNullTimestampsDropped"
+
+
+class Stamper:
+    """Assigns timestamps as a strategy says.
+
+    A record whose timestamp is None, null or NaT is an error, or is dropped and counted where the strategy says so.
+
+    Args:
+        ctx: of the operator.
+        strategy: its assigner gives the timestamps; without one records keep those they have.
+    """
+
+    def __init__(self, ctx: OperatorContext, strategy: WatermarkStrategy) -> None:
+        self._ctx = ctx
+        self._assigner = strategy.timestamp_assigner
+        self._dropped = ctx.metrics.counter(NULL_TIMESTAMPS_DROPPED) if strategy.drops_null_timestamps else None
+        self.now_ms = MIN_TIMESTAMP
+        """Ingestion time, which follows the clock and never falls."""
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether records get the time of their arrival."""
+        return isinstance(self._assigner, IngestionTime)
+
+    def tick(self) -> int:
+        """Let ingestion time follow the clock; what it is now."""
+        self.now_ms = max(self.now_ms, int(self._ctx.clock.now_ms()))
+        return self.now_ms
+
+    def stamped(self, batch: Batch) -> Batch:
+        """The same records with timestamps; a list for rows, an int64 array for columns."""
+        assigner = self._assigner
+        if assigner is None or isinstance(assigner, IngestionTime):
+            if assigner is None and batch.timestamps is not None:
+                return batch
+            stamp = MIN_TIMESTAMP if assigner is None else self.tick()
+            return _with(batch, [stamp] * len(batch) if isinstance(batch, RowBatch) else _full(len(batch), stamp))
+        if isinstance(assigner, BatchTimestamps):
+            return self._by_batch(batch, assigner)
+        return self._by_record(batch, assigner)
+
+    def _by_record(self, batch: Batch, extract: Any) -> Batch:
+        values, given = list_of(batch), timestamps_of(batch)
+        iterator: Iterator[Any] = iter(values)
+        try:
+            stamps = list(map(extract, iterator, repeat(MIN_TIMESTAMP) if given is None else given))
+            ensure_all_taken(iterator)
+        except Exception as error:
+            raise self._failure(record_at(values, iterator), "extract_timestamp") from error
+        return self._with_list(batch, stamps, "extract_timestamp")
+
+    def _by_batch(self, batch: Batch, assigner: BatchTimestamps) -> Batch:
+        if not len(batch):
+            return _with(batch, [] if isinstance(batch, RowBatch) else _full(0, 0))
+        try:
+            found = assigner.of(batch)
+        except Exception as error:
+            raise self._failure(self._culprit(batch, assigner), assigner.step) from error
+        if isinstance(found, str | bytes) or not hasattr(found, "__len__"):
+            wrong = TypeError(f"a timestamp for each of {len(batch)} records is wanted, got {shortened(found, 80)}")
+            raise self._failure("", assigner.step) from wrong
+        if len(found) != len(batch):
+            raise self._failure("", assigner.step) from ValueError(
+                f"a timestamp for each of {len(batch)} records is wanted, got {len(found)}"
+            )
+        if isinstance(found, list | tuple):
+            return self._with_list(batch, list(found), assigner.step)
+        try:
+            stamps, missing = _as_int64(found)
+        except (TypeError, ValueError) as error:  # Arrow's errors are ValueErrors
+            raise self._failure(f"{self._shown(batch, 0)} and those after it", assigner.step) from error
+        if missing is not None and missing.any():
+            return self._without(batch, stamps, missing, assigner.step)
+        return _with(batch, stamps if isinstance(batch, ArrowBatch) else stamps.tolist())
+
+    def _with_list(self, batch: Batch, stamps: list[Any], step: str) -> Batch:
+        """Check timestamps that are Python values."""
+        if set(map(type, stamps)) <= {int}:
+            try:
+                whole = array("q", stamps)
+                return _with(batch, stamps if isinstance(batch, RowBatch) else _frozen(whole))
+            except OverflowError:
+                pass  # the record is named below
+        kept, missing = [], []
+        for row, stamp in enumerate(stamps):
+            is_missing = stamp is None and self._dropped is not None
+            missing.append(is_missing)
+            try:
+                kept.append(MIN_TIMESTAMP if is_missing else checked(stamp))
+            except (TypeError, ValueError) as error:
+                raise self._failure(self._shown(batch, row), step) from error
+        if any(missing):
+            import numpy as np
+
+            return self._without(batch, np.array(kept, np.int64), np.array(missing), step)
+        return _with(batch, kept if isinstance(batch, RowBatch) else _frozen(array("q", kept)))
+
+    def _without(self, batch: Batch, stamps: NDArray[np.int64], missing: NDArray[np.bool_], step: str) -> Batch:
+        """Leave out the records without a timestamp, or fail."""
+        if self._dropped is None:
+            row = int(missing.argmax())
+            try:
+                checked(None)
+            except TypeError as error:
+                raise self._failure(self._shown(batch, row), step) from error
+        else:
+            self._dropped.inc(int(missing.sum()))
+        there = ~missing
+        if isinstance(batch, ArrowBatch):
+            import pyarrow as pa
+
+            return ArrowBatch(batch.data.filter(pa.array(there)), stamps[there])
+        values = [value for value, is_there in zip(batch.values, there.tolist(), strict=True) if is_there]
+        return RowBatch(values, stamps[there].tolist())
+
+    def _culprit(self, batch: Batch, assigner: BatchTimestamps) -> str:
+        """The first record that fails by itself, "" where none does."""
+        if isinstance(batch, RowBatch):
+            for row in range(len(batch)):
+                try:
+                    assigner.of(batch.slice(row, row + 1))
+                except Exception:  # the error of the whole batch is the one to show
+                    return self._shown(batch, row)
+        return ""
+
+    @staticmethod
+    def _shown(batch: Batch, row: int) -> str:
+        return shortened(list_of(batch.slice(row, row + 1))[0])
+
+    def _failure(self, record: str, where: str) -> UserCodeError:
+        return UserCodeError(self._ctx.operator_name, self._ctx.call_site, record, where)
+
+
+def _with(batch: Batch, stamps: Any) -> Batch:
+    return ArrowBatch(batch.data, stamps) if isinstance(batch, ArrowBatch) else RowBatch(batch.values, stamps)
+
+
+def _full(count: int, stamp: int) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.full(count, stamp, np.int64)
+
+
+def _frozen(stamps: array[int]) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.frombuffer(stamps, np.int64)
+
+
+def _as_int64(found: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """An array of numpy, pandas or Arrow as epoch milliseconds, and where it has none.
+
+    Raises:
+        TypeError: it holds neither integers nor times.
+        ValueError: a number does not fit 64 bits.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(found, pa.Array | pa.ChunkedArray):
+        return _of_arrow(found)
+    values = np.asarray(found)
+    if values.ndim != 1:
+        raise TypeError(f"timestamps are an array of one dimension, got one of {values.ndim}")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[ms]").astype(np.int64), np.isnat(values)
+    if values.dtype.kind not in "iu":
+        raise TypeError(f"{WANTED}, got an array of {values.dtype}; give int64 or datetime64")
+    if values.dtype.kind == "u" and len(values) and int(values.max()) >= 2**63:
+        raise ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, got {values.max()}")
+    return values.astype(np.int64, copy=False), None
+
+
+def _of_arrow(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    import pyarrow as pa
+
+    kind, types = column.type, pa.types
+    if types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if types.is_null(kind):
+        column = column.cast(pa.int64())
+    elif types.is_date(kind):
+        column = column.cast(pa.timestamp("ms")).cast(pa.int64())
+    elif types.is_timestamp(kind):
+        column = column.cast(pa.timestamp("ms", kind.tz), safe=False).cast(pa.int64())
+    elif types.is_integer(kind):
+        column = column.cast(pa.int64())
+    else:
+        raise TypeError(f"{WANTED}, got a column of {kind}; give one of integers, timestamps or dates")
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    return (column.fill_null(0) if column.null_count else column).to_numpy(), missing

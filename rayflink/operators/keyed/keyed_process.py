@@ -1,0 +1,192 @@
+"""Runs a KeyedProcessFunction: each record, and each timer it sets, with the state of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rayflink.common.functions.function_classes import KeyedProcessFunction, TimeDomain, TimerService, as_process
+from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep
+from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.state.backend import NO_KEY, Timers
+
+from ..base import shortened
+from ..event_time.pacing import FIRING_RECORDS, paced
+from ..output_buffer import Emission
+from ..user_function import list_of, timestamps_of
+from .keyed_operator import KeyedOperator
+
+
+class KeyedProcessOperator(KeyedOperator):
+    """Calls the function for records in order of arrival, and for timers in order of time.
+
+    Results of a record carry its timestamp, those of an event-time timer the timer's, those of a processing-time timer
+    none. A timer fires when its clock is at or past its timestamp; one set in the past fires when the clock next moves.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        function: a KeyedProcessFunction, or a callable of value and context.
+    """
+
+    def __init__(self, key_selector: Any, function: Any) -> None:
+        self._function = as_process(function)
+        super().__init__(key_selector, self._function)
+        self._on_timer = getattr(function, "on_timer", _no_timer)
+        self._on_superstep_end = getattr(function, "on_superstep_end", None)
+        self._met: dict[Any, None] = {}
+
+    def declare_state(self) -> None:
+        self.event_timers = self.backend.timers("user-timers/event")
+        self.processing_timers = self.backend.timers("user-timers/processing")
+
+    @property
+    def waiting_timers(self) -> int:
+        return len(self.processing_timers)
+
+    def record_context(self) -> KeyedContext:
+        """What the function is given beside a record."""
+        return KeyedContext(self)
+
+    def timer_context(self, domain: TimeDomain) -> KeyedTimerContext:
+        """What the function is given beside a timer."""
+        return KeyedTimerContext(self, domain)
+
+    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
+        values, stamps = list_of(batch), timestamps_of(batch)
+        keys, out, context = self.keys_of(batch), Emission(), self.record_context()
+        call = self._function.call
+        for index, value in enumerate(values):
+            stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
+            self.context.key = key = self.canonical(keys[index], value)
+            if self._on_superstep_end is not None:
+                self._met[key] = None
+            context.stamp = stamp
+            try:
+                results = call(value, context)
+                for result in () if results is None else drawn_from(results):
+                    out.add_results((result,), stamp, value)
+                    if out.count >= FIRING_RECORDS:
+                        yield from out.taken()
+            except Exception as error:
+                raise self.failure("process_element", shortened(value)) from error
+        self.context.key = NO_KEY
+        yield from out.taken()
+
+    def on_event_time(self, until: int) -> Iterator[Element]:
+        return self._fire(self.event_timers, until, TimeDomain.EVENT_TIME)
+
+    def process_superstep(self, end: EndOfSuperstep) -> Iterator[Element]:
+        met, self._met = self._met, {}
+        if met:
+            out = Emission()
+            yield from paced(self._superstep_calls(met, end.superstep, out), out, self.ctx.clock)
+        yield end
+
+    def _superstep_calls(self, met: Iterable[Any], superstep: int, out: Emission) -> Iterator[None]:
+        context, call = self.record_context(), self._on_superstep_end
+        assert call is not None, "keys are noted only for a function that asks for them"
+        for key in met:
+            self.context.key = key
+            try:
+                results = call(superstep, context)
+                if results is not None:
+                    drawn = drawn_from(results)
+                    while not out.draw(drawn, None):
+                        yield
+            except Exception as error:
+                raise self.failure("on_superstep_end", f"key {shortened(key)}") from error
+            yield
+        self.context.key = NO_KEY
+
+    def next_processing_time(self) -> int | None:
+        return self.processing_timers.next_timestamp()
+
+    def on_processing_time(self, now_ms: int) -> Iterator[Element]:
+        return self._fire(self.processing_timers, now_ms, TimeDomain.PROCESSING_TIME)
+
+    def _fire(self, timers: Timers, until: int, domain: TimeDomain) -> Iterator[Element]:
+        out = Emission()
+        return paced(self._timer_calls(timers.due(until), domain, out), out, self.ctx.clock)
+
+    def _timer_calls(self, due: Iterator[tuple[int, Any, Any]], domain: TimeDomain, out: Emission) -> Iterator[None]:
+        context = self.timer_context(domain)
+        for timestamp, key, _ in due:
+            self.context.key, context.stamp = key, timestamp
+            stamp = timestamp if domain is TimeDomain.EVENT_TIME else None
+            try:
+                results = self._on_timer(timestamp, context)
+                if results is not None:
+                    drawn = drawn_from(results)
+                    while not out.draw(drawn, stamp):
+                        yield
+            except Exception as error:
+                raise self.failure("on_timer", f"timer {timestamp} of key {shortened(key)}") from error
+            yield
+        self.context.key = NO_KEY
+
+
+def _no_timer(timestamp: int, context: Any) -> None:
+    """What a plain callable does with timers."""
+
+
+class _Timers(TimerService):
+    """Clocks and timers of the current key."""
+
+    def __init__(self, operator: KeyedProcessOperator) -> None:
+        self._operator = operator
+
+    def current_processing_time(self) -> int:
+        return int(self._operator.ctx.clock.now_ms())
+
+    def current_watermark(self) -> int:
+        return self._operator.watermark
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        self._operator.processing_timers.register(timestamp, self._operator.context.key)
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        self._operator.event_timers.register(timestamp, self._operator.context.key)
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        self._operator.processing_timers.delete(timestamp, self._operator.context.key)
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        self._operator.event_timers.delete(timestamp, self._operator.context.key)
+
+
+class KeyedContext(KeyedProcessFunction.Context):
+    """Of a record.
+
+    Args:
+        operator: who has the clocks, the timers and the current key.
+    """
+
+    def __init__(self, operator: KeyedProcessOperator) -> None:
+        self._operator = operator
+        self._timers = _Timers(operator)
+        self.stamp: int | None = None
+
+    def timestamp(self) -> int | None:
+        return self.stamp
+
+    def timer_service(self) -> TimerService:
+        return self._timers
+
+    def get_current_key(self) -> Any:
+        return self._operator.context.key
+
+
+class KeyedTimerContext(KeyedContext, KeyedProcessFunction.OnTimerContext):
+    """Of a timer.
+
+    Args:
+        operator: as of `KeyedContext`.
+        domain: which clock fired.
+    """
+
+    def __init__(self, operator: KeyedProcessOperator, domain: TimeDomain) -> None:
+        super().__init__(operator)
+        self._domain = domain
+
+    def time_domain(self) -> TimeDomain:
+        return self._domain

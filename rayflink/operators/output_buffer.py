@@ -1,0 +1,83 @@
+"""Gathers what user functions give, for the main and the side outputs, until it is worth a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.aliasing import detached
+from rayflink.common.records.batches import MIN_TIMESTAMP, Element, RowBatch, Tagged
+from rayflink.common.records.immutability import IMMUTABLE_TYPES
+from rayflink.common.user_code.iterate_results import drawn_from
+
+
+class Emission:
+    """Records on their way out. Timestamps are epoch milliseconds, or None for records that have none."""
+
+    __slots__ = ("_side", "_stamps", "_values", "count")
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._stamps: list[int | None] = []
+        self._side: dict[str, tuple[list[Any], list[int | None]]] = {}
+        self.count = 0
+
+    def add(self, value: Any, stamp: int | None) -> None:
+        """One record for the main output."""
+        self._values.append(value)
+        self._stamps.append(stamp)
+        self.count += 1
+
+    def extend(self, values: list[Any], stamp: int | None) -> None:
+        """Records for the main output that are nobody else's objects."""
+        self._values += values
+        self._stamps += [stamp] * len(values)
+        self.count += len(values)
+
+    def add_side(self, tag_id: str, value: Any, stamp: int | None) -> None:
+        """One record for a side output."""
+        values, stamps = self._side.setdefault(tag_id, ([], []))
+        values.append(value)
+        stamps.append(stamp)
+        self.count += 1
+
+    def add_results(self, results: Iterable[Any] | None, stamp: int | None, given: Any = None) -> None:
+        """What a process function gave for the record `given`: records, and (tag, record) for side outputs."""
+        if results is None:
+            return
+        immutable = IMMUTABLE_TYPES
+        for result in drawn_from(results):
+            if type(result) in immutable:
+                self.add(result, stamp)
+            elif type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
+                self.add_side(result[0].tag_id, detached(result[1], given), stamp)
+            else:
+                self.add(detached(result, given), stamp)
+
+    def draw(self, results: Iterator[Any], stamp: int | None, most: int = 16) -> bool:
+        """The next results of a process function, `most` of them at most; True when there were fewer."""
+        before = self.count
+        self.add_results(islice(results, most), stamp)
+        return self.count - before < most
+
+    def taken(self) -> list[Element]:
+        """All gathered so far as batches; timestamps are left out where no record of a batch has one."""
+        elements: list[Element] = []
+        if self._values:
+            elements.append(_batch(self._values, self._stamps))
+            self._values, self._stamps = [], []
+        for tag_id, (values, stamps) in self._side.items():
+            elements.append(Tagged(tag_id, _batch(values, stamps)))
+        self._side = {}
+        self.count = 0
+        return elements
+
+
+def _batch(values: list[Any], stamps: list[int | None]) -> RowBatch:
+    if None not in stamps:
+        return RowBatch(values, stamps)  # type: ignore[arg-type]
+    if all(stamp is None for stamp in stamps):
+        return RowBatch(values)
+    return RowBatch(values, [MIN_TIMESTAMP if stamp is None else stamp for stamp in stamps])

@@ -1,0 +1,63 @@
+"""What the operators of batch mode share that hold input back before another operator works it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+from rayflink.common.records.batches import Element, LatencyMarker
+
+from .base import Operator, OperatorContext, OperatorSnapshot
+from .external_sort import input_sort
+
+Inner = TypeVar("Inner", bound=Operator)
+
+
+class BehindSort(Operator, Generic[Inner]):
+    """Has another operator and a sort; gives it what the sort holds at the end of input at the latest.
+
+    Args:
+        inner: the operator.
+    """
+
+    def __init__(self, inner: Inner) -> None:
+        self._inner = inner
+        self._is_drained = False
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._inner.setup(ctx)
+        self._sort = input_sort(ctx)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._inner.initialize_state(())
+
+    def open(self) -> None:
+        self._inner.open()
+
+    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
+        return self._inner.process_latency_marker(marker)
+
+    def finish(self) -> Iterable[Element]:
+        yield from self.drain()
+        yield from self._inner.finish()
+
+    def close(self) -> None:
+        try:
+            self._inner.close()
+        finally:
+            self._sort.close()
+
+    def drain(self) -> Iterator[Element]:
+        """Work everything that is held; the next call finds nothing."""
+        if not self._is_drained:
+            self._is_drained = True
+            yield from self.worked()
+
+    @abstractmethod
+    def worked(self) -> Iterator[Element]:
+        """Have the operator work what the sort holds."""
+
+
+__all__ = ["BehindSort"]

@@ -1,0 +1,66 @@
+"""Holds what an operator emits to the type its program declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.errors import TypeMismatch
+from rayflink.common.records.batches import Element, RowBatch
+
+from .base import Operator, UserCodeError, shortened
+
+EMITTING = (
+    "process", "process_watermark", "process_superstep", "on_processing_time", "end_input", "end_of_keys", "finish",
+    "prepare_snapshot", "poll", "completed",
+)  # fmt: skip
+"""The methods by which an operator emits elements."""
+
+
+def typed(operator: Operator, type_info: TypeInformation) -> Operator:
+    """The operator itself; its main output now has the type's own form: a tuple declared as ROW becomes a Row.
+
+    A value that is not of the type fails the job like a function that raises, with the place in it, and the remedy.
+    Columns keep the types they have; side outputs have types of their own.
+    """
+    for name in EMITTING:
+        emit = getattr(operator, name, None)
+        if emit is not None:
+            setattr(operator, name, partial(_emitted, operator, type_info, emit))
+    return operator
+
+
+def _emitted(operator: Operator, type_info: TypeInformation, emit: Callable[..., Any], *given: Any) -> Any:
+    elements = emit(*given)
+    return elements if elements is None else _converted(operator, type_info, elements)
+
+
+def _converted(operator: Operator, type_info: TypeInformation, elements: Iterable[Element]) -> Iterator[Element]:
+    where = f"result of {operator.ctx.operator_name!r}"
+    for element in elements:
+        if type(element) is RowBatch:
+            try:
+                values = type_info.convert_batch(element.values, where, operator.ctx.call_site)
+            except TypeMismatch as error:
+                ctx = operator.ctx
+                record = _misfit(element.values, type_info)
+                told = UserCodeError(ctx.operator_name, ctx.call_site, record, "output_type")
+                raise told from error.with_traceback(None)  # the user has no frame in it
+            if values is not element.values:
+                element = RowBatch(list(values), element.timestamps)
+        yield element
+
+
+def _misfit(values: list[Any], type_info: TypeInformation) -> str:
+    """The first value that is not of the type, shortened."""
+    for value in values:
+        try:
+            type_info.check(value)
+        except TypeMismatch:
+            return shortened(value)
+    return ""
+
+
+__all__ = ["typed"]

@@ -1,0 +1,120 @@
+"""Windows that merge: sessions, and whatever else a MergingWindowAssigner says.
+
+Each record comes with a window of its own, which becomes one with those in flight that the assigner says. What the
+windows held becomes one too: their contents, their trigger's state, and one timer instead of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from rayflink.common.records.batches import Element
+from rayflink.state.descriptors import MapStateDescriptor
+
+from ..base import UserCodeError, shortened
+from .merging_window_set import MergingWindowSet, UnknownWindow
+from .triggered_windows import TriggeredWindowOperator
+from .window_operator import _ABSENT
+
+
+class MergingWindowOperator(TriggeredWindowOperator):
+    """Windows of one key that may become one. Arguments as for `TriggeredWindowOperator`."""
+
+    def declare_state(self) -> None:
+        super().declare_state()
+        table = self.backend.map_table(MapStateDescriptor("merging-window-set"))
+        self._in_flight = MergingWindowSet(self._assigner, table)
+
+    def end_of_keys(self) -> Iterable[Element]:
+        yield from super().end_of_keys()
+        self._in_flight.forget()
+
+    def evaluation_state(self) -> Any:
+        return NO_WINDOW_STATE
+
+    def _admitted(self, key: Any, window: Any, value: Any) -> Any:
+        try:
+            actual = self._in_flight.add(key, window, lambda *merge: self._merged(key, *merge))
+            if self.is_late(actual):
+                self._in_flight.retire(key, actual)
+                return None
+            if self._in_flight.state_window(key, actual) is None:
+                raise UnknownWindow(repr(actual))
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise self.failure("merge_windows", shortened(value)) from error
+        return actual
+
+    def _held_in(self, key: Any, window: Any) -> Any:
+        return self._in_flight.state_window(key, window)
+
+    def _merged(self, key: Any, result: Any, parts: list[Any], kept: Any, others: list[Any]) -> None:
+        """The windows `parts` became `result`; `kept` and `others` are where their contents are."""
+        self._ensure_not_over(result)
+        context, trigger_context = self.context, self._trigger_context
+        context.namespace, trigger_context.merged = result, parts
+        try:
+            self._trigger.on_merge(result, trigger_context)
+        except Exception as error:
+            raise self._window_failure("on_merge", key, result) from error
+        timers = self._event_timers if self._event_time else self._processing_timers
+        for part in parts:
+            context.namespace = part
+            try:
+                self._trigger.clear(part, trigger_context)
+            except Exception as error:
+                raise self._window_failure("clear of the trigger", key, part) from error
+            timers.delete(self.cleanup_time(part), key, part)
+        for other in others:
+            self._absorb(key, result, kept, other)
+
+    def _absorb(self, key: Any, window: Any, kept: Any, other: Any) -> None:
+        """Add the contents of `other` to those of `kept`."""
+        table = self._table
+        added = table.get(key, other, _ABSENT)
+        if added is _ABSENT:
+            return
+        table.remove(key, other)
+        mine = table.get(key, kept, _ABSENT)
+        if mine is not _ABSENT:
+            try:
+                added = self._stored.merge(mine, added)
+            except Exception as error:
+                raise self._window_failure("merge", key, window) from error
+        table.put(key, added, kept)
+
+    def _ensure_not_over(self, window: Any) -> None:
+        if self._event_time and self.cleanup_time(window) <= self.watermark:
+            raise ValueError(
+                "The end timestamp of an event-time window cannot become earlier than the current watermark by "
+                f"merging. Current watermark: {self.watermark} window: {window}"
+            )
+        now_ms = int(self.ctx.clock.now_ms())
+        if not self._event_time and window.max_timestamp() < now_ms:
+            raise ValueError(
+                "The end timestamp of a processing-time window cannot become earlier than the current processing time "
+                f"by merging. Current processing time: {now_ms} window: {window}"
+            )
+
+    def _clean(self, key: Any, window: Any, held: Any) -> None:
+        super()._clean(key, window, held)
+        self._in_flight.retire(key, window)
+
+
+class _NoWindowState:
+    """Where a window function asks for state of a window that may merge."""
+
+    def _refuse(self, state_descriptor: Any) -> NoReturn:
+        raise RuntimeError(
+            "Per-window state is not allowed when using merging windows; found a request for state "
+            f"{getattr(state_descriptor, 'name', state_descriptor)!r}: use global_state(), which belongs to the key"
+        )
+
+    get_state = get_list_state = get_map_state = get_reducing_state = get_aggregating_state = _refuse
+
+
+NO_WINDOW_STATE = _NoWindowState()
+
+__all__ = ["NO_WINDOW_STATE", "MergingWindowOperator"]

@@ -1,0 +1,33 @@
+"""The connectors by name."""
+
+from __future__ import annotations
+
+from ..definitions import Path, TableDefinition
+from ..errors import SqlError, nearest
+from .contract import Connector
+from .datagen import Datagen
+from .files import Filesystem
+from .nexmark import NexmarkConnector
+from .print_and_blackhole import Blackhole, Print
+
+_KNOWN: dict[str, Connector] = {
+    one.name: one for one in (Filesystem(), Datagen(), NexmarkConnector(), Print(), Blackhole())
+}
+
+
+def connector(path: Path, table: TableDefinition) -> Connector:
+    """What a table is kept in.
+
+    Raises:
+        SqlError: its options do not say, or name nothing that is known.
+    """
+    if isinstance(table.connected, Connector):  # a stream, say
+        return table.connected
+    name = table.connector
+    if name is None:
+        remedy = f"write WITH ('connector' = ...), one of {', '.join(_KNOWN)}"
+        raise SqlError(f"table {'.'.join(path)} has no option 'connector'", remedy)
+    if name not in _KNOWN:
+        problem = f"table {'.'.join(path)} has the connector {name!r}, which is not known{nearest(name, _KNOWN)}"
+        raise SqlError(problem, f"known are {', '.join(_KNOWN)}")
+    return _KNOWN[name]

@@ -1,0 +1,68 @@
+"""`print` and `blackhole`: where rows end without a system behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayflink.connectors.discard import DiscardingSink
+from rayflink.connectors.printing import PrintSink
+
+from ..plan.logical import Schema
+from .contract import Connected, Connector, Option, TableSink
+
+if TYPE_CHECKING:
+    from rayflink.datastream.streams.stream import DataStream
+
+
+def truth(text: str) -> bool:
+    """An option that is true or false.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text.lower() not in ("true", "false"):
+        raise ValueError("true or false")
+    return text.lower() == "true"
+
+
+class _Blackhole(TableSink):
+    is_append_only = False
+
+    def attach(self, stream: DataStream, name: str) -> Any:
+        return stream.sink_to(DiscardingSink()).name(name)
+
+
+class Blackhole(Connector):
+    """Takes rows and forgets them."""
+
+    name = "blackhole"
+
+    def sink(self, table: Connected) -> TableSink:
+        return _Blackhole()
+
+
+class _Print(TableSink):
+    is_append_only = False
+
+    def __init__(self, schema: Schema, identifier: str, stderr: bool) -> None:
+        self._schema, self._identifier, self._stderr = schema, identifier, stderr
+
+    def attach(self, stream: DataStream, name: str) -> Any:
+        from ..conversion.row_format import JavaTexts, RowText
+
+        sink = PrintSink(self._identifier, self._stderr, RowText([one.type for one in self._schema], JavaTexts()))
+        return stream.sink_to(sink).name(name)
+
+
+class Print(Connector):
+    """Writes rows to the terminal of the process that has them."""
+
+    name = "print"
+    options: Mapping[str, Option] = {
+        "print-identifier": Option(str, ""),
+        "standard-error": Option(truth, False),
+    }
+
+    def sink(self, table: Connected) -> TableSink:
+        return _Print(table.schema, table.options["print-identifier"], table.options["standard-error"])

@@ -1,0 +1,1 @@
+"""Conversions between tables and what lies outside: streams, Arrow tables, Python values and printed rows."""

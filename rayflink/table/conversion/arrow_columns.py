@@ -1,0 +1,100 @@
+"""Columns of Arrow from elsewhere, in the types of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.common.errors import InvalidTypesError
+
+from ..types import DataType, DataTypes
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ..plan.logical import Schema
+
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def arrow_schema(schema: Schema) -> pyarrow.Schema:
+    """The columns as Arrow's schema."""
+    import pyarrow
+
+    return pyarrow.schema([one.type.to_arrow_field(one.name) for one in schema])
+
+
+def type_of(field: pyarrow.Field) -> DataType:
+    """The type of a column.
+
+    Raises:
+        InvalidTypesError: tables have no such type.
+    """
+    return _type(field.type, field.name).as_nullable(field.nullable)
+
+
+def _type(kind: pyarrow.DataType, name: str) -> DataType:
+    from pyarrow import types
+
+    plain = [
+        (types.is_boolean, DataTypes.BOOLEAN), (types.is_int8, DataTypes.TINYINT), (types.is_int16, DataTypes.SMALLINT),
+        (types.is_int32, DataTypes.INT), (types.is_int64, DataTypes.BIGINT), (types.is_float32, DataTypes.FLOAT),
+        (types.is_float64, DataTypes.DOUBLE), (types.is_string, DataTypes.STRING), (types.is_binary, DataTypes.BYTES),
+        (types.is_date32, DataTypes.DATE), (types.is_null, DataTypes.STRING),
+    ]  # fmt: skip
+    for is_it, made in plain:
+        if is_it(kind):
+            return made()
+    if types.is_decimal(kind):
+        return DataTypes.DECIMAL(kind.precision, kind.scale)
+    if types.is_timestamp(kind):
+        made_of = DataTypes.TIMESTAMP if kind.tz is None else DataTypes.TIMESTAMP_LTZ
+        return made_of(_DIGITS[kind.unit])
+    if types.is_time(kind):
+        return DataTypes.TIME(_DIGITS[kind.unit])
+    if types.is_duration(kind):
+        return DataTypes.INTERVAL_DAY_TIME()
+    if types.is_list(kind):
+        return DataTypes.ARRAY(_type(kind.value_type, name))
+    if types.is_map(kind):
+        return DataTypes.MAP(_type(kind.key_type, name), _type(kind.item_type, name))
+    if types.is_struct(kind):
+        return DataTypes.ROW([DataTypes.FIELD(one.name, type_of(one)) for one in kind])
+    raise InvalidTypesError(f"column {name!r} is {kind}", "cast it to a type that tables have, such as int64 or string")
+
+
+def normalized(table: pyarrow.Table) -> pyarrow.Table:
+    """The columns in the one form that tables have of each type.
+
+    Raises:
+        InvalidTypesError: tables have no such type.
+    """
+    import pyarrow
+
+    fields = [pyarrow.field(one.name, _plain(one.type), one.nullable) for one in table.schema]
+    made = [pyarrow.field(one.name, type_of(one).to_arrow(), one.nullable) for one in fields]
+    return table.cast(pyarrow.schema(made))
+
+
+def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """Without dictionaries, views, large offsets, unsigned numbers and seconds."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return pyarrow.string()
+    if types.is_large_binary(kind) or types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
+        return pyarrow.binary()
+    if types.is_unsigned_integer(kind):
+        wider = {8: pyarrow.int16(), 16: pyarrow.int32(), 32: pyarrow.int64(), 64: pyarrow.decimal128(20, 0)}
+        return wider[kind.bit_width]
+    if types.is_date64(kind):
+        return pyarrow.timestamp("ms")
+    if types.is_timestamp(kind):
+        return pyarrow.timestamp("ms" if kind.unit == "s" else kind.unit, None if kind.tz is None else "UTC")
+    if types.is_large_list(kind) or types.is_list_view(kind) or types.is_list(kind):
+        return pyarrow.list_(_plain(kind.value_type))
+    if types.is_struct(kind):
+        return pyarrow.struct([pyarrow.field(one.name, _plain(one.type), one.nullable) for one in kind])
+    return kind

@@ -1,0 +1,202 @@
+"""What all expressions of a program are: a tree, not bound to any table."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from sqlglot import exp
+
+from rayflink.common.errors import InvalidTypesError
+from rayflink.common.types import Row
+
+from ..binding import literals
+from ..parsing.dialect import Typed
+from ..parsing.program_nodes import Value
+from ..parsing.statements import Tree
+from ..plan.typed import Literal
+from ..types import DataType, DataTypes
+
+if TYPE_CHECKING:
+    from ..expression import Expression
+
+T = TypeVar("T")
+
+
+class Written(Generic[T]):
+    """An expression; columns and types are looked up when a method of a Table takes it.
+
+    Args:
+        tree: as the parser would make it of a text.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def _call(self, name: str, *args: Any) -> Expression[Any]:
+        """A function of this and other values; those that are None are left out."""
+        return made(call_tree(name, self, *args))
+
+    def __str__(self) -> str:
+        return shown(self._tree)
+
+    __repr__ = __str__
+
+
+class Property:
+    """A function of an expression alone, which is written without parentheses.
+
+    Args:
+        name: of the function in SQL.
+        about: what it gives.
+    """
+
+    def __init__(self, name: str, about: str) -> None:
+        self._name, self.__doc__ = name, about
+
+    def __get__(self, owner: Written[Any] | None, kind: type) -> Any:
+        return self if owner is None else owner._call(self._name)
+
+
+class Function:
+    """The same, written with parentheses."""
+
+    def __init__(self, name: str, about: str) -> None:
+        self._name, self.__doc__ = name, about
+
+    def __get__(self, owner: Written[Any] | None, kind: type) -> Any:
+        name = self._name
+
+        def function(self: Written[Any]) -> Expression[Any]:
+            return self._call(name)
+
+        function.__doc__ = self.__doc__
+        return function if owner is None else function.__get__(owner)
+
+
+def made(tree: Tree) -> Expression[Any]:
+    """An expression of a tree."""
+    from ..expression import Expression
+
+    return Expression(tree)
+
+
+def call_tree(name: str, *args: Any) -> Tree:
+    """A call of a function by its name; arguments that are None are left out."""
+    return exp.Anonymous(this=name, expressions=[tree_of(one) for one in args if one is not None])
+
+
+def column_tree(name: str) -> Tree:
+    """A column; its name is taken as it is."""
+    return exp.Column(this=exp.to_identifier(name, quoted=True))
+
+
+def tree_of(given: Any) -> Tree:
+    """The tree of an expression or of a value of Python.
+
+    Raises:
+        InvalidTypesError: it is neither.
+    """
+    if isinstance(given, Written):
+        return given._tree
+    if isinstance(given, exp.Expression):
+        return given
+    if isinstance(given, DataType):
+        return Typed(this=given)
+    return value_tree(given)
+
+
+def value_tree(given: Any) -> Tree:
+    """A value of Python as a constant.
+
+    Raises:
+        InvalidTypesError: there is no type for it.
+    """
+    if given is None:
+        return exp.Null()
+    if isinstance(given, (list, tuple)) and not isinstance(given, Row):
+        return call_tree("ARRAY", *map(value_tree, given))
+    if isinstance(given, dict):
+        return call_tree("MAP", *(tree for pair in given.items() for tree in map(value_tree, pair)))
+    if isinstance(given, Row):
+        return call_tree("ROW", *map(value_tree, given._values))
+    return Value(this=literal(given))
+
+
+def literal(given: Any) -> Literal:
+    """A typed constant of a single value.
+
+    Raises:
+        InvalidTypesError: there is no type for it.
+    """
+    if isinstance(given, bool):
+        return Literal(DataTypes.BOOLEAN(False), given)
+    if isinstance(given, int):
+        if -(2**31) <= given < 2**31:
+            return Literal(DataTypes.INT(False), given)
+        if -(2**63) <= given < 2**63:
+            return Literal(DataTypes.BIGINT(False), given)
+        return _decimal(Decimal(given))
+    if isinstance(given, float):
+        return Literal(DataTypes.DOUBLE(False), given)
+    if isinstance(given, str):
+        return literals.text(given, None)
+    if isinstance(given, (bytes, bytearray)):
+        return literals.binary(bytes(given).hex(), None)
+    if isinstance(given, Decimal):
+        return _decimal(given)
+    if isinstance(given, datetime.datetime):
+        return _timestamp(given)
+    if isinstance(given, datetime.date):
+        return Literal(DataTypes.DATE(False), given)
+    if isinstance(given, datetime.time):
+        return Literal(DataTypes.TIME(_digits(given.microsecond), False), given)
+    if isinstance(given, datetime.timedelta):
+        return Literal(DataTypes.INTERVAL_DAY_TIME(3, False), given // datetime.timedelta(milliseconds=1))
+    remedy = "give an expression, such as col('name'), or a value of a type that tables have"
+    raise InvalidTypesError(f"{given!r} of type {type(given).__name__} is no expression", remedy)
+
+
+def _timestamp(given: datetime.datetime) -> Literal:
+    digits = _digits(given.microsecond)
+    if given.tzinfo is None:
+        return Literal(DataTypes.TIMESTAMP(digits, False), given)
+    return Literal(DataTypes.TIMESTAMP_LTZ(digits, False), given.astimezone(datetime.timezone.utc))
+
+
+def _digits(microseconds: int) -> int:
+    return 0 if not microseconds else 3 if microseconds % 1000 == 0 else 6
+
+
+def _decimal(given: Decimal) -> Literal:
+    if not given.is_finite():
+        raise InvalidTypesError(f"{given} is no DECIMAL", "give a finite number")
+    scale = max(0, -int(given.as_tuple().exponent))
+    precision = max(len(given.as_tuple().digits) + max(0, int(given.as_tuple().exponent)), scale, 1)
+    return Literal(DataTypes.DECIMAL(precision, scale, False), given)
+
+
+def shown(tree: Tree) -> str:
+    """A tree as a person reads it."""
+    if isinstance(tree, exp.Column):
+        return str(tree.name)
+    if isinstance(tree, Value):
+        return str(tree.this)
+    if isinstance(tree, Typed):
+        return str(tree.this)
+    if isinstance(tree, exp.Alias):
+        return f"{shown(tree.this)} AS {tree.alias}"
+    if isinstance(tree, exp.Anonymous):
+        return f"{tree.name}({', '.join(map(shown, tree.expressions))})"
+    if isinstance(tree, exp.Binary):
+        return f"({shown(tree.this)} {_SIGNS.get(type(tree), type(tree).__name__.upper())} {shown(tree.expression)})"
+    parts = [one for value in tree.args.values() for one in (value if isinstance(value, list) else [value])]
+    told = [shown(one) if isinstance(one, exp.Expression) else str(one) for one in parts if one not in (None, False)]
+    return f"{type(tree).__name__}({', '.join(told)})" if told else type(tree).__name__
+
+
+_SIGNS: dict[type, str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
+    exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip

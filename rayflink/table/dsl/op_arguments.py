@@ -1,0 +1,109 @@
+"""The arguments of `Table.to_changelog` and `Table.from_changelog`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.types import RowKind
+
+from ..binding.expressions import ExpressionBinder
+from ..binding.scope import Scope
+from ..errors import SqlError, nearest
+from ..parsing.dialect import Descriptor, NamedArgument
+from ..plan.logical import Attribute, Relation
+from ..plan.op_columns import Codes, FromChangelog, ToChangelog
+from ..plan.typed import Column, Evaluation, Session
+from ..types import DataTypes, Root
+from .expression_text import tree_of
+
+if TYPE_CHECKING:
+    from ..expression import Expression
+
+KINDS = {kind.name: kind for kind in RowKind}
+
+
+def to_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> ToChangelog:
+    """See `Table.to_changelog`."""
+    op, mapping = _arguments(arguments)
+    if op in plan.names:
+        raise SqlError(f"the table has a column {op!r} already", "give descriptor('other').as_argument('op')")
+    codes: Codes = tuple(KINDS.items())
+    if mapping is not None:
+        codes = tuple((code, kind) for names, code in mapping.items() for kind in _kinds(names))
+    columns = tuple(Attribute(one.name, one.type) for one in plan.schema)
+    return ToChangelog((Attribute(op, DataTypes.STRING()), *columns), plan, codes)
+
+
+def from_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> FromChangelog:
+    """See `Table.from_changelog`."""
+    op, mapping = _arguments(arguments)
+    if op not in plan.names:
+        problem = f"there is no column {op!r}{nearest(op, plan.names)}"
+        remedy = f"name one by descriptor(...).as_argument('op'); the columns are {', '.join(plan.names)}"
+        raise SqlError(problem, remedy)
+    at = plan.names.index(op)
+    if not plan.schema[at].type.is_text:
+        raise SqlError(f"column {op!r} is of type {plan.schema[at].type}", "CAST it to STRING")
+    codes: Codes = tuple(KINDS.items())
+    if mapping is not None:
+        codes = tuple((code, kind) for told, name in mapping.items() for code in _parts(told) for kind in _kinds(name))
+    kinds = {kind for _, kind in codes}
+    if RowKind.UPDATE_AFTER in kinds and RowKind.UPDATE_BEFORE not in kinds:
+        remedy = "map a code to UPDATE_BEFORE, too: a row of before says what is replaced"
+        raise SqlError("op_mapping has UPDATE_AFTER and no UPDATE_BEFORE", remedy)
+    columns = tuple(Attribute(one.name, one.type) for one in plan.schema[:at] + plan.schema[at + 1 :])
+    return FromChangelog(columns, plan, codes, at)
+
+
+def _parts(told: str) -> list[str]:
+    return [one.strip() for one in told.split(",")]
+
+
+def _kinds(told: str) -> list[RowKind]:
+    """The kinds of a list of names.
+
+    Raises:
+        SqlError: one is none.
+    """
+    names = _parts(told)
+    unknown = next((one for one in names if one not in KINDS), None)
+    if unknown is not None:
+        raise SqlError(f"op_mapping has {unknown!r}{nearest(unknown, KINDS)}", f"what rows do is {', '.join(KINDS)}")
+    return [KINDS[one] for one in names]
+
+
+def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str] | None]:
+    """The name of the column, and the mapping; None: texts are names of kinds.
+
+    Raises:
+        SqlError: an argument is not known, or of another form.
+    """
+    op, mapping = "op", None
+    for one in given:
+        tree = tree_of(one)
+        name = str(tree.this) if isinstance(tree, NamedArgument) else ""
+        if name == "op" and isinstance(tree.expression, Descriptor) and len(tree.expression.expressions) == 1:
+            op = tree.expression.expressions[0].name
+        elif name == "op_mapping":
+            mapping = _mapping(tree.expression)
+        else:
+            remedy = "give descriptor('op').as_argument('op'), or map_('INSERT', 'I', ...).as_argument('op_mapping')"
+            raise SqlError(f"{one} is no argument of it", remedy)
+    return op, mapping
+
+
+def _mapping(tree: Any) -> Mapping[str, str]:
+    expr = ExpressionBinder(Scope(())).bind(tree)
+    texts = expr.type.root is Root.MAP and all(one.is_text for one in expr.type.items)
+    if not texts or any(isinstance(one, Column) for one in expr.walk()):
+        raise SqlError(f"op_mapping is {expr}", "give a map of texts, as map_('INSERT', 'I', 'DELETE', 'D')")
+    found = dict(Evaluation([], 1, Session("UTC")).column(expr)[0].as_py())
+    used: list[str] = [part for key in found for part in _parts(key)]
+    twice = next((one for one in used if used.count(one) > 1), None)
+    if twice is not None or None in found.values():
+        raise SqlError(f"op_mapping has {twice!r} twice" if twice else "op_mapping has NULL", "give each one text")
+    return found
+
+
+__all__ = ["from_changelog", "to_changelog"]

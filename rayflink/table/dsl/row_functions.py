@@ -1,0 +1,95 @@
+"""Functions that are given a row, or a table of rows, in the place of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rayflink.common.types import Row
+
+from ..parsing.program_nodes import Applied
+from ..parsing.statements import Tree
+from ..udf import UserFunction, udf
+from ..user_functions.function_classes import FunctionContext, ScalarFunction, UserDefinedFunction
+from ..user_functions.user_kernels import body_of
+from .expression_text import column_tree
+
+
+class OnRow(ScalarFunction):
+    """Gives a function the values of a row as one.
+
+    Args:
+        function: of a Row; of a DataFrame where it is vectorised over pandas, and so on.
+        names: of the columns.
+        kind: what it is given.
+        results: names of the fields of its result; empty: it is a single value.
+    """
+
+    def __init__(self, function: Any, names: Sequence[str], kind: str, results: Sequence[str]) -> None:
+        self._function, self._names, self._kind, self._results = function, list(names), kind, list(results)
+
+    def open(self, function_context: FunctionContext) -> None:
+        """Open the function."""
+        if isinstance(self._function, UserDefinedFunction):
+            self._function.open(function_context)
+
+    def close(self) -> None:
+        """Close it."""
+        if isinstance(self._function, UserDefinedFunction):
+            self._function.close()
+
+    def eval(self, *args: Any) -> Any:
+        """The result for a row's values, or for columns."""
+        call = body_of(self._function)
+        if self._kind == "general":
+            row = Row(*args)
+            row.set_field_names(self._names)
+            return self._fields(call(row))
+        return self._structs(call(self._frame(args)))
+
+    def _fields(self, found: Any) -> Any:
+        if not self._results or found is None or isinstance(found, dict):
+            return found
+        return dict(zip(self._results, found, strict=True))
+
+    def _frame(self, columns: Sequence[Any]) -> Any:
+        named = dict(zip(self._names, columns, strict=True))
+        if self._kind == "pandas":
+            import pandas  # type: ignore[import-untyped]
+
+            return pandas.DataFrame(named)
+        if self._kind == "polars":
+            import polars
+
+            return polars.DataFrame(named)
+        import pyarrow
+
+        return pyarrow.RecordBatch.from_pydict(named)
+
+    def _structs(self, found: Any) -> Any:
+        """A table of results as one column of rows."""
+        if not self._results:
+            return found
+        import pyarrow
+
+        if self._kind == "polars":
+            return found.rename(dict(zip(found.columns, self._results, strict=True))).to_struct("f0")
+        if self._kind == "pandas":
+            found = pyarrow.RecordBatch.from_pandas(found, preserve_index=False)
+        return pyarrow.StructArray.from_arrays(found.columns, names=self._results)
+
+
+def of_row(func: Any, names: Sequence[str]) -> Tree:
+    """A call of a function with all columns as a row.
+
+    Args:
+        func: what `udf` or `udtf` made, or what `udf` takes.
+    """
+    user = func if isinstance(func, UserFunction) else udf(func)
+    results = [one.name for one in user.result_type.fields]
+    wrapped = OnRow(user.function, names, user.kind, results)
+    made = type(user)(wrapped, user.result_type, user.kind, user.name, user.deterministic)
+    return Applied(this=made.registered(user.name), expressions=[column_tree(name) for name in names])
+
+
+__all__ = ["of_row"]

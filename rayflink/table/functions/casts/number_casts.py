@@ -1,0 +1,103 @@
+"""From one type of number to another, as Java's narrowing conversions do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.decimals import rounded
+from rayflink.table.plan.type_rules import as_decimal
+from rayflink.table.plan.typed import Values
+from rayflink.table.types import DataType, Root
+
+
+def as_number(values: Values, found: DataType, wanted: DataType) -> Values:
+    """Numbers of one type as those of another.
+
+    Whole numbers keep their low bits; floating points are cut and stay within the bounds of a whole number, NaN is 0;
+    decimals are rounded half up and null where they do not fit.
+    """
+    arrow = wanted.to_arrow()
+    if values.type == arrow:
+        return values
+    if pyarrow.types.is_null(values.type):
+        return pc.cast(values, arrow)
+    if wanted.root is Root.DECIMAL:
+        if found.is_approximate:
+            return _decimals_of_floats(values, wanted)
+        return rounded(exact_decimal(values, found), wanted)
+    if found.root is Root.DECIMAL and wanted.is_integer:
+        whole = pc.cast(values, pyarrow.decimal128(38, 0), safe=False)
+        return pc.cast(pc.cast(whole, pyarrow.int64(), safe=False), arrow, safe=False)
+    if found.root is Root.DECIMAL and wanted.is_approximate:
+        return pc.cast(_doubles(values), arrow)
+    if found.is_approximate and wanted.is_integer:
+        return _whole(values, wanted)
+    return pc.cast(values, arrow, safe=False)
+
+
+def exact_decimal(values: Values, found: DataType) -> Values:
+    """Exact numbers as decimals of just as many digits."""
+    return values if found.root is Root.DECIMAL else pc.cast(values, as_decimal(found).to_arrow())
+
+
+def _whole(values: Values, wanted: DataType) -> Values:
+    if isinstance(values, pyarrow.Scalar):
+        return _whole(pyarrow.array([values.as_py()], values.type), wanted)[0]
+    arrow = wanted.to_arrow()
+    steps = pyarrow.int64() if wanted.root is Root.BIGINT else pyarrow.int32()
+    bounds = numpy.iinfo(steps.to_pandas_dtype())
+    floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(numpy.float64)
+    inside = (floats > float(bounds.min)) & (floats < float(bounds.max))
+    cut = numpy.where(inside, floats, 0).astype(bounds.dtype)
+    cut[floats >= float(bounds.max)] = bounds.max
+    cut[floats <= float(bounds.min)] = bounds.min
+    return pc.cast(pyarrow.array(cut, mask=_nulls(values)), arrow, safe=False)
+
+
+def _doubles(values: Values) -> Values:
+    """Decimals as the nearest floating points; Arrow's own cast is less exact."""
+    if isinstance(values, pyarrow.Scalar):
+        return _doubles(pyarrow.array([values.as_py()], values.type))[0]
+    kind = values.type
+    if kind.precision > 18 or kind.bit_width != 128:
+        return pc.cast(pc.cast(values, pyarrow.string()), pyarrow.float64())
+    buffer = values.buffers()[1]
+    words = numpy.frombuffer(buffer, numpy.int64, 2 * (values.offset + len(values)))[2 * values.offset :: 2]
+    return pyarrow.array(words / 10.0**kind.scale, mask=_nulls(values))
+
+
+def _nulls(values: pyarrow.Array) -> Any:
+    return None if not values.null_count else pc.is_null(values).to_numpy(zero_copy_only=False)
+
+
+def _decimals_of_floats(values: Values, wanted: DataType) -> Values:
+    """By the shortest text that names the float, as BigDecimal.valueOf takes it.
+
+    Only where the float is so large, or so near to the middle of two decimals that it matters; else by multiplication.
+    """
+    if isinstance(values, pyarrow.Scalar):
+        return _decimals_of_floats(pyarrow.array([values.as_py()], values.type), wanted)[0]
+    floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(numpy.float64)
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        scaled = numpy.abs(floats) * 10.0**wanted.scale
+        plain = scaled < min(2.0**40, 10.0**wanted.precision - 1)
+        plain &= numpy.abs(scaled - numpy.floor(scaled) - 0.5) > 1e-3
+        units = numpy.where(plain, numpy.copysign(numpy.floor(scaled + 0.5), floats), 0).astype(numpy.int64)
+    words = numpy.stack([units, units >> 63], axis=1)  # 128 bits
+    made = pyarrow.Array.from_buffers(wanted.to_arrow(), len(units), [None, pyarrow.py_buffer(words.tobytes())])
+    made = pc.if_else(pc.is_valid(values), made, pyarrow.scalar(None, made.type))
+    if plain.all():
+        return made
+    others = pyarrow.array(~plain)
+    return pc.replace_with_mask(made, others, _decimals_of_texts(values.filter(others), wanted))
+
+
+def _decimals_of_texts(values: pyarrow.Array, wanted: DataType) -> pyarrow.Array:
+    from rayflink.table.functions.number_format import parsed_decimals
+
+    finite = pc.if_else(pc.is_finite(values), values, pyarrow.scalar(None, values.type))
+    return parsed_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), wanted)

@@ -1,0 +1,1 @@
+"""Functions of dates, times and intervals, and the strings that they are read from and written as."""

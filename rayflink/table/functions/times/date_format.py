@@ -1,0 +1,275 @@
+"""Times from texts and numbers, and texts from times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.casts.number_casts import as_number
+from rayflink.table.functions.declaring import (
+    BIGINT,
+    INTEGER,
+    NUMBER,
+    STRING,
+    TEXT,
+    TIMESTAMP,
+    Kind,
+    constant,
+    either,
+    fixed,
+    takes,
+)
+from rayflink.table.functions.times import time_format as time_texts
+from rayflink.table.functions.times import time_patterns
+from rayflink.table.functions.times.calendar_days import timestamps
+from rayflink.table.functions.times.dates import dates
+from rayflink.table.functions.times.zones import instants_of, local_times
+from rayflink.table.plan.typed import Arguments, Expr, RowError, Values
+from rayflink.table.types import DataType, DataTypes, Root
+
+_DEFAULT = "yyyy-MM-dd HH:mm:ss"
+_LEAST = -(2**63)
+_TIMESTAMP3, _INSTANT3 = DataTypes.TIMESTAMP(3), DataTypes.TIMESTAMP_LTZ(3)
+_PATTERN = Kind("a pattern such as 'yyyy-MM-dd'", TEXT.holds, STRING)
+
+
+@dates(
+    "DATE_FORMAT(time, pattern)",
+    "A timestamp, or a text of the form yyyy-MM-dd HH:mm:ss, as a text by a pattern of Java.",
+    either(takes(TIMESTAMP, _PATTERN, gives=STRING), takes(TEXT, _PATTERN, gives=STRING, null=True)),
+)
+@fixed(1)
+def _date_format(arguments: Arguments, columns: Any, pattern: str) -> Any:
+    times, kind = columns[0], arguments.call.args[0].type
+    if kind.is_text:
+        times = _lenient_times(times, _DEFAULT)
+    elif kind.root is Root.TIMESTAMP_LTZ:
+        times = local_times(times, arguments.session.zone)
+    elif kind.root is Root.NULL:
+        return pc.cast(times, pyarrow.string())
+    return time_patterns.written(times, pattern)
+
+
+def _lenient_times(texts: Any, pattern: str) -> Any:
+    """Texts as SimpleDateFormat reads them: timestamp[ms] without a zone."""
+    days, since_midnight, valid, _ = time_patterns.read(texts, pattern, True)
+    return timestamps(days, since_midnight, valid, "ms")
+
+
+# Epoch seconds.
+
+
+@dates(
+    "FROM_UNIXTIME(seconds[, pattern])",
+    "Seconds since 1970-01-01 UTC as a text in the session's time zone, of the form yyyy-MM-dd HH:mm:ss or another.",
+    takes(INTEGER, _PATTERN, gives=STRING, least=1),
+)
+@fixed(1)
+def _from_unixtime(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -> Any:
+    seconds = as_number(columns[0], arguments.call.args[0].type, BIGINT)
+    instants = pc.cast(seconds, pyarrow.timestamp("s", "UTC"))
+    return time_patterns.written(local_times(instants, arguments.session.zone), pattern)
+
+
+@fixed(1)
+def _seconds_of_text(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -> Any:
+    days, since_midnight, valid, offset = time_patterns.read(columns[0], pattern, True)
+    local = timestamps(days, since_midnight, valid, "s")
+    if offset is None:
+        seconds = pc.cast(instants_of(local, arguments.session.zone), pyarrow.int64())
+    else:
+        seconds = pc.subtract(pc.cast(local, pyarrow.int64()), pyarrow.array(offset))
+    given = pc.is_valid(columns[0])
+    return pc.if_else(given, pc.fill_null(seconds, _LEAST), pyarrow.scalar(None, pyarrow.int64()))
+
+
+def _unix_timestamp(arguments: Arguments) -> Values:
+    if arguments.values:
+        return _seconds_of_text(arguments)
+    return pyarrow.scalar(arguments.session.now_ms() // 1000, pyarrow.int64())
+
+
+dates.add(
+    "UNIX_TIMESTAMP([text[, pattern]])",
+    "Seconds since 1970-01-01 UTC: now, or of a text of the form yyyy-MM-dd HH:mm:ss or another in the session's time "
+    "zone. A text of another form gives -9223372036854775808.",
+    takes(TEXT, _PATTERN, gives=BIGINT, least=0),
+    _unix_timestamp,
+    name="UNIX_TIMESTAMP",
+    is_deterministic=False,
+    is_clock=True,
+)
+
+
+@dates(
+    "TO_DATE(text[, pattern])",
+    "A text of the form yyyy-MM-dd, or another, as a date; null where it has not that form.",
+    takes(TEXT, _PATTERN, gives=DataTypes.DATE(), least=1, null=True),
+)
+@fixed(1)
+def _to_date(arguments: Arguments, columns: Any, pattern: str | None = None) -> Any:
+    texts = pc.cast(columns[0], pyarrow.string())
+    if pattern is None:
+        return time_texts.parsed_dates(texts)
+    days, _, valid, _ = time_patterns.read(texts, pattern, True)
+    return pyarrow.array(days.astype(numpy.int32), mask=~valid).cast(pyarrow.date32())
+
+
+@dates(
+    "TO_TIMESTAMP(text[, pattern])",
+    "A text of the form yyyy-MM-dd HH:mm:ss, or another, as a timestamp without a zone; null where it has another.",
+    takes(TEXT, _PATTERN, gives=_TIMESTAMP3, least=1, null=True),
+)
+@fixed(1)
+def _to_timestamp(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -> Any:
+    return read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
+
+
+def read_timestamps(texts: Any, pattern: str) -> Any:
+    """Texts by a pattern as timestamp[ms]; where one has another form, it may still be 2020-1-2 3:4:5.6 or 2020-1-2."""
+    if pattern == _DEFAULT:
+        return time_texts.parsed_timestamps(pc.utf8_trim(texts, " "), _TIMESTAMP3)
+    days, since_midnight, valid, _ = time_patterns.read(texts, pattern, False)
+    found = timestamps(days, since_midnight, valid, "ms")
+    if valid.all():
+        return found
+    other = time_texts.parsed_timestamps(pc.utf8_trim(texts, " "), _TIMESTAMP3)
+    return pc.coalesce(found, other)
+
+
+_EPOCH = Kind("seconds or milliseconds since 1970", NUMBER.holds, BIGINT)
+_PRECISION = Kind("digits of a second's fraction", lambda found: found.is_integer, BIGINT)
+_ZONE = Kind("a time zone", TEXT.holds, STRING)
+
+
+def _to_instant(arguments: Arguments) -> Values:
+    if arguments.call.args[0].type.is_text:
+        return _instant_of_text(arguments)
+    return _instant_of_number(arguments)
+
+
+@fixed(1)
+def _instant_of_number(arguments: Arguments, columns: Any, precision: int = 3) -> Any:
+    """Null beyond the years 0 to 9999."""
+    if not 0 <= precision <= 9:
+        raise RowError(f"TO_TIMESTAMP_LTZ has precision {precision}", "give digits of a second's fraction, 0 to 9")
+    kind, numbers = arguments.call.args[0].type, columns[0]
+    if precision == 0 and kind.is_approximate:
+        numbers, precision = pc.multiply(numbers, 1000.0), 3
+    whole = as_number(numbers, kind, BIGINT)
+    low, high = (bound * 10**precision for bound in (-62_167_219_200, 253_402_300_800))
+    inside = pc.and_(pc.greater_equal(whole, max(low, -(2**63))), pc.less(whole, min(high, 2**63 - 1)))
+    whole = pc.if_else(inside, whole, pyarrow.scalar(None, pyarrow.int64()))
+    kept = {"ms": 3, "us": 6, "ns": 9}[arguments.call.type.unit]
+    return pc.cast(pc.multiply(whole, 10 ** (kept - precision)), arguments.result)
+
+
+def _instant_type(args: Sequence[Expr]) -> DataType:
+    digits = constant(args[1]) if len(args) > 1 else None
+    return DataTypes.TIMESTAMP_LTZ(digits) if digits is not None and 3 < digits <= 9 else _INSTANT3
+
+
+@fixed(1, 2)
+def _instant_of_text(arguments: Arguments, columns: Any, pattern: str = _DEFAULT, zone: str | None = None) -> Any:
+    local = read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
+    return instants_of(local, zone or "UTC")
+
+
+dates.add(
+    "TO_TIMESTAMP_LTZ(number[, precision]) or (text[, pattern[, zone]])",
+    "An instant: of milliseconds since 1970-01-01 UTC, or with precision 0 seconds; or of a text by a pattern in a "
+    "zone, UTC if none is given.",
+    either(
+        takes(_EPOCH, _PRECISION, gives=_instant_type, least=1, null=True),
+        takes(TEXT, _PATTERN, _ZONE, gives=_INSTANT3, least=1, null=True),
+    ),
+    _to_instant,
+    name="TO_TIMESTAMP_LTZ",
+)
+
+
+@dates(
+    "CONVERT_TZ(text, zone1, zone2)",
+    "A text of the form yyyy-MM-dd HH:mm:ss, a time in one zone, as that in another; null where it has not that form.",
+    takes(TEXT, _ZONE, _ZONE, gives=STRING, null=True),
+)
+@fixed(1, 2)
+def _convert_tz(arguments: Arguments, columns: Any, found: str, wanted: str) -> Any:
+    instants = instants_of(_lenient_times(columns[0], _DEFAULT), _known_zone(found))
+    return time_patterns.written(local_times(instants, _known_zone(wanted)), _DEFAULT)
+
+
+def _known_zone(name: str) -> str:
+    """UTC for what is no zone, as Java's TimeZone has it."""
+    from rayflink.table.functions.times.zones import zone_name
+
+    try:
+        return zone_name(name)
+    except RowError:
+        return "UTC"
+
+
+# Now.
+
+
+def _now(show: Callable[[Any, str], Any]) -> Callable[[Arguments], Values]:
+    """A constant of all rows of a batch, as clocks show it in the session's zone."""
+
+    def computed(arguments: Arguments) -> Values:
+        instant = pyarrow.array([arguments.session.now_ms()]).cast(pyarrow.timestamp("ms", "UTC"))
+        return show(instant, arguments.session.zone).cast(arguments.result)[0]
+
+    return computed
+
+
+def _clock(instant: Any, zone: str) -> Any:
+    seconds = pc.cast(pc.floor_temporal(local_times(instant, zone), unit="second"), pyarrow.time32("ms"))
+    return seconds
+
+
+for _usage, _about, _kind, _show, _aliases in (
+    ("CURRENT_TIMESTAMP", "The instant at which it is evaluated.", _INSTANT3, lambda instant, zone: instant, ("NOW",)),
+    ("CURRENT_ROW_TIMESTAMP()", "The instant at which a row is evaluated.", _INSTANT3, lambda one, zone: one, ()),
+    (
+        "PROCTIME()",
+        "The time of processing: the instant at which a row is evaluated.",
+        _INSTANT3,
+        lambda one, zone: one,
+        (),
+    ),
+    ("LOCALTIMESTAMP", "What a clock shows in the session's time zone.", _TIMESTAMP3, local_times, ()),
+    ("CURRENT_TIME", "The time of day in the session's time zone.", DataTypes.TIME(0), _clock, ("LOCALTIME",)),
+    (
+        "CURRENT_DATE",
+        "The day in the session's time zone.",
+        DataTypes.DATE(),
+        lambda one, zone: pc.cast(pc.floor_temporal(local_times(one, zone), unit="day"), pyarrow.date32()),
+        (),
+    ),
+):
+    dates.add(
+        _usage, _about, takes(gives=_kind, null=False), _now(_show), aliases=_aliases, is_deterministic=False,
+        is_clock=True,
+    )  # fmt: skip
+
+
+def _current_watermark(arguments: Arguments) -> Values:
+    """One value for all rows of a batch: watermarks come between batches."""
+    found = pyarrow.array([arguments.session.watermark()], pyarrow.int64())
+    wanted = arguments.result
+    return found.cast(pyarrow.timestamp("ms", wanted.tz)).cast(wanted)[0]
+
+
+dates.add(
+    "CURRENT_WATERMARK(rowtime)",
+    "The last watermark that came, of the time attribute's kind; NULL before the first.",
+    takes(TIMESTAMP, gives=lambda args: DataTypes.TIMESTAMP_LTZ(3) if args[0].type.root is Root.TIMESTAMP_LTZ
+          else DataTypes.TIMESTAMP(3), null=True),
+    _current_watermark,
+    is_deterministic=False,
+    is_clock=True,
+)  # fmt: skip

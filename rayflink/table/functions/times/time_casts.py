@@ -1,0 +1,144 @@
+"""Casts of times and intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow
+import pyarrow.compute as pc
+
+from rayflink.table.functions.casts.casts import Cast, casts, sized
+from rayflink.table.functions.remainders import modulo
+from rayflink.table.functions.times import time_format as time_texts
+from rayflink.table.functions.times.zones import instants_of, local_times
+from rayflink.table.plan.typed import RowError
+from rayflink.table.types import DataType, DataTypes, Root
+
+
+def cut_to(times: Any, wanted: DataType) -> Any:
+    """Timestamps in the unit of a type, without the digits it has not."""
+    unit = wanted.unit
+    step = 10 ** ({"ms": 3, "us": 6, "ns": 9}[unit] - wanted.precision)
+    if times.type.unit != unit:
+        try:
+            times = pc.cast(_floored(times, unit), pyarrow.timestamp(unit, times.type.tz))
+        except pyarrow.ArrowInvalid as error:
+            problem = f"a time is beyond what {wanted.nullable()} holds"
+            raise RowError(problem, "nanoseconds go from 1677 to 2262; give a precision of 6 at most") from error
+    if step == 1:
+        return times
+    whole = pc.cast(times, pyarrow.int64())
+    return pc.cast(pc.subtract(whole, modulo(whole, step)), times.type)
+
+
+def _floored(times: Any, unit: str) -> Any:
+    steps = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+    lost = steps[times.type.unit] - steps[unit]
+    if lost <= 0:
+        return times
+    whole = pc.cast(times, pyarrow.int64())
+    return pc.cast(pc.subtract(whole, modulo(whole, 10**lost)), times.type)
+
+
+def _local(values: Any, cast: Cast) -> Any:
+    return local_times(values, cast.session.zone) if cast.found.root is Root.TIMESTAMP_LTZ else values
+
+
+def _as_wanted(times: Any, cast: Cast) -> Any:
+    """Timestamps without a zone as those of the wanted type."""
+    times = cut_to(times, cast.wanted)
+    return instants_of(times, cast.session.zone) if cast.wanted.root is Root.TIMESTAMP_LTZ else times
+
+
+@casts("date", "text")
+def _text_of_date(values: Any, cast: Cast) -> Any:
+    return sized(pc.cast(values, pyarrow.string()), cast.wanted)
+
+
+@casts("time", "text")
+def _text_of_time(values: Any, cast: Cast) -> Any:
+    return sized(time_texts.time_texts(values, cast.found.precision), cast.wanted)
+
+
+@casts(("timestamp", "instant"), "text")
+def _text_of_timestamp(values: Any, cast: Cast) -> Any:
+    return sized(time_texts.timestamp_texts(_local(values, cast), cast.found.precision), cast.wanted)
+
+
+@casts("duration", "text")
+def _text_of_duration(values: Any, cast: Cast) -> Any:
+    return sized(time_texts.duration_texts(values), cast.wanted)
+
+
+@casts("months", "text")
+def _text_of_months(values: Any, cast: Cast) -> Any:
+    return sized(time_texts.month_texts(values), cast.wanted)
+
+
+@casts("text", "date", fails=True)
+def _date_of_text(values: Any, cast: Cast) -> Any:
+    return time_texts.parsed_dates(values)
+
+
+@casts("text", "time", fails=True)
+def _time_of_text(values: Any, cast: Cast) -> Any:
+    return time_texts.parsed_times(values, cast.wanted)
+
+
+@casts("text", ("timestamp", "instant"), fails=True)
+def _timestamp_of_text(values: Any, cast: Cast) -> Any:
+    plain = DataTypes.TIMESTAMP(cast.wanted.precision)
+    return _as_wanted(time_texts.parsed_timestamps(values, plain), cast)
+
+
+@casts(("timestamp", "instant"), ("timestamp", "instant"))
+def _timestamp(values: Any, cast: Cast) -> Any:
+    if cast.found.root is cast.wanted.root:
+        return cut_to(values, cast.wanted)
+    return _as_wanted(_local(values, cast), cast)
+
+
+@casts("date", ("timestamp", "instant"))
+def _timestamp_of_date(values: Any, cast: Cast) -> Any:
+    return _as_wanted(pc.cast(values, pyarrow.timestamp(cast.wanted.unit)), cast)
+
+
+@casts("time", ("timestamp", "instant"))
+def _timestamp_of_time(values: Any, cast: Cast) -> Any:
+    """On 1970-01-01."""
+    whole = pc.cast(pc.cast(values, time_texts.number_type(cast.found)), pyarrow.int64())
+    return _as_wanted(pc.cast(whole, pyarrow.timestamp(values.type.unit)), cast)
+
+
+@casts(("timestamp", "instant"), "date")
+def _date_of_timestamp(values: Any, cast: Cast) -> Any:
+    local = _local(values, cast)
+    return pc.cast(pc.floor_temporal(local, unit="day"), pyarrow.date32())
+
+
+@casts(("timestamp", "instant"), "time")
+def _time_of_timestamp(values: Any, cast: Cast) -> Any:
+    local = cut_to(_local(values, cast), DataTypes.TIMESTAMP(cast.wanted.precision))
+    return pc.cast(local, cast.wanted.to_arrow())
+
+
+@casts("time", "time")
+def _time(values: Any, cast: Cast) -> Any:
+    whole = pc.cast(pc.cast(values, time_texts.number_type(cast.found)), pyarrow.int64())
+    steps = {"ms": 1_000_000, "us": 1000, "ns": 1}
+    digits = 10 ** (9 - cast.wanted.precision)
+    nanoseconds = pc.multiply(whole, steps[values.type.unit])
+    nanoseconds = pc.subtract(nanoseconds, modulo(nanoseconds, digits))
+    found = pc.divide(nanoseconds, steps[cast.wanted.unit])
+    return pc.cast(pc.cast(found, time_texts.number_type(cast.wanted)), cast.wanted.to_arrow())
+
+
+@casts("date", "date")
+def _date(values: Any, cast: Cast) -> Any:
+    return values
+
+
+@casts("duration", "duration")
+@casts("months", "months")
+def _interval(values: Any, cast: Cast) -> Any:
+    return values

@@ -1,0 +1,243 @@
+"""Guesses of how many rows a relation gives, and what is known of their columns.
+
+Where a table tells nothing of itself, so does what is made of it: no choice is then made by its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import ClassVar
+
+from ..connectors.statistics import ColumnStatistics, TableStatistics
+from ..plan.groups import GroupAggregate
+from ..plan.joins import Join, JoinKind, KeyedJoin
+from ..plan.logical import (
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    Schema,
+    Sort,
+    Union,
+    Unnest,
+    Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowTable,
+)
+from ..plan.ranks import Rank
+from ..plan.typed import Column, Expr
+from ..types import INTEGERS, DataType
+from .conditions import parts_of
+from .join_keys import Pair, equalities
+from .selectivity import EQUAL, narrowed, selectivity
+
+UNKNOWN_ROWS = 1e8
+"""Of a table of which nothing is known, as Flink guesses it."""
+NOTHING = ColumnStatistics()
+FEWER = 10
+"""So many rows are a group, and have a value, where nothing is known."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A guess.
+
+    Args:
+        rows: how many.
+        columns: what is known of each.
+        is_known: whether all tables below tell how many rows they have.
+    """
+
+    rows: float
+    columns: tuple[ColumnStatistics, ...]
+    is_known: bool = True
+
+    def distinct(self, at: int) -> float:
+        """How many values a column has."""
+        known = self.columns[at].distinct
+        return max(1.0, min(self.rows, self.rows / FEWER if known is None else known))
+
+
+class Estimates:
+    """Of the relations of a program; each is guessed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Relation, Estimate]] = {}
+        self._told: dict[int, tuple[Scan, TableStatistics | None]] = {}
+
+    def of(self, plan: Relation) -> Estimate:
+        """A guess for a relation."""
+        found = self._known.get(id(plan))
+        if found is None:
+            guess = next((how for kind, how in self._GUESSES.items() if isinstance(plan, kind)), Estimates._as_below)
+            found = self._known[id(plan)] = plan, guess(self, plan)
+        return found[1]
+
+    def bytes(self, plan: Relation) -> float:
+        """Of all its rows."""
+        found = self.of(plan)
+        return found.rows * width(plan.schema, found.columns)
+
+    def of_pairs(self, left: Estimate, right: Estimate, pairs: Sequence[Pair]) -> float:
+        """The share of all pairs of rows that have these equal values: a key of several columns has one value a row."""
+        if not pairs:
+            return 1.0
+        found = prod(self._of_pair(left, right, pair) for pair in pairs)
+        return max(found, 1 / max(1.0, left.rows, right.rows)) if len(pairs) > 1 else found
+
+    def told(self, scan: Scan) -> TableStatistics | None:
+        """What a table tells of itself."""
+        found = self._told.get(id(scan))
+        if found is None:
+            found = self._told[id(scan)] = scan, scan.source.statistics()
+        return found[1]
+
+    @staticmethod
+    def _of_pair(left: Estimate, right: Estimate, pair: Pair) -> float:
+        sides = ((left, pair.left), (right, pair.right))
+        most = max(one.distinct(expr.index) if isinstance(expr, Column) else max(1.0, one.rows / FEWER)
+                   for one, expr in sides)  # fmt: skip
+        nulls = [one.columns[expr.index].nulls or 0.0 for one, expr in sides if isinstance(expr, Column)]
+        return prod((1 - share for share in nulls), start=1.0) / most
+
+    # relations
+
+    def _scan(self, plan: Scan) -> Estimate:
+        found = self.told(plan)
+        if found is None:
+            return Estimate(UNKNOWN_ROWS, tuple(NOTHING for _ in plan.schema), False)
+        columns = (found.columns.get(one.name, NOTHING) for one in plan.schema)
+        return Estimate(found.rows, tuple(_with_distinct(one, kind.type) for one, kind in zip(columns, plan.schema,
+                                                                                            strict=True)))  # fmt: skip
+
+    def _values(self, plan: Values) -> Estimate:
+        columns = [ColumnStatistics(distinct=float(len({repr(row[at]) for row in plan.rows})))
+                   for at in range(len(plan.schema))]  # fmt: skip
+        return Estimate(float(len(plan.rows)), tuple(columns))
+
+    def _filter(self, plan: Filter) -> Estimate:
+        below = self.of(plan.input)
+        rows = below.rows * selectivity(plan.condition, below.columns)
+        return replace(below, rows=rows, columns=tuple(narrowed(plan.condition, below.columns)))
+
+    def _project(self, plan: Project) -> Estimate:
+        below = self.of(plan.input)
+        columns = (below.columns[one.index] if isinstance(one, Column) else NOTHING for one in plan.exprs)
+        return replace(below, columns=tuple(columns))
+
+    def _window_table(self, plan: WindowTable) -> Estimate:
+        below, windowing = self.of(plan.input), plan.windowing
+        times = windowing.size_ms / windowing.slide_ms if windowing.slide_ms else 1
+        return replace(below, rows=below.rows * times, columns=_wider(below.columns, plan))
+
+    def _aggregate(self, plan: GroupAggregate | WindowAggregate) -> Estimate:
+        below = self.of(plan.input)
+        keys = tuple(below.columns[at] for at in plan.grouping)
+        return replace(below, rows=self.groups(plan), columns=_wider(keys, plan))
+
+    def groups(self, plan: GroupAggregate | WindowAggregate) -> float:
+        """How many groups an aggregate has."""
+        below = self.of(plan.input)
+        if not plan.grouping and isinstance(plan, GroupAggregate):
+            return 1.0
+        if isinstance(plan, WindowAggregate) or any(below.columns[at].distinct is None for at in plan.grouping):
+            return max(1.0, below.rows / FEWER)
+        return min(max(1.0, below.rows), prod(below.distinct(at) for at in plan.grouping))
+
+    def knows_groups(self, plan: GroupAggregate) -> bool:
+        """Whether how many groups there are is from tables."""
+        below = self.of(plan.input)
+        return below.is_known and all(below.columns[at].distinct is not None for at in plan.grouping)
+
+    def _union(self, plan: Union) -> Estimate:
+        sides = [self.of(one) for one in plan.sources]
+        columns = tuple(NOTHING for _ in plan.schema)
+        return Estimate(sum(one.rows for one in sides), columns, all(one.is_known for one in sides))
+
+    def _sort(self, plan: Sort) -> Estimate:
+        below = self.of(plan.input)
+        rows = max(0.0, below.rows - plan.offset)
+        return replace(below, rows=rows if plan.limit is None else min(rows, float(plan.limit)))
+
+    def _rank(self, plan: Rank) -> Estimate:
+        below = self.of(plan.input)
+        keys = prod((below.distinct(at) for at in plan.partition), start=1.0)
+        rows = below.rows if plan.last is None else min(below.rows, keys * (plan.last - plan.first + 1))
+        return replace(below, rows=rows, columns=_wider(below.columns, plan))
+
+    def _unnest(self, plan: Unnest) -> Estimate:
+        below = self.of(plan.input)
+        return replace(below, columns=_wider(tuple(below.columns[at] for at in plan.kept), plan))
+
+    def _written_join(self, plan: Join) -> Estimate:
+        found = equalities(plan)
+        return self._joined(plan, found.pairs, found.rest)
+
+    def _keyed_join(self, plan: KeyedJoin) -> Estimate:
+        keys = zip(plan.keys.left, plan.keys.right, plan.keys.nulls_match, strict=True)
+        pairs = [Pair(plan.left.column(one), plan.right.column(other), nulls) for one, other, nulls in keys]
+        return self._joined(plan, pairs, () if plan.condition is None else parts_of(plan.condition))
+
+    def _joined(self, plan: Join | KeyedJoin, pairs: Sequence[Pair], rest: Sequence[Expr]) -> Estimate:
+        left, right = self.of(plan.left), self.of(plan.right)
+        columns, kind, is_known = (*left.columns, *right.columns), plan.kind, left.is_known and right.is_known
+        share = self.of_pairs(left, right, pairs) * prod((selectivity(one, columns) for one in rest), start=1.0)
+        if kind.is_of_left:
+            met = min(1.0, right.rows * share)
+            rows = left.rows * (met if kind is JoinKind.SEMI else 1 - met)
+            return Estimate(rows, left.columns, is_known)
+        rows = left.rows * right.rows * share
+        rows = max(rows, left.rows) if kind.keeps_left else rows
+        return Estimate(max(rows, right.rows) if kind.keeps_right else rows, columns, is_known)
+
+    def _as_below(self, plan: Relation) -> Estimate:
+        below = [self.of(one) for one in plan.inputs]
+        columns = below[0].columns if len(below) == 1 else ()
+        rows = sum(one.rows for one in below)
+        return Estimate(rows, _wider(columns[: len(plan.schema)], plan), all(one.is_known for one in below))
+
+    _GUESSES: ClassVar[dict[type, Callable[..., Estimate]]] = {
+        Scan: _scan,
+        Values: _values,
+        Filter: _filter,
+        Project: _project,
+        WatermarkAssigner: _as_below,
+        WindowTable: _window_table,
+        WindowAggregate: _aggregate,
+        GroupAggregate: _aggregate,
+        Union: _union,
+        Sort: _sort,
+        Rank: _rank,
+        Unnest: _unnest,
+        Join: _written_join,
+        KeyedJoin: _keyed_join,
+    }
+
+
+def _wider(columns: tuple[ColumnStatistics, ...], plan: Relation) -> tuple[ColumnStatistics, ...]:
+    """With columns of which nothing is known behind them."""
+    return (*columns, *(NOTHING for _ in range(len(plan.schema) - len(columns))))
+
+
+def _with_distinct(one: ColumnStatistics, kind: DataType) -> ColumnStatistics:
+    """Whole numbers have no more values than there are from the least to the greatest."""
+    if kind.root not in INTEGERS or one.low is None or one.high is None:
+        return one
+    most = one.high - one.low + 1
+    return replace(one, distinct=most if one.distinct is None else min(most, one.distinct))
+
+
+def width(schema: Schema, columns: Sequence[ColumnStatistics] = ()) -> float:
+    """Bytes of a row."""
+    known = [one.width or 0.0 for one in columns] or [0.0] * len(schema)
+    return sum(max(_bytes(one.type), least) for one, least in zip(schema, known, strict=True))
+
+
+def _bytes(kind: DataType) -> float:
+    return 16.0 if kind.is_text or kind.is_bytes or kind.items or kind.fields else 8.0
+
+
+__all__ = ["EQUAL", "UNKNOWN_ROWS", "Estimate", "Estimates", "width"]

@@ -1,0 +1,56 @@
+"""Projections and filters that follow one another become one of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...plan.logical import Filter, Project, Relation
+from ...plan.typed import Call, Column, Expr, Literal, named
+
+
+def merge_steps(plan: Relation) -> Relation:
+    """Project over Project, Filter over Filter, and Filter over Project in the other order."""
+    return plan.mapped(_merged)
+
+
+def _merged(one: Relation) -> Relation:
+    if isinstance(one, Project):
+        if isinstance(one.input, Project) and is_cheap(one.exprs, one.input.exprs):
+            exprs = tuple(inlined(expr, one.input.exprs) for expr in one.exprs)
+            return _merged(Project(one.schema, one.input.input, exprs))
+        if _is_identity(one):
+            return one.input
+    if isinstance(one, Filter):
+        if isinstance(one.input, Filter):
+            both = Call(one.condition.type, named("AND"), (one.input.condition, one.condition))
+            return _merged(Filter(one.schema, one.input.input, both))
+        if isinstance(one.input, Project) and is_cheap((one.condition,), one.input.exprs):
+            below = one.input
+            condition = inlined(one.condition, below.exprs)
+            filtered = _merged(Filter(below.input.schema, below.input, condition))
+            return replace(below, input=filtered)
+        if isinstance(one.condition, Literal) and one.condition.value is True:
+            return one.input
+    return one
+
+
+def _is_identity(one: Project) -> bool:
+    same = all(isinstance(expr, Column) and expr.index == at for at, expr in enumerate(one.exprs))
+    return same and len(one.exprs) == len(one.input.schema) and one.schema == one.input.schema
+
+
+def inlined(expr: Expr, below: tuple[Expr, ...]) -> Expr:
+    """The expression with columns replaced by what they are."""
+    return expr.mapped(lambda one: below[one.index] if isinstance(one, Column) else one)
+
+
+def is_cheap(above: tuple[Expr, ...], below: tuple[Expr, ...]) -> bool:
+    """Whether inlining computes nothing twice, and nothing that gives another value each time."""
+    uses = [0] * len(below)
+    for expr in above:
+        for one in expr.walk():
+            if isinstance(one, Column):
+                uses[one.index] += 1
+    return all(count <= 1 or not isinstance(expr, Call) for count, expr in zip(uses, below, strict=True)) and not any(
+        isinstance(one, Call) and not one.function.is_deterministic for expr in below for one in expr.walk()
+    )

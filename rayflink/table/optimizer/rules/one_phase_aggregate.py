@@ -1,0 +1,46 @@
+"""Groups of whole tables are aggregated before rows are dealt, too, unless that would leave nearly as many rows.
+
+Source: apache/flink AggregatePhaseStrategy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rayflink.common.options.registry import AggPhaseStrategy
+
+from ...plan.groups import GroupAggregate
+from ...plan.logical import Relation
+from ..estimates import Estimates
+
+MANY = 0.5
+"""Of the rows: where there are more groups, rows are dealt as they are."""
+
+
+def one_phase(plan: Relation, estimates: Estimates, strategy: AggPhaseStrategy) -> Relation:
+    """Aggregates of whole tables.
+
+    Args:
+        estimates: says how many groups there are.
+        strategy: AUTO goes by that.
+    """
+
+    def chosen(one: Relation) -> Relation:
+        if not isinstance(one, GroupAggregate) or strategy is AggPhaseStrategy.TWO_PHASE:
+            return one
+        if strategy is AggPhaseStrategy.AUTO and not _is_vain(one, estimates):
+            return one
+        return replace(one, is_one_phase=True)
+
+    return plan.mapped(chosen)
+
+
+def _is_vain(one: GroupAggregate, estimates: Estimates) -> bool:
+    return (
+        bool(one.grouping)
+        and estimates.knows_groups(one)
+        and estimates.groups(one) > MANY * estimates.of(one.input).rows
+    )
+
+
+__all__ = ["one_phase"]

@@ -1,0 +1,129 @@
+"""Where no row can come, nothing is read.
+
+Source: apache/calcite PruneEmptyRules.
+"""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+from ...plan.logical import (
+    Filter,
+    Project,
+    Relation,
+    Sort,
+    Union,
+    Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowTable,
+)
+from ...plan.typed import Call, Column, Expr, Literal
+from ...types import Root
+from ..conditions import parts_of
+
+_OF_ROWS = (Filter, Project, Sort, WatermarkAssigner, WindowAggregate, WindowTable)
+"""Steps that give no rows when none come."""
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
+
+
+def prune_empty(plan: Relation) -> Relation:
+    """Filters that pass nothing become no rows, and so do the steps above them."""
+    return plan.mapped(_pruned)
+
+
+def _pruned(one: Relation) -> Relation:
+    nothing = Values(one.schema, ())
+    if isinstance(one, Filter) and _passes_nothing(one.condition):
+        return nothing
+    if isinstance(one, _OF_ROWS) and _is_empty(one.input):
+        return nothing
+    if isinstance(one, Union) and any(map(_is_empty, one.sources)):
+        left = [side for side in one.sources if not _is_empty(side)]
+        if len(left) > 1:
+            return one.with_inputs(left)
+        return _under(one, left[0]) if left else nothing
+    return one
+
+
+def _is_empty(one: Relation) -> bool:
+    return isinstance(one, Values) and not one.rows
+
+
+def _under(one: Relation, side: Relation) -> Relation:
+    """The rows of a side as the columns of the whole."""
+    if side.schema == one.schema:
+        return side
+    return Project(one.schema, side, tuple(side.column(at) for at in range(len(one.schema))))
+
+
+def _passes_nothing(condition: Expr) -> bool:
+    if isinstance(condition, Literal):
+        return condition.value is not True
+    ranges: dict[int, _Range] = {}
+    for one in parts_of(condition):
+        if isinstance(one, Literal) and one.value is not True:
+            return True
+        compared = _compared(one)
+        if compared is not None:
+            column, sign, value = compared
+            if not ranges.setdefault(column.index, _Range()).take(sign, value):
+                return True
+    return False
+
+
+def _compared(one: Expr) -> tuple[Column, str, Any] | None:
+    """A column, a sign and a constant; IS NULL has the constant None."""
+    if not isinstance(one, Call):
+        return None
+    name, args = one.function.name, one.args
+    if name == "IS NULL" and isinstance(args[0], Column):
+        return args[0], name, None
+    if name not in _MIRRORED:
+        return None
+    left, right = args
+    if isinstance(left, Literal) and isinstance(right, Column):
+        left, right, name = right, left, _MIRRORED[name]
+    if isinstance(left, Column) and isinstance(right, Literal) and _has_order(left, right):
+        return left, name, right.value
+    return None
+
+
+def _has_order(column: Column, literal: Literal) -> bool:
+    """Whether the column's values are compared with the constant as Python does; texts, with their blanks, are not."""
+    if column.type.is_numeric:
+        return type(literal.value) in (int, Decimal) and column.type.root not in (Root.FLOAT, Root.DOUBLE)
+    same = column.type.root is literal.type.root
+    return same and type(literal.value) in (datetime.date, datetime.datetime)
+
+
+class _Range:
+    """The values that a column may have."""
+
+    def __init__(self) -> None:
+        self._low: Any = None
+        self._high: Any = None
+        self._open_low = self._open_high = self._is_null = self._is_compared = False
+
+    def take(self, sign: str, value: Any) -> bool:
+        """One more condition; whether a value is left."""
+        if sign == "IS NULL":
+            self._is_null = True
+        else:
+            self._is_compared = True
+            if sign in (">", ">=", "=") and (self._low is None or (value, sign == ">") > (self._low, self._open_low)):
+                self._low, self._open_low = value, sign == ">"
+            if sign in ("<", "<=", "=") and self._is_lower(value, sign == "<"):
+                self._high, self._open_high = value, sign == "<"
+        if self._is_null and self._is_compared:
+            return False
+        if self._low is None or self._high is None or self._low < self._high:
+            return True
+        return bool(self._low == self._high) and not self._open_low and not self._open_high
+
+    def _is_lower(self, value: Any, is_open: bool) -> bool:
+        if self._high is None or value < self._high:
+            return True
+        return bool(value == self._high) and is_open

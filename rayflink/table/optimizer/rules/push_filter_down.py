@@ -1,0 +1,71 @@
+"""Filters go down to where rows come from, each condition as far as it means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...plan.groups import GroupAggregate
+from ...plan.logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowKind, WindowTable
+from ...plan.ranks import Rank
+from ...plan.typed import Column, Expr
+from ..conditions import filtered, is_movable, parts_of, reads_only
+from .merge_projections_and_filters import inlined, is_cheap
+from .push_projection_into_scan import columns_of
+
+
+def filter_down(plan: Relation) -> Relation:
+    """Through projections, unions, windows, collections, what is computed of whole groups, and orders without a limit.
+
+    Not below what makes watermarks: these are made of all rows of a table.
+    """
+    return plan.mapped(lambda one: _placed(one.input, parts_of(one.condition)) if isinstance(one, Filter) else one)
+
+
+def _placed(relation: Relation, conditions: Sequence[Expr]) -> Relation:
+    """The rows of a relation for which the conditions are true."""
+    if isinstance(relation, Filter):
+        return _placed(relation.input, [*parts_of(relation.condition), *conditions])
+    lower, here = _divided(relation, conditions)
+    if not lower:
+        return filtered(relation, here)
+    return filtered(relation.with_inputs([_placed(one, _over(relation, one, lower)) for one in relation.inputs]), here)
+
+
+def _divided(relation: Relation, conditions: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+    """The conditions that mean the same below a relation, and the others."""
+    lower = [one for one in conditions if is_movable(one) and _may_pass(relation, one)]
+    return lower, [one for one in conditions if all(one is not other for other in lower)]
+
+
+def _may_pass(relation: Relation, condition: Expr) -> bool:
+    if isinstance(relation, Project):
+        return is_cheap((condition,), relation.exprs)
+    if isinstance(relation, WindowTable) and relation.windowing.kind is WindowKind.SESSION:
+        return reads_only(condition, relation.windowing.partition)  # which sessions there are depends on all their rows
+    if isinstance(relation, WindowTable):
+        return all(at < len(relation.input.schema) for at in columns_of(condition))
+    if isinstance(relation, WindowAggregate | GroupAggregate):
+        return reads_only(condition, range(len(relation.grouping)))
+    if isinstance(relation, Unnest):
+        return reads_only(condition, range(len(relation.kept)))
+    if isinstance(relation, Rank):
+        return reads_only(condition, relation.partition)
+    if isinstance(relation, Sort):
+        return relation.limit is None and not relation.offset
+    return isinstance(relation, Union)
+
+
+def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> list[Expr]:
+    """The conditions over the columns of an input."""
+    if isinstance(relation, Project):
+        return [inlined(one, relation.exprs) for one in conditions]
+    places: Sequence[int] = range(len(relation.schema))
+    if isinstance(relation, WindowAggregate | GroupAggregate):
+        places = relation.grouping
+    elif isinstance(relation, Unnest):
+        places = relation.kept
+
+    def moved(one: Expr) -> Expr:
+        return below.column(places[one.index]) if isinstance(one, Column) else one
+
+    return [one.mapped(moved) for one in conditions]

@@ -1,0 +1,68 @@
+"""A condition on the numbers of rows says which of them are wanted at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...plan.logical import Filter, Relation
+from ...plan.ranks import Rank
+from ...plan.typed import Call, Column, Expr, Literal
+from ...types import INTEGERS
+from ..conditions import all_of, parts_of
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+
+def filter_into_rank(plan: Relation) -> Relation:
+    """Filter over Rank, where it bounds the number by constants; what else it asks for stays."""
+    return plan.mapped(_bounded)
+
+
+def _bounded(one: Relation) -> Relation:
+    if not isinstance(one, Filter) or not isinstance(one.input, Rank):
+        return one
+    rank, rest = one.input, []
+    for part in parts_of(one.condition):
+        bounds = _bounds(part, rank.number)
+        narrowed = None if bounds is None else _narrowed(rank, *bounds)
+        if narrowed is None:
+            rest.append(part)
+        else:
+            rank = narrowed
+    condition = all_of(rest)
+    return rank if condition is None else replace(one, input=rank, condition=condition)
+
+
+def _bounds(condition: Expr, number: int) -> tuple[int | None, int | None] | None:
+    """(least, greatest) number for which a condition is true; None: it says something else."""
+    if not isinstance(condition, Call) or condition.function.name not in _MIRRORED or len(condition.args) != 2:
+        return None
+    left, right = (_uncast(one) for one in condition.args)
+    name = condition.function.name
+    if isinstance(left, Literal):
+        left, right, name = right, left, _MIRRORED[name]
+    if not isinstance(left, Column) or left.index != number or not isinstance(right, Literal):
+        return None
+    value = right.value
+    if right.type.root not in INTEGERS or value is None:
+        return None
+    least = {"=": value, ">": value + 1, ">=": value}.get(name)
+    return least, {"=": value, "<": value - 1, "<=": value}.get(name)
+
+
+def _uncast(expr: Expr) -> Expr:
+    """A whole number, without its change to a wider one."""
+    if isinstance(expr, Call) and expr.function.name == "CAST" and expr.type.root in INTEGERS:
+        if expr.args[0].type.root in INTEGERS[: INTEGERS.index(expr.type.root) + 1]:
+            return expr.args[0]
+    return expr
+
+
+def _narrowed(rank: Rank, least: int | None, greatest: int | None) -> Rank | None:
+    """The rows that are left; None: there are none."""
+    first = max(rank.first, 1 if least is None else least)
+    last = rank.last if greatest is None else min(greatest, greatest if rank.last is None else rank.last)
+    return None if last is not None and last < first else replace(rank, first=first, last=last)
+
+
+__all__ = ["filter_into_rank"]

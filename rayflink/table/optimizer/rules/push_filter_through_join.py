@@ -1,0 +1,95 @@
+"""Conditions on one side of a join are checked before it; those on both sides become part of an inner join.
+
+A side that is kept whole by an outer join is not filtered by the join's own condition, and one that may be missing is
+not filtered by a condition behind the join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...plan.joins import Join, JoinKind
+from ...plan.logical import Filter, Relation
+from ...plan.typed import Expr
+from ..conditions import always, is_movable, parts_of, reads_only
+from .push_projection_into_scan import moved
+
+
+def filter_below_join(plan: Relation) -> Relation:
+    """Filter over Join, and the conditions of Join."""
+    return plan.mapped(_pushed)
+
+
+def _pushed(one: Relation) -> Relation:
+    if isinstance(one, Join):
+        return _own(one)
+    if isinstance(one, Filter) and isinstance(one.input, Join):
+        return _behind(one, one.input)
+    return one
+
+
+def _own(join: Join) -> Join:
+    """The condition of the join itself."""
+    left: list[Expr] = []
+    right: list[Expr] = []
+    kept: list[Expr] = []
+    into_left = not join.kind.keeps_left and join.kind is not JoinKind.ANTI
+    for part in parts_of(join.condition):
+        side = _side(part, join)
+        if side == 0 and into_left:
+            left.append(part)
+        elif side == 1 and not join.kind.keeps_right:
+            right.append(part)
+        else:
+            kept.append(part)
+    return _with(join, left, right, kept) if left or right else join
+
+
+def _behind(above: Filter, join: Join) -> Relation:
+    """A condition behind it."""
+    left: list[Expr] = []
+    right: list[Expr] = []
+    both: list[Expr] = []
+    kept: list[Expr] = []
+    for part in parts_of(above.condition):
+        side = _side(part, join)
+        if side == 0 and not join.kind.keeps_right:
+            left.append(part)
+        elif side == 1 and not join.kind.keeps_left:
+            right.append(part)
+        elif join.kind is JoinKind.INNER and is_movable(part):
+            both.append(part)
+        else:
+            kept.append(part)
+    if not (left or right or both):
+        return above
+    made = _with(join, left, right, [*parts_of(join.condition), *both])
+    return replace(above, input=made, condition=always(kept)) if kept else made
+
+
+def _side(part: Expr, join: Join) -> int | None:
+    """The side whose columns alone it reads; None: both, or it may not be moved."""
+    if not is_movable(part):
+        return None
+    if reads_only(part, range(join.width)):
+        return 0
+    width = join.width
+    return 1 if reads_only(part, range(width, width + len(join.right.schema))) else None
+
+
+def _with(join: Join, left: list[Expr], right: list[Expr], condition: list[Expr]) -> Join:
+    places = {join.width + at: at for at in range(len(join.right.schema))}
+    own = _filtered(join.left, left)
+    other = _filtered(join.right, [moved(part, places) for part in right])
+    return replace(join, left=own, right=other, condition=always(condition))
+
+
+def _filtered(relation: Relation, parts: list[Expr]) -> Relation:
+    if not parts:
+        return relation
+    if isinstance(relation, Filter):
+        return _filtered(relation.input, [*parts_of(relation.condition), *parts])
+    return _pushed(Filter(relation.schema, relation, always(parts)))
+
+
+__all__ = ["filter_below_join"]

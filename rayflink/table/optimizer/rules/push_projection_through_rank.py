@@ -1,0 +1,57 @@
+"""Rows that are numbered have only the columns that the numbering, or what comes behind it, reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...plan.logical import Filter, Project, Relation
+from ...plan.ranks import Rank, WindowRank
+from .push_projection_into_scan import columns_of, moved
+from .push_projection_through_join import with_columns
+
+
+def project_below_rank(plan: Relation) -> Relation:
+    """Project over Rank, with a Filter between them or not; those behind first."""
+    plan = _narrowed(plan)
+    inputs = tuple(project_below_rank(one) for one in plan.inputs)
+    same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
+    return plan if same else plan.with_inputs(inputs)
+
+
+def _narrowed(one: Relation) -> Relation:
+    if not isinstance(one, Project):
+        return one
+    between = one.input if isinstance(one.input, Filter) else None
+    rank = between.input if between is not None else one.input
+    if not isinstance(rank, Rank):
+        return one
+    needed = {at for expr in one.exprs for at in columns_of(expr)} | {*rank.partition, *(key[0] for key in rank.keys)}
+    if between is not None:
+        needed |= set(columns_of(between.condition))
+    below, places = with_columns(rank.input, needed - {rank.number})
+    if below is rank.input:
+        return one
+    places[rank.number] = len(below.schema)
+    found: Relation = _of_columns(rank, below, places)
+    if between is not None:
+        condition = moved(between.condition, places)
+        found = replace(between, schema=found.schema, input=found, condition=condition)
+    return replace(one, input=found, exprs=tuple(moved(expr, places) for expr in one.exprs))
+
+
+def _of_columns(rank: Rank, below: Relation, places: dict[int, int]) -> Rank:
+    """The same of columns that stand elsewhere."""
+    made = replace(
+        rank,
+        schema=(*below.schema, rank.schema[-1]),
+        input=below,
+        partition=tuple(places[at] for at in rank.partition),
+        keys=tuple((places[at], down, nulls_first) for at, down, nulls_first in rank.keys),
+    )
+    if isinstance(made, WindowRank):
+        start, end = made.bounds
+        made = replace(made, bounds=(places[start], places[end]))
+    return made
+
+
+__all__ = ["project_below_rank"]

@@ -1,0 +1,34 @@
+"""Unions within unions are one, and what is selected of a union is selected of each side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...plan.logical import Project, Relation, Union
+from ...plan.typed import Column
+from ..conditions import is_movable
+
+
+def project_through_union(plan: Relation) -> Relation:
+    """Union of Union, and Project over Union, so that each side reads the columns alone that it needs."""
+    return plan.mapped(_changed)
+
+
+def _changed(one: Relation) -> Relation:
+    if isinstance(one, Union):
+        sides: list[Relation] = []
+        for side in one.sources:
+            inner = isinstance(side, Union) and [at.type for at in side.schema] == [at.type for at in one.schema]
+            sides += side.inputs if inner else [side]
+        return one if len(sides) == len(one.sources) else replace(one, sources=tuple(sides))
+    if isinstance(one, Project) and isinstance(one.input, Union) and all(map(is_movable, one.exprs)):
+        return _changed(Union(one.schema, tuple(_of_side(one, side) for side in one.input.sources), place=one.place))
+    return one
+
+
+def _of_side(one: Project, side: Relation) -> Relation:
+    exprs = tuple(
+        expr.mapped(lambda inner: side.column(inner.index) if isinstance(inner, Column) else inner)
+        for expr in one.exprs
+    )  # fmt: skip
+    return Project(one.schema, side, exprs)

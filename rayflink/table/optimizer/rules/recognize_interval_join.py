@@ -1,0 +1,139 @@
+"""A join whose condition bounds the time of one side by that of the other keeps rows for a while only.
+
+The times are time attributes of both sides, or bounds of windows, which rows still to come have behind the watermark,
+too: `runtime/interval_bounds.py` says how far. Flink joins by time attributes alone.
+
+Source: apache/flink IntervalJoinUtil.extractWindowBoundsFromPredicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...plan.joins import Interval, IntervalJoin, Join
+from ...plan.logical import Attribute, Relation, TimePart, WindowKind
+from ...plan.typed import Call, Column, Expr, Literal
+from ...types import Root
+from ..conditions import parts_of
+from ..join_keys import as_before, equalities, keyed
+
+_SIGNS = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+"""A comparison -> the one that says the same of its arguments in the other order."""
+_MILLISECONDS = 3
+"""Digits of a second that times have; those with more are compared once more."""
+
+
+def interval_join(plan: Relation) -> Relation:
+    """Join by times that are bounded from below and above, in a stream."""
+    return plan.mapped(_joined)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """What a condition says: right time - left time is at least `lower`, at most `upper`."""
+
+    columns: tuple[int, int]
+    lower: int | None
+    upper: int | None
+
+
+def _joined(one: Relation) -> Relation:
+    if not isinstance(one, Join) or one.is_whole or one.kind.is_of_left:
+        return one
+    bounds = {part: bound for part in parts_of(one.condition) if (bound := _bound(part, one)) is not None}
+    interval = _interval(list(bounds.values()), one)
+    if interval is None:
+        return one
+    found = equalities(one)
+    if _digits(interval, one) <= _MILLISECONDS:
+        own = (interval.left, interval.right)
+        rest = [part for part in found.rest if part not in bounds or bounds[part].columns != own]
+    else:
+        rest = list(found.rest)
+        interval = replace(interval, lower_ms=interval.lower_ms - 1, upper_ms=interval.upper_ms + 1)
+    made = keyed(one, found.pairs, rest)
+    join = IntervalJoin(
+        made.schema, made.left, made.right, made.kind, made.keys, made.condition, interval, place=one.place
+    )
+    return as_before(one, join)
+
+
+def _interval(bounds: Sequence[_Bound], join: Join) -> Interval | None:
+    """The first two columns of which both bounds are known."""
+    for columns in dict.fromkeys(one.columns for one in bounds):
+        lowers = [one.lower for one in bounds if one.columns == columns and one.lower is not None]
+        uppers = [one.upper for one in bounds if one.columns == columns and one.upper is not None]
+        if lowers and uppers:
+            is_event_time = join.left.schema[columns[0]].part is not TimePart.PROCTIME
+            return Interval(*columns, max(lowers), min(uppers), is_event_time)
+    return None
+
+
+def _digits(interval: Interval, join: Join) -> int:
+    """Of a second, in either of the times."""
+    kinds = join.left.schema[interval.left].type, join.right.schema[interval.right].type
+    return max(kind.precision or 0 for kind in kinds) if interval.is_event_time else 0
+
+
+def _bound(part: Expr, join: Join) -> _Bound | None:
+    if not isinstance(part, Call) or part.function.name not in _SIGNS:
+        return None
+    one, other = (_moved_time(arg) for arg in part.args)
+    if one is None or other is None:
+        return None
+    sign = part.function.name
+    if one[0] >= join.width > other[0]:
+        one, other, sign = other, one, _SIGNS[sign]
+    left, right = one[0], other[0] - join.width
+    if not left < join.width <= other[0] or not _are_times(join.left.schema[left], join.right.schema[right]):
+        return None
+    apart = one[1] - other[1]  # left + one[1] < right + other[1]: right - left > apart
+    lower = {"<": apart + 1, "<=": apart, "=": apart}.get(sign)
+    upper = {">": apart - 1, ">=": apart, "=": apart}.get(sign)
+    return _Bound((left, right), lower, upper)
+
+
+def _are_times(left: Attribute, right: Attribute) -> bool:
+    """Whether rows with such times may be forgotten after a while."""
+    if left.type.root is not right.type.root:
+        return False
+    if left.part is TimePart.PROCTIME or right.part is TimePart.PROCTIME:
+        return left.part is right.part
+    return _follows_watermark(left) and _follows_watermark(right)
+
+
+def _follows_watermark(one: Attribute) -> bool:
+    if one.is_event_time:
+        return True
+    windowing = one.windowing
+    if one.part not in (TimePart.WINDOW_START, TimePart.WINDOW_END) or windowing is None or not windowing.is_event_time:
+        return False
+    return one.part is TimePart.WINDOW_END or windowing.kind is not WindowKind.SESSION
+
+
+def _moved_time(expr: Expr) -> tuple[int, int] | None:
+    """Number of a column, and how many milliseconds are added to it."""
+    if isinstance(expr, Column):
+        return expr.index, 0
+    if not isinstance(expr, Call) or expr.function.name not in ("+", "-"):
+        return None
+    one, other = expr.args
+    by, moved = _milliseconds(other), _moved_time(one)
+    if by is None and expr.function.name == "+":
+        by, moved = _milliseconds(one), _moved_time(other)
+    if by is None or moved is None:
+        return None
+    return moved[0], moved[1] + (by if expr.function.name == "+" else -by)
+
+
+def _milliseconds(expr: Expr) -> int | None:
+    if isinstance(expr, Call) and expr.function.name == "negate":
+        inner = _milliseconds(expr.args[0])
+        return None if inner is None else -inner
+    if isinstance(expr, Literal) and expr.type.root is Root.INTERVAL_DAY_TIME and expr.value is not None:
+        return int(expr.value)
+    return None
+
+
+__all__ = ["interval_join"]

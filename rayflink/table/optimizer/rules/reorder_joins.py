@@ -1,0 +1,185 @@
+"""Inner joins of three and more whole tables are run in the order that makes the fewest rows on the way.
+
+Where conditions may fail, or give another value each time, and where a table tells nothing of its rows, they are run as
+they are written.
+
+Source: apache/flink FlinkBushyJoinReorderRule, FlinkJoinReorderProgram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...plan.joins import Join, JoinKind, joined_schema
+from ...plan.logical import Filter, Project, Relation
+from ...plan.typed import Call, Column, Expr
+from ..conditions import always, filtered, is_movable, parts_of
+from ..estimates import Estimates
+from ..join_keys import Pair, equalities
+from ..selectivity import selectivity
+from .join_order import Condition, JoinOrder, Order
+from .push_projection_into_scan import columns_of, moved
+
+LEAST = 3
+"""Tables of which two can be joined first."""
+GAIN = 0.99
+"""An order is taken that makes fewer rows than this share of those that the written one makes."""
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What inner joins are of; columns are numbered over all tables, one after the other.
+
+    Args:
+        relations: the tables, as they are written.
+        conditions: all of them hold.
+        columns: of the result.
+        written: the order in which they are written.
+    """
+
+    relations: tuple[Relation, ...]
+    conditions: tuple[Expr, ...]
+    columns: tuple[Expr, ...]
+    written: Order
+
+    @property
+    def width(self) -> int:
+        """Columns of all tables."""
+        return sum(len(one.schema) for one in self.relations)
+
+
+def reorder_joins(plan: Relation, estimates: Estimates, most_bushy: int) -> Relation:
+    """Inner joins in batch mode.
+
+    Args:
+        estimates: says how many rows a relation gives.
+        most_bushy: so many tables are ordered by looking at all orders, more of them step by step.
+    """
+    found = _tables(plan) if isinstance(plan, Join) else None
+    if found is None or len(found.relations) < LEAST:
+        inputs = [reorder_joins(one, estimates, most_bushy) for one in plan.inputs]
+        same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
+        return plan if same else plan.with_inputs(inputs)
+    relations = tuple(reorder_joins(one, estimates, most_bushy) for one in found.relations)
+    order = _order(replace(found, relations=relations), estimates, most_bushy)
+    if order is None:
+        changed = any(new is not old for new, old in zip(relations, found.relations, strict=True))
+        order = found.written if changed else None
+    return plan if order is None else _built(plan, replace(found, relations=relations), order)
+
+
+def _tables(one: Relation) -> _Tables | None:
+    """What a relation joins; None: it is no inner join whose order does not matter."""
+    if isinstance(one, Join) and one.is_whole and one.kind is JoinKind.INNER and _is_safe(one.condition):
+        left, right = (_tables(side) or _alone(side) for side in one.inputs)
+        width = left.width
+        places = {at: at + width for at in range(right.width)}
+        columns = (*left.columns, *(moved(column, places) for column in right.columns))
+        conditions = (*left.conditions, *(moved(condition, places) for condition in right.conditions))
+        own = tuple(_over(part, columns) for part in parts_of(one.condition))
+        written = (left.written, _shifted(right.written, len(left.relations)))
+        return _Tables((*left.relations, *right.relations), (*conditions, *own), columns, written)
+    if isinstance(one, Filter) and _is_safe(one.condition) and (below := _tables(one.input)) is not None:
+        own = tuple(_over(part, below.columns) for part in parts_of(one.condition))
+        return replace(below, conditions=(*below.conditions, *own))
+    if isinstance(one, Project) and all(isinstance(expr, Column) for expr in one.exprs):
+        if (below := _tables(one.input)) is not None:
+            return replace(below, columns=tuple(_over(expr, below.columns) for expr in one.exprs))
+    return None
+
+
+def _alone(one: Relation) -> _Tables:
+    return _Tables((one,), (), tuple(one.column(at) for at in range(len(one.schema))), 0)
+
+
+def _is_safe(condition: Expr) -> bool:
+    return is_movable(condition) and not (isinstance(condition, Call) and condition.may_raise)
+
+
+def _over(expr: Expr, columns: Sequence[Expr]) -> Expr:
+    return expr.mapped(lambda one: columns[one.index] if isinstance(one, Column) else one)
+
+
+def _shifted(order: Order, by: int) -> Order:
+    return order + by if isinstance(order, int) else (_shifted(order[0], by), _shifted(order[1], by))
+
+
+def _owners(tables: _Tables) -> list[int]:
+    """Of each column the number of its table."""
+    return [at for at, one in enumerate(tables.relations) for _ in one.schema]
+
+
+def _order(tables: _Tables, estimates: Estimates, most_bushy: int) -> Order | None:
+    """The order to take; None: the one that is written."""
+    found = [estimates.of(one) for one in tables.relations]
+    if not all(one.is_known for one in found):
+        return None
+    conditions = _conditions(tables, estimates)
+    choice = JoinOrder([one.rows for one in found], conditions, most_bushy)
+    best = choice.best()
+    return best if choice.cost(best) < GAIN * choice.cost(tables.written) else None
+
+
+def _conditions(tables: _Tables, estimates: Estimates) -> list[Condition]:
+    """Conditions of the same tables are one."""
+    owners = _owners(tables)
+    columns = [column for one in tables.relations for column in estimates.of(one).columns]
+    found: list[Condition] = []
+    pairs: dict[tuple[int, int], list[Pair]] = {}
+    for part in tables.conditions:
+        over = sorted({owners[at] for at in columns_of(part)})
+        pair = _pair(part, tables, (over[0], over[1])) if len(over) == 2 else None
+        if pair is not None:
+            pairs.setdefault((over[0], over[1]), []).append(pair)
+        elif over:
+            found.append(Condition(sum(1 << at for at in over), selectivity(part, columns), False))
+    for (one, other), equal in pairs.items():
+        left, right = (estimates.of(tables.relations[at]) for at in (one, other))
+        found.append(Condition(1 << one | 1 << other, estimates.of_pairs(left, right, equal)))
+    return found
+
+
+def _pair(part: Expr, tables: _Tables, sides: tuple[int, int]) -> Pair | None:
+    """An equation between two tables, each side over its columns."""
+    left, right = (tables.relations[at] for at in sides)
+    firsts = [sum(len(one.schema) for one in tables.relations[:at]) for at in sides]
+    places = {firsts[0] + at: at for at in range(len(left.schema))}
+    places.update({firsts[1] + at: len(left.schema) + at for at in range(len(right.schema))})
+    schema = joined_schema(left.schema, right.schema, JoinKind.INNER)
+    found = equalities(Join(schema, left, right, JoinKind.INNER, moved(part, places)))
+    return found.pairs[0] if found.pairs else None
+
+
+def _built(plan: Relation, tables: _Tables, order: Order) -> Relation:
+    """The joins in an order, with the columns of the plan."""
+    owners = _owners(tables)
+    constant = [part for part in tables.conditions if not columns_of(part)]
+    left = [(part, {owners[at] for at in columns_of(part)}) for part in tables.conditions if columns_of(part)]
+
+    def due(known: set[int]) -> list[Expr]:
+        found = [part for part, over in left if over <= known]
+        left[:] = [(part, over) for part, over in left if not over <= known]
+        return found
+
+    def made(order: Order) -> tuple[Relation, list[int], set[int]]:
+        """The relation, the number of each of its columns over all tables, and the tables."""
+        if isinstance(order, int):
+            columns = [at for at, owner in enumerate(owners) if owner == order]
+            places = {at: number for number, at in enumerate(columns)}
+            alone = [moved(part, places) for part in due({order})]
+            return filtered(tables.relations[order], alone), columns, {order}
+        (one, own, known), (other, beside, more) = made(order[0]), made(order[1])
+        columns, both = [*own, *beside], known | more
+        places = {at: number for number, at in enumerate(columns)}
+        condition = always([moved(part, places) for part in due(both)])
+        schema = joined_schema(one.schema, other.schema, JoinKind.INNER)
+        return Join(schema, one, other, JoinKind.INNER, condition, True, place=plan.place), columns, both
+
+    found, columns, _ = made(order)
+    places = {at: number for number, at in enumerate(columns)}
+    exprs = tuple(moved(column, places) for column in tables.columns)
+    return Project(plan.schema, filtered(found, constant), exprs)
+
+
+__all__ = ["reorder_joins"]

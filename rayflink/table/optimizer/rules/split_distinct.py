@@ -1,0 +1,184 @@
+"""DISTINCT aggregates of a window in two steps, so that the rows of one key are many subtasks' work.
+
+The first aggregates by the key and a bucket of the distinct column's hash: equal values are in one bucket, so what is
+distinct in the buckets is distinct in all. The second joins the buckets' results.
+
+Source: apache/flink SplitAggregateRule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...functions.hash_code import has_hash
+from ...plan.logical import (
+    AggregateCall,
+    Attribute,
+    PartialFinal,
+    Project,
+    Relation,
+    WindowAggregate,
+    Windowing,
+    WindowKind,
+)
+from ...plan.typed import Call, Expr, Literal, named
+from ...types import MOST_DIGITS, DataType, DataTypes, Root
+
+_COUNTED = DataTypes.BIGINT(False)
+_EXACT_DIGITS = 27
+"""Sums of decimals of more digits may be NULL in one bucket that are not in all."""
+
+
+_SELECTING = ("MIN", "MAX")
+"""To which it makes no difference how often a value is there."""
+
+
+def split_distinct(plan: Relation, buckets: int) -> Relation:
+    """Window aggregates of event time with DISTINCT of one column.
+
+    Args:
+        buckets: into how many the values of the column are divided; 0: nothing is split.
+    """
+    if not buckets:
+        return plan
+    return plan.mapped(lambda one: _split(one, buckets) if isinstance(one, WindowAggregate) else one)
+
+
+def _split(one: WindowAggregate, buckets: int) -> Relation:
+    windowing = _windowing_of(one)
+    if one.emission is not None or not windowing.is_event_time or windowing.kind is WindowKind.SESSION:
+        return one
+    calls = [replace(call, distinct=call.distinct and call.name not in _SELECTING) for call in one.calls]
+    columns = {call.arguments[0] for call in calls if call.distinct}
+    if len(columns) != 1 or one.partial_final is not PartialFinal.NONE:
+        return one
+    (column,) = columns
+    types = [one.input.schema[call.arguments[0]].type if call.arguments else None for call in calls]
+    if column in one.grouping or not has_hash(one.input.schema[column].type):
+        return one
+    if not all(_is_splittable(call, kind) for call, kind in zip(calls, types, strict=True)):
+        return one
+    return _Split(one, calls, _with_bucket(one.input, column, buckets)).whole()
+
+
+def _windowing_of(one: WindowAggregate) -> Windowing:
+    """The windows of an aggregate, or those in which its rows are already."""
+    found = one.windowing
+    if found is None:
+        assert one.bounds is not None
+        found = one.input.schema[one.bounds[0]].windowing
+    assert found is not None
+    return found
+
+
+def _is_splittable(call: AggregateCall, kind: DataType | None) -> bool:
+    """Whether results of parts of the rows give that of all; others go by the order of rows, or need all of them."""
+    if call.name in ("SUM", "AVG"):
+        return kind is not None and (kind.root is not Root.DECIMAL or kind.precision <= _EXACT_DIGITS)
+    return call.name == "COUNT" or call.name in _SELECTING
+
+
+def _with_bucket(relation: Relation, column: int, buckets: int) -> Relation:
+    """The relation with the bucket as its last column."""
+    number = DataTypes.INT(False)
+    code = Call(number, named("HASH_CODE"), (relation.column(column),))
+    bucket = Call(number, named("MOD"), (code, Literal(number, buckets)))
+    exprs = (*(relation.column(at) for at in range(len(relation.schema))), bucket)
+    name = f"$f{len(relation.schema)}"
+    return Project((*relation.schema, Attribute(name, number)), relation, exprs)
+
+
+class _Split:
+    """Both steps of an aggregate.
+
+    Args:
+        one: what is split.
+        calls: its calls.
+        relation: its rows, with the bucket behind their columns.
+    """
+
+    def __init__(self, one: WindowAggregate, calls: Sequence[AggregateCall], relation: Relation) -> None:
+        self._one, self._relation = one, relation
+        self._keys = len(one.grouping)
+        self._partial: list[AggregateCall] = []
+        self._final: list[AggregateCall] = []
+        self._made_of = [self._parts(call) for call in calls]
+        """Of each call the numbers of the final calls."""
+
+    def _parts(self, call: AggregateCall) -> tuple[int, ...]:
+        if call.name == "COUNT":
+            return (self._summed(call, _COUNTED),)
+        if call.name in _SELECTING:
+            return (self._joined(call, call),)
+        argument = self._relation.schema[call.arguments[0]].type
+        wide = _summed_as(argument, call.type)
+        added = replace(call, name="SUM", type=wide)
+        if call.name == "SUM":
+            return (self._summed(added, call.type),)
+        return self._summed(added, wide), self._summed(replace(call, name="COUNT", type=_COUNTED), _COUNTED)
+
+    def _summed(self, partial: AggregateCall, kind: DataType) -> int:
+        return self._joined(partial, AggregateCall("SUM", (), kind))
+
+    def _joined(self, partial: AggregateCall, final: AggregateCall) -> int:
+        """The number of a call that joins what a call gives in each bucket."""
+        if partial not in self._partial:
+            self._partial.append(partial)
+        of = self._keys + 1 + self._partial.index(partial)
+        final = replace(final, arguments=(of,), filter=None, distinct=False)
+        if final not in self._final:
+            self._final.append(final)
+        return self._final.index(final)
+
+    def whole(self) -> Relation:
+        """A relation with the rows and columns of the aggregate."""
+        one, bucket = self._one, len(self._relation.schema) - 1
+        keys, bounds = one.schema[: self._keys], one.schema[-3:]
+        counted = tuple(Attribute(f"$p{at}", call.type) for at, call in enumerate(self._partial))
+        schema = (*keys, self._relation.schema[bucket], *counted, *bounds)
+        partial = replace(
+            one, input=self._relation, schema=schema, grouping=(*one.grouping, bucket), calls=tuple(self._partial),
+            partial_final=PartialFinal.PARTIAL,
+        )  # fmt: skip
+        start = len(schema) - 3
+        final = replace(
+            one, input=partial, schema=(*keys, *self._results(), *bounds), grouping=tuple(range(self._keys)),
+            calls=tuple(self._final), windowing=None, bounds=(start, start + 1), partial_final=PartialFinal.FINAL,
+        )  # fmt: skip
+        if final.schema == one.schema:
+            return final
+        first = self._keys + len(self._final)
+        kept, last = range(self._keys), range(first, first + 3)
+        made = [self._value(final, parts, call.type) for parts, call in zip(self._made_of, one.calls, strict=True)]
+        return Project(one.schema, final, (*map(final.column, kept), *made, *map(final.column, last)))
+
+    def _results(self) -> list[Attribute]:
+        """Columns of the final calls: those of the whole where they are these."""
+        if self._made_of == [(at,) for at in range(len(self._final))]:
+            return list(self._one.schema[self._keys : -3])
+        return [Attribute(f"$r{at}", call.type) for at, call in enumerate(self._final)]
+
+    def _value(self, final: Relation, parts: tuple[int, ...], kind: DataType) -> Expr:
+        """What a call gives, of final calls; an average of no values is NULL."""
+        total, *counts = (final.column(self._keys + at) for at in parts)
+        if not counts:
+            return total
+        count = counts[0]
+        wide = total.type if total.type.root is not Root.DECIMAL else kind
+        found: Expr = Call(wide, named("/"), (total, count))
+        if kind.is_nullable:
+            none = Call(DataTypes.BOOLEAN(False), named("="), (count, Literal(_COUNTED, 0)))
+            found = Call(wide, named("IF"), (none, Literal(wide, None), found))
+        return found if found.type == kind else Call(kind, named("CAST"), (found,))
+
+
+def _summed_as(argument: DataType, result: DataType) -> DataType:
+    """The type in which sums of parts are exact, or as exact as that of all."""
+    if argument.root is Root.DECIMAL:
+        return DataTypes.DECIMAL(MOST_DIGITS, argument.scale).as_nullable(result.is_nullable)
+    wide = DataTypes.DOUBLE() if argument.is_approximate else DataTypes.BIGINT()
+    return wide.as_nullable(result.is_nullable)
+
+
+__all__ = ["split_distinct"]

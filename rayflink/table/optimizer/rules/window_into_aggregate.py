@@ -1,0 +1,108 @@
+"""An aggregate by the bounds of windows puts rows into the windows itself: no row is repeated for each of its windows.
+
+Source: apache/flink PullUpWindowTableFunctionIntoWindowAggregateRule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...plan.logical import Filter, Project, Relation, WindowAggregate, WindowKind, WindowTable
+from ...plan.typed import Column, Expr
+from .push_projection_into_scan import columns_of, moved_call, used_by
+
+
+def window_into_aggregate(plan: Relation) -> Relation:
+    """WindowAggregate over Project and Filter over WindowTable, where these do not read the windows' bounds."""
+    return plan.mapped(_pulled)
+
+
+def _pulled(one: Relation) -> Relation:
+    if not isinstance(one, WindowAggregate) or one.bounds is None:
+        return one
+    steps: list[Relation] = []
+    below = one.input
+    while isinstance(below, (Project, Filter)):
+        steps.append(below)
+        below = below.input
+    if not isinstance(below, WindowTable):
+        return one
+    lower = _Lower(below)
+    for step in reversed(steps):
+        if isinstance(step, Filter):
+            if not lower.has(step.condition) or not _keeps_sessions(below, step.condition, lower):
+                return one
+            lower.filter(step)
+        elif isinstance(step, Project):
+            lower.project(step)
+    used = [at for call in one.calls for at in used_by(call)]
+    if any(at not in lower.places for at in (*one.grouping, *used)):
+        return one
+    grouping = tuple(lower.places[at] for at in one.grouping)
+    is_session = below.windowing.kind is WindowKind.SESSION
+    if is_session and set(lower.partition) != set(grouping):  # sessions are told apart by other columns than the groups
+        return one
+    windowing = replace(below.windowing, time=lower.time, partition=tuple(lower.partition))
+    calls = tuple(moved_call(call, lower.places) for call in one.calls)
+    return replace(one, input=lower.relation, grouping=grouping, calls=calls, windowing=windowing, bounds=None)
+
+
+def _keeps_sessions(windows: WindowTable, condition: Expr, lower: _Lower) -> bool:
+    """Whether the windows are the same of the rows that a filter leaves: sessions depend on all rows of their key."""
+    if windows.windowing.kind is not WindowKind.SESSION:
+        return True
+    return all(lower.places[at] in lower.partition for at in columns_of(condition))
+
+
+class _Lower:
+    """The same steps below the windows.
+
+    Args:
+        windows: what is left out.
+    """
+
+    def __init__(self, windows: WindowTable) -> None:
+        self.relation: Relation = windows.input
+        self.time = windows.windowing.time
+        """Where the time attribute stands."""
+        self.partition = list(windows.windowing.partition)
+        """Where the columns stand by which sessions are told apart; -1 for one that is not there any more."""
+        self.places = {at: at for at in range(len(windows.input.schema))}
+        """Number of a column of the steps above -> its number here; the bounds of windows have none."""
+
+    def has(self, expr: Expr) -> bool:
+        """Whether an expression reads no bound of a window."""
+        return all(at in self.places for at in columns_of(expr))
+
+    def over(self, expr: Expr) -> Expr:
+        """The expression on the columns here."""
+
+        def change(one: Expr) -> Expr:
+            return self.relation.column(self.places[one.index]) if isinstance(one, Column) else one
+
+        return expr.mapped(change)
+
+    def filter(self, step: Filter) -> None:
+        """Put a filter here."""
+        condition = self.over(step.condition)
+        self.relation = Filter(self.relation.schema, self.relation, condition, place=step.place)
+
+    def project(self, step: Project) -> None:
+        """Put what a projection computes without the bounds here, with the time attribute."""
+        kept = [at for at, expr in enumerate(step.exprs) if self.has(expr)]
+        exprs = [self.over(step.exprs[at]) for at in kept]
+        schema = [step.schema[at] for at in kept]
+        time = next((n for n, expr in enumerate(exprs) if isinstance(expr, Column) and expr.index == self.time), None)
+        if time is None:
+            exprs.append(self.relation.column(self.time))
+            schema.append(self.relation.schema[self.time])
+            time = len(exprs) - 1
+        else:
+            schema[time] = replace(self.relation.schema[self.time], name=schema[time].name)
+        self.partition = [_place_of(at, exprs) for at in self.partition]
+        self.relation, self.time = Project(tuple(schema), self.relation, tuple(exprs)), time
+        self.places = {at: number for number, at in enumerate(kept)}
+
+
+def _place_of(column: int, exprs: list[Expr]) -> int:
+    return next((n for n, expr in enumerate(exprs) if isinstance(expr, Column) and expr.index == column), -1)

@@ -1,0 +1,170 @@
+"""Tables as streams."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.data_types.basic_types import InstantTypeInfo
+from rayflink.common.data_types.composite_types import RowTypeInfo, TupleTypeInfo
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.errors import InvalidTypesError
+from rayflink.common.functions.function_classes import MapFunction
+from rayflink.common.time import Instant
+from rayflink.common.types import Row
+from rayflink.operators.factory import Factory
+
+from ..connectors.contract import TableSink
+from ..conversion.row_types import TableRows
+from ..definitions import ColumnDefinition, TableDefinition
+from ..errors import SqlError
+from ..plan.changelog import Change, ChangelogMode, ChangelogModes
+from ..plan.logical import Attribute, Relation, Sink
+from ..runtime.stream_columns import RecordsOperator
+from ..schema import Schema
+from ..types import DataType, Field
+from .stream_tables import ROWTIME
+
+if TYPE_CHECKING:
+    from rayflink.datastream.streams.stream import DataStream
+
+
+@dataclass(frozen=True)
+class StreamSink(TableSink):
+    """The stream that a table becomes.
+
+    Args:
+        columns: of the rows.
+        time: number of the column that is their event time; None: none is.
+        drops_time: the rows do without that column.
+        mode: what the rows do.
+        deletes_before: see RecordsOperator.
+    """
+
+    columns: tuple[Field, ...]
+    time: int | None
+    drops_time: bool = False
+    mode: ChangelogMode = ChangelogMode.insert_only()
+    deletes_before: bool = False
+    instead = "ask for a changelog_mode that has them, as ChangelogMode.all()"
+
+    @property
+    def is_append_only(self) -> bool:  # type: ignore[override]
+        return self.mode.is_append_only
+
+    @property
+    def wants_before(self) -> bool:  # type: ignore[override]
+        return self.mode.before
+
+    def attach(self, stream: DataStream, name: str) -> DataStream:
+        without = not self.mode.before and not self.mode.is_append_only
+        if self.time is not None or without:
+            operator = Factory(RecordsOperator, self.time, self.drops_time, without, self.deletes_before)
+            stream = stream._one_input("Records", operator)
+        time = None if self.drops_time else self.time
+        columns = [one for at, one in enumerate(self.columns) if not self.drops_time or at != self.time]
+        stream._transformation.output_type = TableRows(columns, time)
+        return stream
+
+
+def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogMode) -> StreamSink:
+    """What takes the rows of a plan.
+
+    Args:
+        definition: of the rows as they are asked for; None: as the plan gives them.
+
+    Raises:
+        SqlError: several columns are time attributes.
+    """
+    columns = tuple(Field(one.name, one.type) for one in plan.schema)
+    if definition is not None:
+        time = next((at for at, one in enumerate(definition.columns) if one.metadata is not None), None)
+        if time is not None:
+            return StreamSink(columns, time, True, mode)
+    times = [at for at, one in enumerate(plan.schema) if one.is_event_time]
+    if len(times) > 1:
+        told = ", ".join(plan.schema[at].name for at in times)
+        problem = f"the table has {len(times)} time attributes, {told}, and a record one event time"
+        raise SqlError(problem, "CAST the others to TIMESTAMP(3), or leave them out", "", plan.place)
+    return StreamSink(columns, times[0] if times else None, False, mode)
+
+
+def target(schema: Schema | None, given: Sequence[Attribute]) -> TableDefinition | None:
+    """The rows that are asked for; None: those that are given.
+
+    Args:
+        schema: with columns for all of the table, in its order; or with metadata columns alone, which stand for the
+            table's last ones.
+
+    Raises:
+        SqlError: a column is computed, or is something else beside rows than their event time.
+    """
+    if schema is None:
+        return None
+    columns = schema.columns
+    computed = next((one.name for one in columns if one.computed is not None), None)
+    if computed is not None:
+        remedy = "compute it in the query, and give columns with their types here"
+        raise SqlError(f"column {computed!r} of the target schema is computed", remedy)
+    of_metadata = [one for one in columns if one.metadata is not None]
+    for one in of_metadata:
+        if one.metadata != ROWTIME or one.type is None or not one.type.is_timestamp or len(of_metadata) > 1:
+            problem = f"column {one.name!r} of the target schema is METADATA {one.metadata!r} of type {one.type}"
+            remedy = "a record has its event time alone: column_by_metadata('rowtime', 'TIMESTAMP_LTZ(3)')"
+            raise SqlError(problem, remedy)
+    if not any(one.is_physical for one in columns):
+        kept = given[: len(given) - len(columns)]
+        columns = (*(ColumnDefinition(one.name, _in_key(one, schema.key)) for one in kept), *columns)
+    return TableDefinition(columns, None, schema.key)
+
+
+def _in_key(column: Attribute, key: Sequence[str]) -> Any:
+    return column.type.not_null() if column.name in key else column.type
+
+
+def deletes_before(plan: Sink) -> bool:
+    """Whether what replaces a row may be left out on its way, so that the row has to be taken back by itself."""
+    modes = ChangelogModes([plan])
+    return any(
+        one.wants_before(False) and any(Change.UPDATE in modes.of(below).changes for below in one.inputs)
+        for one in plan.input.walk()
+    )
+
+
+class AsRecord(MapFunction):
+    """A row of a table as a record of a type: fields go by their places.
+
+    Args:
+        record: the type.
+        columns: types of the table's columns.
+        is_flagged: records are pairs, of whether a row comes or is taken back, and the row.
+
+    Raises:
+        InvalidTypesError: the type has more fields than the table, or fewer.
+    """
+
+    def __init__(self, record: TypeInformation, columns: Sequence[DataType], is_flagged: bool) -> None:
+        self._record, self._columns, self._is_flagged = record, tuple(columns), is_flagged
+        is_wide = isinstance(record, (RowTypeInfo, TupleTypeInfo))
+        fields = record.get_field_types() if isinstance(record, (RowTypeInfo, TupleTypeInfo)) else [record]
+        if len(fields) != len(self._columns):
+            problem = f"{record} has {len(fields)} fields, and the table {len(self._columns)} columns"
+            raise InvalidTypesError(problem, "give a Types.ROW or TUPLE with a field for each column, in their order")
+        self._is_single, self._instants = not is_wide, [isinstance(one, InstantTypeInfo) for one in fields]
+
+    def map(self, value: Row) -> Any:
+        pairs = zip(self._instants, value._values, strict=True)
+        values = [_instant(one) if is_instant and one is not None else one for is_instant, one in pairs]
+        record: Any = values[0] if self._is_single else tuple(values)
+        return (value._is_accumulate_msg(), record) if self._is_flagged else record
+
+
+def _instant(moment: Any) -> Instant:
+    micros = (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+    return Instant(micros // 1_000_000, micros % 1_000_000 * 1000)
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+__all__ = ["AsRecord", "StreamSink", "deletes_before", "sink_of", "target"]

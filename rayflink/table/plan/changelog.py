@@ -1,0 +1,163 @@
+"""Which changes of rows each step of a plan gives, and whether updates tell what was there before.
+
+A step is asked three things: what it gives when its inputs give this, what it takes, and whether it wants to know
+what was there before an update. The answers are followed up the plan and down again.
+
+Source: apache/flink FlinkChangelogModeInferenceProgram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Flag
+from typing import Protocol
+
+from ..errors import SqlError
+from .typed import Place
+
+
+class Change(Flag):
+    """What happens to rows."""
+
+    NONE = 0
+    INSERT = 1
+    UPDATE = 2
+    DELETE = 4
+    ALL = 7
+
+
+class Step(Protocol):
+    """A step of a plan; equal ones are one."""
+
+    @property
+    def inputs(self) -> tuple[Step, ...]:
+        """Those whose rows it takes."""
+
+    @property
+    def place(self) -> Place | None:
+        """Where it stands in the text."""
+
+    def told(self) -> str:
+        """Its line of the plan."""
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        """What its rows go through when those of its inputs go through these."""
+
+    def takes_changes(self) -> Change:
+        """What the rows of its inputs may go through."""
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
+
+    @property
+    def tells_before(self) -> bool:
+        """Whether its own updates can tell it."""
+
+    @property
+    def instead(self) -> str:
+        """What to do where it does not take the changes of its inputs."""
+
+
+@dataclass(frozen=True)
+class ChangelogMode:
+    """Which changes of rows there are: those that a step gives, or that a stream is to have.
+
+    >>> str(ChangelogMode(Change.INSERT | Change.UPDATE, before=True))
+    '[I,UB,UA]'
+
+    Args:
+        changes: what happens to rows.
+        before: whether a row that replaces another comes behind an UPDATE_BEFORE with what was there.
+    """
+
+    changes: Change
+    before: bool = False
+
+    @staticmethod
+    def insert_only() -> ChangelogMode:
+        """Rows that only come."""
+        return ChangelogMode(Change.INSERT)
+
+    @staticmethod
+    def upsert() -> ChangelogMode:
+        """Rows that replace those of their key, and deletions: INSERT, UPDATE_AFTER and DELETE."""
+        return ChangelogMode(Change.ALL)
+
+    @staticmethod
+    def all() -> ChangelogMode:
+        """All kinds."""
+        return ChangelogMode(Change.ALL, before=True)
+
+    @property
+    def is_append_only(self) -> bool:
+        """Whether rows only come, and stay."""
+        return self.changes in (Change.INSERT, Change.NONE)
+
+    def __str__(self) -> str:
+        shown = ["I"] if Change.INSERT in self.changes else []
+        if Change.UPDATE in self.changes:
+            shown += ["UB", "UA"] if self.before else ["UA"]
+        if Change.DELETE in self.changes:
+            shown.append("D")
+        return f"[{','.join(shown) or 'NONE'}]"
+
+
+class ChangelogModes:
+    """What each step of plans gives.
+
+    Args:
+        roots: what gives the results.
+        before: whether updates of results must tell what was there before.
+
+    Raises:
+        SqlError: a step does not take what another gives.
+    """
+
+    def __init__(self, roots: Iterable[Step], before: bool = False) -> None:
+        self._changes: dict[Step, Change] = {}
+        self._before: dict[Step, bool] = {}
+        for root in roots:
+            self._rise(root)
+            self._ask(root, before)
+
+    def of(self, step: Step) -> ChangelogMode:
+        """What a step of the plans gives."""
+        return ChangelogMode(self._changes[step], self._before[step])
+
+    def _rise(self, step: Step) -> Change:
+        known = self._changes.get(step)
+        if known is None:
+            given = [self._rise(one) for one in step.inputs]
+            for one, changes in zip(step.inputs, given, strict=True):
+                if refused := changes & ~step.takes_changes():
+                    raise _refusal(step, one, refused)
+            known = self._changes[step] = step.gives_changes(given)
+        return known
+
+    def _ask(self, step: Step, is_wanted: bool) -> None:
+        """Where a step has several consumers, it is as the one with the most wishes wants it."""
+        if self._before.get(step) in (True, is_wanted):
+            return
+        if is_wanted and Change.UPDATE in self._changes[step] and not step.tells_before:
+            problem = f"{step.told()} gives updates that do not tell what was there before, which is asked for"
+            remedy = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
+            raise SqlError(problem, remedy, "", step.place)
+        self._before[step] = is_wanted
+        for one in step.inputs:
+            self._ask(one, step.wants_before(is_wanted))
+
+
+def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
+    kinds = {Change.UPDATE: "update", Change.DELETE: "delete", Change.UPDATE | Change.DELETE: "update and delete"}
+    kind = kinds.get(refused & ~Change.INSERT, "insert")
+    told = step.told()
+    name = told[: told.find("(")]
+    sink = told.partition("table=[")[2].partition("]")[0] if name == "Sink" else ""
+    what = f"Table sink {sink!r}" if sink else name
+    problem = f"{what} doesn't support consuming {kind} changes which is produced by node {below.told()}"
+    remedy = f"{step.instead}, or let the query give each row once"
+    return SqlError(problem, remedy, "", step.place or below.place)
+
+
+__all__ = ["Change", "ChangelogMode", "ChangelogModes", "Step"]

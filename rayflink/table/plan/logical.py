@@ -1,0 +1,590 @@
+"""The logical plan: what a query means, as a frozen tree of relations with the columns of each.
+
+A column may have a part in time: it is an event or processing time attribute, or the bounds of the windows to which its
+rows belong. Rules and the planner ask for that instead of looking at names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from ..types import DataType
+from .changelog import Change
+from .typed import Call, Column, Expr, Literal, Place
+
+
+class TimePart(Enum):
+    """What a column has to do with time."""
+
+    ROWTIME = "rowtime"
+    PROCTIME = "proctime"
+    WINDOW_START = "window_start"
+    WINDOW_END = "window_end"
+    WINDOW_TIME = "window_time"
+
+
+class WindowKind(Enum):
+    """The windowing table functions."""
+
+    TUMBLE = "TUMBLE"
+    HOP = "HOP"
+    CUMULATE = "CUMULATE"
+    SESSION = "SESSION"
+
+
+@dataclass(frozen=True)
+class Windowing:
+    """How rows are put into windows; lengths in milliseconds.
+
+    Args:
+        size_ms: of a window, the longest one of CUMULATE, the gap of SESSION.
+        slide_ms: from a window of HOP to the next, the step of CUMULATE.
+        time: number of the time attribute's column.
+        partition: columns by which sessions are told apart.
+        by_local_time: windows are aligned in the session's time zone, as the time attribute is TIMESTAMP_LTZ.
+    """
+
+    kind: WindowKind
+    size_ms: int
+    slide_ms: int = 0
+    offset_ms: int = 0
+    time: int = 0
+    is_event_time: bool = True
+    partition: tuple[int, ...] = ()
+    by_local_time: bool = False
+
+    def told(self, names: Sequence[str]) -> str:
+        """As plans show it."""
+        parts = [f"time_col=[{names[self.time]}]" if self.time < len(names) else "time_col=[?]"]
+        if self.kind is WindowKind.SESSION:
+            parts.append(f"gap=[{length_text(self.size_ms)}]")
+            if self.partition:
+                parts.append(f"partition keys=[{', '.join(names[at] for at in self.partition)}]")
+        elif self.kind is WindowKind.TUMBLE:
+            parts.append(f"size=[{length_text(self.size_ms)}]")
+        elif self.kind is WindowKind.HOP:
+            parts += [f"size=[{length_text(self.size_ms)}]", f"slide=[{length_text(self.slide_ms)}]"]
+        else:
+            parts += [f"max_size=[{length_text(self.size_ms)}]", f"step=[{length_text(self.slide_ms)}]"]
+        if self.offset_ms:
+            parts.append(f"offset=[{length_text(self.offset_ms)}]")
+        return f"{self.kind.value}({', '.join(parts)})"
+
+    def told_without_time(self) -> str:
+        """What tells windows apart, whatever column they are made by."""
+        told = replace(self, time=0, partition=()).told(["time"]).replace("time_col=[time], ", "")
+        return f"{told} of local time" if self.by_local_time else told
+
+
+def length_text(length_ms: int) -> str:
+    """A length of time as Flink's plans write it.
+
+    >>> length_text(90_000), length_text(3_600_000), length_text(1_500)
+    ('90 s', '1 h', '1500 ms')
+    """
+    for unit, text in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if length_ms and length_ms % unit == 0:
+            return f"{length_ms // unit} {text}"
+    return f"{length_ms} ms"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of a relation.
+
+    Args:
+        part: what it has to do with time; of bounds of windows, `windowing` says of which.
+    """
+
+    name: str
+    type: DataType
+    part: TimePart | None = None
+    windowing: Windowing | None = field(default=None, compare=False)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether windows can be made by it."""
+        return self.part in (TimePart.ROWTIME, TimePart.PROCTIME, TimePart.WINDOW_TIME)
+
+    @property
+    def is_event_time(self) -> bool:
+        """Whether the watermark is about it."""
+        return self.part in (TimePart.ROWTIME, TimePart.WINDOW_TIME)
+
+    def __str__(self) -> str:
+        shown = {TimePart.ROWTIME: " *ROWTIME*", TimePart.WINDOW_TIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}
+        nothing = "" if self.type.is_nullable else " NOT NULL"
+        text = str(self.type.nullable())
+        return f"{text}{shown.get(self.part, '') if self.part else ''}{nothing}"
+
+
+Schema = tuple[Attribute, ...]
+UNNAMED = "Unregistered_"
+"""How the names of tables begin that have none."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A step of the plan; gives rows with the columns of `schema`."""
+
+    schema: Schema
+    place: Place | None = field(default=None, compare=False, kw_only=True)
+    view: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    """Catalog, database and name of the view whose rows these are; of a table without a name a view that reads it."""
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        """The relations whose rows it takes."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        """The same on others."""
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """Of its columns."""
+        return [one.name for one in self.schema]
+
+    def walk(self) -> Iterator[Relation]:
+        """It and all below."""
+        yield self
+        for one in self.inputs:
+            yield from one.walk()
+
+    def mapped(self, change: Callable[[Relation], Relation]) -> Relation:
+        """The tree with each relation changed, those below first."""
+        inputs = tuple(one.mapped(change) for one in self.inputs)
+        same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
+        return change(self if same else self.with_inputs(inputs))
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        """What it computes for each row."""
+        return ()
+
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        """The same with what it computes for each row changed to what gives the same."""
+        return self
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether its rows are the same each time, but for what clocks show: then two uses may be computed once."""
+        calls = (call for one in self.walk() for expr in one.exprs_of_rows for call in expr.walk())
+        return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        """Numbers of the columns by which the rows of an input are dealt to subtasks.
+
+        (): all to one; None: they stay where they are.
+        """
+        return None
+
+    def takes_changes(self) -> Change:
+        """What the rows of its inputs may go through."""
+        return Change.INSERT
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        """What its rows go through when those of its inputs go through these."""
+        return Change.INSERT
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
+        return is_wanted
+
+    @property
+    def tells_before(self) -> bool:
+        """Whether its own updates can tell what was there before."""
+        return True
+
+    @property
+    def instead(self) -> str:
+        """What to do where it does not take the changes of its inputs."""
+        return "aggregate by windows before"
+
+    def told(self) -> str:
+        """Its own line of a plan."""
+        raise NotImplementedError(type(self).__name__)
+
+    def column(self, index: int) -> Column:
+        """A column of it as an expression."""
+        attribute = self.schema[index]
+        return Column(attribute.type, index, attribute.name)
+
+
+@dataclass(frozen=True)
+class _OnOne(Relation):
+    input: Relation
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+
+class _OfEachRow(Relation):
+    """Does to each change what it does to a row."""
+
+    def takes_changes(self) -> Change:
+        return Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        found = Change.NONE
+        for one in inputs:
+            found |= one
+        return found
+
+
+@dataclass(frozen=True)
+class Scan(Relation):
+    """The rows of a table.
+
+    Args:
+        path: catalog, database and name; or a made-up name for a table without one.
+        source: what gives the rows, see `sources.TableSource`; with what was pushed into it.
+    """
+
+    path: tuple[str, ...]
+    source: Any
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is a table of the catalog."""
+        return not self.path[-1].startswith(UNNAMED)
+
+    @property
+    def known_path(self) -> tuple[str, ...]:
+        """The path, of a table without a name that of the view that reads it."""
+        return self.path if self.is_named or not self.view else self.view
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        changes: Change = self.source.changes
+        return changes
+
+    @property
+    def tells_before(self) -> bool:
+        told: bool = self.source.tells_before
+        return told
+
+    def told(self) -> str:
+        pushed = self.source.pushed()
+        return f"TableSourceScan(table=[[{', '.join((*self.known_path, *pushed))}]], fields=[{', '.join(self.names)}])"
+
+
+@dataclass(frozen=True)
+class Values(Relation):
+    """Rows of constants; each row holds Python values as pyarrow takes them for the types."""
+
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __eq__(self, other: object) -> bool:
+        """As literals: 0.0 is not -0.0."""
+        if not isinstance(other, Values) or self.schema != other.schema:
+            return False
+        return self.rows is other.rows or repr(self.rows) == repr(other.rows)
+
+    def told(self) -> str:
+        shown = ", ".join("{ " + ", ".join(map(str, row)) + " }" for row in self.rows)
+        return f"Values(tuples=[[{shown}]])"
+
+
+@dataclass(frozen=True)
+class Project(_OnOne, _OfEachRow):
+    """New columns of each row."""
+
+    exprs: tuple[Expr, ...]
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return self.exprs
+
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        return replace(self, exprs=tuple(map(change, self.exprs)))
+
+    def told_columns(self) -> list[str]:
+        """Its columns, as plans show them."""
+        pairs = zip(self.exprs, self.schema, strict=True)
+        return [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
+
+    def told(self) -> str:
+        return f"Project(select=[{', '.join(self.told_columns())}])"
+
+
+@dataclass(frozen=True)
+class Filter(_OnOne, _OfEachRow):
+    """The rows for which a condition is true."""
+
+    condition: Expr
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        return replace(self, condition=change(self.condition))
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        return True  # a row that no longer passes has to be taken back
+
+    def told(self) -> str:
+        return f"Filter(where=[{self.condition}])"
+
+
+@dataclass(frozen=True)
+class WatermarkAssigner(_OnOne, _OfEachRow):
+    """Makes a column the event time, and watermarks by an expression of each row."""
+
+    time: int
+    expression: Expr
+
+    def told(self) -> str:
+        told = "SOURCE_WATERMARK()" if isinstance(self.expression, Literal) else self.expression
+        return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{told}])"
+
+
+@dataclass(frozen=True)
+class WindowTable(_OnOne):
+    """Each row in each of its windows: the columns window_start, window_end and window_time are added."""
+
+    windowing: Windowing
+
+    def told(self) -> str:
+        return f"WindowTableFunction(window=[{self.windowing.told(self.input.names)}])"
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.windowing.partition if self.windowing.kind is WindowKind.SESSION else None
+
+
+@dataclass(frozen=True)
+class Unnest(_OnOne, _OfEachRow):
+    """Each row beside the elements of a collection; of a table function the rows that it gives.
+
+    The columns are those of `kept`, then one for each part of an element, then its number from 1 with `has_ordinality`.
+
+    Args:
+        collection: an array, a map or a multiset; fields of elements that are rows are parts.
+        kept: numbers of columns of the input.
+        is_left: a row without elements stands beside nulls.
+    """
+
+    collection: Expr
+    kept: tuple[int, ...]
+    is_left: bool = False
+    has_ordinality: bool = False
+
+    @property
+    def exprs_of_rows(self) -> tuple[Expr, ...]:
+        return (self.collection,)
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        return True  # another row may have other elements
+
+    def told(self) -> str:
+        call = self.collection
+        is_function = isinstance(call, Call) and call.function.gives_rows
+        invoked = f"table({call})" if is_function else f"UNNEST({call})"
+        parts = [f"invocation=[{invoked}]", f"select=[{', '.join(self.names)}]"]
+        return f"Correlate({', '.join(parts)}, joinType=[{'LEFT' if self.is_left else 'INNER'}])"
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """An aggregate function of columns.
+
+    Args:
+        name: in capitals.
+        arguments: numbers of columns.
+        filter: number of a column of truth values: only rows where it is true count.
+        distinct: each value once.
+        options: constants, such as a separator.
+    """
+
+    name: str
+    arguments: tuple[int, ...]
+    type: DataType
+    filter: int | None = None
+    distinct: bool = False
+    options: tuple[Any, ...] = ()
+
+    def told(self, names: Sequence[str]) -> str:
+        """As plans show it."""
+        arguments = ", ".join(names[at] for at in self.arguments) or "*"
+        filtered = f" FILTER {names[self.filter]}" if self.filter is not None else ""
+        return f"{self.name}({'DISTINCT ' if self.distinct else ''}{arguments}){filtered}"
+
+
+@dataclass(frozen=True)
+class Emission:
+    """When a group window shows its results besides at its end; lengths in milliseconds.
+
+    Args:
+        early_ms: before its end, so long after its first row and again by this interval; 0: by each row; None: not.
+        late_ms: the same of rows that come behind its end.
+        lateness_ms: how long behind its end it takes rows.
+    """
+
+    early_ms: int | None = None
+    late_ms: int | None = None
+    lateness_ms: int = 0
+
+    def __str__(self) -> str:
+        parts = []
+        for name, delay in (("early", self.early_ms), ("late", self.late_ms)):
+            if delay is not None:
+                parts.append(f"{name} delay {delay} millisecond" if delay else f"{name} no delay")
+        return ", ".join(parts)
+
+
+class PartialFinal(Enum):
+    """Which step of an aggregate in two steps it is."""
+
+    NONE = "NONE"
+    PARTIAL = "PARTIAL"
+    FINAL = "FINAL"
+
+
+@dataclass(frozen=True)
+class WindowAggregate(_OnOne):
+    """Aggregates by columns and window.
+
+    The columns are those of `grouping`, one for each call, then window_start, window_end and window_time.
+
+    Args:
+        windowing: puts rows into windows; None: they are in windows already, whose bounds `bounds` tells.
+        bounds: numbers of the columns window_start and window_end.
+        emission: results are shown before the windows' ends, or again behind them; None: once, at the end.
+        partial_final: of parts of a key's rows, or of what these gave; else of all rows of a key.
+    """
+
+    grouping: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    windowing: Windowing | None
+    bounds: tuple[int, int] | None = None
+    emission: Emission | None = None
+    partial_final: PartialFinal = PartialFinal.NONE
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.INSERT if self.emission is None else Change.INSERT | Change.UPDATE
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return self.grouping
+
+    @property
+    def has_local_phase(self) -> bool:
+        """Whether rows may be aggregated before they are dealt, too."""
+        if self.emission is not None:
+            return False
+        if self.windowing is not None:
+            return self.windowing.is_event_time and self.windowing.kind is not WindowKind.SESSION
+        assert self.bounds is not None
+        inner = self.input.schema[self.bounds[0]].windowing
+        return inner is not None and inner.is_event_time
+
+    def told(self) -> str:
+        names = self.input.names
+        parts = [f"groupBy=[{', '.join(names[at] for at in self.grouping)}]"] if self.grouping else []
+        if self.windowing is not None:
+            parts.append(f"window=[{self.windowing.told(names)}]")
+        elif self.bounds is not None:
+            parts.append(f"window=[win_start=[{names[self.bounds[0]]}], win_end=[{names[self.bounds[1]]}]]")
+        if self.partial_final is not PartialFinal.NONE:
+            parts.append(f"partialFinalType=[{self.partial_final.value}]")
+        calls = [f"{call.told(names)} AS {one.name}" for call, one in zip(self.calls, self.schema[len(self.grouping) :],
+                                                                       strict=False)]  # fmt: skip
+        shown = [names[at] for at in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]
+        emitted = f", emit=[{self.emission}]" if self.emission is not None else ""
+        return f"WindowAggregate({', '.join(parts)}, select=[{', '.join(shown)}]{emitted})"
+
+
+@dataclass(frozen=True)
+class Union(_OfEachRow):
+    """The rows of several relations of the same types."""
+
+    sources: tuple[Relation, ...]
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return self.sources
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, sources=tuple(inputs))
+
+    def told(self) -> str:
+        return f"Union(all=[true], union=[{', '.join(self.names)}])"
+
+
+@dataclass(frozen=True)
+class Sort(_OnOne):
+    """The rows in an order, or some of them.
+
+    Args:
+        keys: (number of a column, descending, nulls first) each.
+        offset: rows to leave out first.
+        limit: rows to give at most; None: all.
+    """
+
+    keys: tuple[tuple[int, bool, bool], ...]
+    offset: int = 0
+    limit: int | None = None
+
+    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+        return ()
+
+    @property
+    def instead(self) -> str:
+        return "take the rows to Python by collect(), and stop there when there are enough"
+
+    def told(self) -> str:
+        parts = [f"orderBy=[{order_text(self.names, self.keys)}]"] if self.keys else []
+        if self.offset:
+            parts.append(f"offset=[{self.offset}]")
+        if self.limit is not None:
+            parts.append(f"fetch=[{self.limit}]")
+        return f"{'Sort' if self.keys else 'Limit'}({', '.join(parts)})"
+
+
+def order_text(names: Sequence[str], keys: Sequence[tuple[int, bool, bool]]) -> str:
+    """An order as plans show it; nulls that stand where they would not by themselves are told."""
+    told = []
+    for at, down, nulls_first in keys:
+        nulls = "" if nulls_first is not down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"
+        told.append(f"{names[at]} {'DESC' if down else 'ASC'}{nulls}")
+    return ", ".join(told)
+
+
+@dataclass(frozen=True)
+class Sink(_OnOne):
+    """Rows that are written to a table; gives none.
+
+    Args:
+        path: catalog, database and name.
+        sink: what takes them, see `contract.TableSink`.
+        declared: types of its columns.
+    """
+
+    path: tuple[str, ...]
+    sink: Any = field(compare=False)
+    declared: tuple[DataType, ...] = ()
+
+    def takes_changes(self) -> Change:
+        return Change.INSERT if self.sink.is_append_only else Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.NONE
+
+    def wants_before(self, is_wanted: bool) -> bool:
+        wanted: bool = self.sink.wants_before
+        return wanted
+
+    @property
+    def instead(self) -> str:
+        remedy: str = self.sink.instead
+        return remedy
+
+    def told(self) -> str:
+        return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}])"

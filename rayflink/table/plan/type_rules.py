@@ -1,0 +1,199 @@
+"""Which type results where types meet: Flink's rules for decimals, common types and implicit casts.
+
+Source: apache/flink LogicalTypeMerging, LogicalTypeCasts; docs/dev/table/types "Decimal results".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..types import INTEGERS, MOST_DIGITS, MOST_LENGTH, DataType, DataTypes, Root
+
+_LEAST_SCALE = 6
+"""Digits behind the point that a decimal keeps where its digits are too many."""
+
+
+def decimal(precision: int, scale: int) -> DataType:
+    """A decimal of so many digits; where they are too many, fewer behind the point, but no fewer than six of them."""
+    if precision <= MOST_DIGITS:
+        return DataTypes.DECIMAL(precision, scale)
+    whole = precision - scale
+    return DataTypes.DECIMAL(MOST_DIGITS, max(MOST_DIGITS - whole, min(scale, _LEAST_SCALE)))
+
+
+def as_decimal(kind: DataType) -> DataType:
+    """The decimal that holds all values of an exact type."""
+    return kind if kind.root is Root.DECIMAL else DataTypes.DECIMAL(kind.digits, 0)
+
+
+def sum_type(left: DataType, right: DataType) -> DataType:
+    """Of `+` and `-` on numbers."""
+    return _numeric(left, right, _decimal_sum)
+
+
+def product_type(left: DataType, right: DataType) -> DataType:
+    """Of `*` on numbers."""
+    return _numeric(left, right, lambda a, b: decimal(a.precision + b.precision + 1, a.scale + b.scale))
+
+
+def quotient_type(left: DataType, right: DataType) -> DataType:
+    """Of `/` on numbers: of whole numbers a whole one."""
+
+    def of_decimals(a: DataType, b: DataType) -> DataType:
+        scale = max(_LEAST_SCALE, a.scale + b.precision + 1)
+        return decimal(a.precision - a.scale + b.scale + scale, scale)
+
+    return _numeric(left, right, of_decimals)
+
+
+def remainder_type(left: DataType, right: DataType) -> DataType:
+    """Of `%` and MOD on numbers."""
+
+    def of_decimals(a: DataType, b: DataType) -> DataType:
+        scale = max(a.scale, b.scale)
+        return decimal(min(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+
+    if left.is_integer and right.is_integer:
+        return right.as_nullable(left.is_nullable or right.is_nullable)
+    return _numeric(left, right, of_decimals)
+
+
+def _decimal_sum(a: DataType, b: DataType) -> DataType:
+    scale = max(a.scale, b.scale)
+    return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+
+
+def _numeric(left: DataType, right: DataType, of_decimals: object) -> DataType:
+    assert callable(of_decimals)
+    nullable = left.is_nullable or right.is_nullable
+    found: DataType
+    if left.is_integer and right.is_integer:
+        found = max(left, right, key=lambda one: INTEGERS.index(one.root))
+    elif left.is_exact and right.is_exact:
+        found = of_decimals(as_decimal(left), as_decimal(right))
+    else:
+        found = _approximate(left, right)
+    return found.as_nullable(nullable)
+
+
+def _approximate(left: DataType, right: DataType) -> DataType:
+    roots = {left.root, right.root}
+    return DataTypes.DOUBLE() if roots & {Root.DOUBLE, Root.DECIMAL} else DataTypes.FLOAT()
+
+
+def common_type(types: Sequence[DataType]) -> DataType | None:
+    """The type in which values of all of these can be, None where there is none.
+
+    >>> common_type([DataTypes.INT().not_null(), DataTypes.DECIMAL(4, 2)])
+    DECIMAL(12, 2)
+    """
+    found: DataType | None = None
+    for kind in types:
+        if found is None:
+            found = kind
+            continue
+        found = _common(found, kind)
+        if found is None:
+            return None
+    return found
+
+
+def _common(left: DataType, right: DataType) -> DataType | None:
+    nullable = left.is_nullable or right.is_nullable
+    if left.root is Root.NULL or right.root is Root.NULL:
+        return (right if left.root is Root.NULL else left).nullable()
+    if left.as_nullable(True) == right.as_nullable(True):
+        return left.as_nullable(nullable)
+    found = _common_number(left, right) or _common_text(left, right) or _common_time(left, right)
+    found = found or _common_nested(left, right)
+    return None if found is None else found.as_nullable(nullable)
+
+
+def _common_number(left: DataType, right: DataType) -> DataType | None:
+    if not (left.is_numeric and right.is_numeric):
+        return None
+    if left.is_integer and right.is_integer:
+        return max(left, right, key=lambda one: INTEGERS.index(one.root))
+    if left.is_exact and right.is_exact:
+        a, b = as_decimal(left), as_decimal(right)
+        scale = max(a.scale, b.scale)
+        return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    return _approximate(left, right)
+
+
+def _common_text(left: DataType, right: DataType) -> DataType | None:
+    length = max(left.length, right.length)
+    if left.is_text and right.is_text:
+        fixed = left.root is right.root is Root.CHAR and left.length == right.length
+        return DataTypes.CHAR(length) if fixed else DataTypes.VARCHAR(length)
+    if left.is_bytes and right.is_bytes:
+        fixed = left.root is right.root is Root.BINARY and left.length == right.length
+        return DataTypes.BINARY(length) if fixed else DataTypes.VARBINARY(length)
+    return None
+
+
+def _common_time(left: DataType, right: DataType) -> DataType | None:
+    precision = max(left.precision, right.precision)
+    roots = {left.root, right.root}
+    if len(roots) == 1:
+        if left.root is Root.TIME:
+            return DataTypes.TIME(precision)
+        if left.root is Root.TIMESTAMP:
+            return DataTypes.TIMESTAMP(precision)
+        if left.root is Root.TIMESTAMP_LTZ:
+            return DataTypes.TIMESTAMP_LTZ(precision)
+        if left.root is Root.INTERVAL_DAY_TIME:
+            return DataTypes.INTERVAL_DAY_TIME(precision)
+        return None
+    if roots <= {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}:
+        return DataTypes.TIMESTAMP_LTZ(precision)
+    if roots <= {Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ}:
+        timestamp = left if left.is_timestamp else right
+        return timestamp
+    return None
+
+
+def _common_nested(left: DataType, right: DataType) -> DataType | None:
+    if left.root is not right.root:
+        return None
+    if left.items and len(left.items) == len(right.items):
+        items = [_common(a, b) for a, b in zip(left.items, right.items, strict=True)]
+        if all(item is not None for item in items):
+            return DataType(left.root, items=tuple(item for item in items if item is not None))
+    if left.root is Root.ROW and len(left.fields) == len(right.fields):
+        kinds = [_common(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
+        if all(kind is not None for kind in kinds):
+            pairs = zip(left.fields, kinds, strict=True)
+            return DataTypes.ROW([DataTypes.FIELD(field.name, kind) for field, kind in pairs if kind is not None])
+    return None
+
+
+def are_comparable(left: DataType, right: DataType) -> bool:
+    """Whether `=` and `<` are defined; a text is compared with a time as a time, never with a number."""
+    if _common(left, right) is not None:
+        return True
+    times = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
+    return (left.is_text and right.root in times) or (right.is_text and left.root in times)
+
+
+def widens(found: DataType, wanted: DataType) -> bool:
+    """Whether a value may stand where another type is wanted without a CAST, as in Flink's INSERT."""
+    if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
+        return True
+    if found.is_numeric and wanted.is_numeric:
+        return True
+    if (found.is_text and wanted.is_text) or (found.is_bytes and wanted.is_bytes):
+        return True
+    if found.root is wanted.root and found.items:
+        return all(widens(a, b) for a, b in zip(found.items, wanted.items, strict=True))
+    if found.root is wanted.root is Root.ROW:
+        return len(found.fields) == len(wanted.fields) and all(
+            widens(a.type, b.type) for a, b in zip(found.fields, wanted.fields, strict=True)
+        )
+    if found.root is wanted.root:
+        return True
+    times = (Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
+    return found.root in times and wanted.root in times
+
+
+TEXT = DataTypes.VARCHAR(MOST_LENGTH)

@@ -1,0 +1,431 @@
+"""Expressions whose columns, functions and types are known: what the planner works on and what is evaluated.
+
+Frozen trees that compare by value. A `place` is where in the text of a query the expression stands; it takes no part
+in the comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..types import DataType
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Values: TypeAlias = "pyarrow.Array | pyarrow.Scalar"
+"""A column, or one value that stands for all rows."""
+
+
+@dataclass(frozen=True)
+class QueryText:
+    """The text of a query.
+
+    Args:
+        view: the view that it defines; "" for none.
+    """
+
+    text: str
+    view: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A part of a query's text: characters [start, stop).
+
+    Args:
+        query: whose text that is; None: of the statement that is being read.
+    """
+
+    start: int
+    stop: int
+    query: QueryText | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Expr:
+    """An expression of a type."""
+
+    type: DataType
+    place: Place | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        """The expressions it is made of."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
+        """The same of other expressions."""
+        return self
+
+    def walk(self) -> Iterator[Expr]:
+        """It and all that it is made of."""
+        yield self
+        for one in self.inputs:
+            yield from one.walk()
+
+    def mapped(self, change: Callable[[Expr], Expr]) -> Expr:
+        """The tree with each expression changed, those within first."""
+        inputs = tuple(one.mapped(change) for one in self.inputs)
+        same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
+        return change(self if same else self.with_inputs(inputs))
+
+
+@dataclass(frozen=True)
+class Column(Expr):
+    """A column of the input, by its number."""
+
+    index: int
+    name: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A value: of Python, as pyarrow takes it for the type; months and milliseconds as whole numbers.
+
+    Two are equal where they are written the same: 0.0 is not -0.0, and NaN is NaN.
+    """
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal) or self.type != other.type:
+            return False
+        return self.value is other.value or repr(self.value) == repr(other.value)
+
+    @cached_property
+    def scalar(self) -> pyarrow.Scalar:
+        """The value in Arrow's type."""
+        import pyarrow
+
+        return pyarrow.scalar(self.value, self.type.to_arrow())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "scalar"}  # it is made again
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"null:{self.type}"
+        if self.type.is_text:
+            return "'" + str(self.value).replace("'", "''") + "'"
+        if isinstance(self.value, bool):
+            return str(self.value).lower()
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A function of expressions.
+
+    Args:
+        options: what else the function is told, by which it may differ: a field's name, a cast that gives null.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+    options: tuple[Any, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Expr, ...]:
+        return self.args
+
+    def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
+        return replace(self, args=tuple(inputs))
+
+    @cached_property
+    def may_raise(self) -> bool:
+        """Whether some rows may have no result."""
+        return self.function.may_raise(self) or any(isinstance(one, Call) and one.may_raise for one in self.args)
+
+    def __str__(self) -> str:
+        return self.function.told(self)
+
+
+def with_common_parts(exprs: Sequence[Expr]) -> list[Expr]:
+    """The same expressions, where calls that are equal are one object and so computed once; random ones stay apart."""
+    known: dict[tuple[str, Expr], Expr] = {}
+
+    def one(expr: Expr) -> Expr:
+        calls = (part for part in expr.walk() if isinstance(part, Call))
+        if not isinstance(expr, Call) or not all(call.function.is_deterministic for call in calls):
+            return expr
+        return known.setdefault((str(expr), expr), expr)  # its text tells 0.0 from -0.0
+
+    return [expr.mapped(one) for expr in exprs]
+
+
+Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
+"""The arguments -> the type of the result, or what would be wanted instead of them."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a kernel works on.
+
+    Args:
+        values: of each argument.
+        rows: their number.
+        call: the call, whose types they have.
+        session: what the query's session says.
+        kept: what calls over the same rows have in common, by what it is.
+    """
+
+    values: Sequence[Values]
+    rows: int
+    call: Call
+    session: Session
+    kept: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def result(self) -> pyarrow.DataType:
+        """Arrow's type of the result."""
+        return self.call.type.to_arrow()
+
+    def once(self, about: Any, values: Values, compute: Callable[[], Any]) -> Any:
+        """What is computed of a column, once for all calls over the same rows that ask for it."""
+        key = about, id(values)
+        if key not in self.kept:
+            self.kept[key] = values, compute()  # an id is of one column as long as that is there
+        return self.kept[key][1]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What evaluation depends on besides its input.
+
+    Args:
+        zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
+        now_ms: epoch milliseconds of CURRENT_TIMESTAMP and the like, when a row comes.
+        watermark: epoch milliseconds of the last watermark that came; None before the first, and where rows have none.
+        database: name of the current one.
+    """
+
+    zone: str = "UTC"
+    now_ms: Callable[[], int] = field(default=lambda: 0, compare=False)
+    watermark: Callable[[], int | None] = field(default=lambda: None, compare=False)
+    database: str = "default_database"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A scalar function of SQL.
+
+    Two of one name and kernel are equal; a built-in one travels by its name.
+
+    Args:
+        name: in capitals, or an operator.
+        infer: says the type of the result.
+        kernel: computes a column, or a value where all arguments are values.
+        family: the heading under which the documentation lists it.
+        usage: its form in a query, such as "UPPER(text)".
+        about: one sentence of what it gives.
+        aliases: other names.
+        raises: whether some values of its arguments are an error, or what says so of a call; then it is given only the
+            rows that need it.
+        is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
+        is_clock: it differs by the time of its evaluation alone, so that two uses may be computed once.
+        symbol: the operator's sign, where it is written between its arguments.
+        lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
+        by_options: says the type of the result instead of `infer`, where the options matter.
+        gives_rows: it is a table function: its result is an ARRAY of ROW.
+    """
+
+    name: str
+    infer: Infer = field(compare=False, repr=False)
+    kernel: Callable[[Arguments], Values] | None = field(repr=False, default=None)
+    family: str = field(default="", compare=False, repr=False)
+    usage: str = field(default="", compare=False, repr=False)
+    about: str = field(default="", compare=False, repr=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    raises: bool | Callable[[Call], bool] = field(default=False, compare=False, repr=False)
+    is_deterministic: bool = field(default=True, compare=False, repr=False)
+    is_clock: bool = field(default=False, compare=False, repr=False)
+    symbol: str = field(default="", compare=False, repr=False)
+    lazily: Callable[[Call, Evaluation], Values] | None = field(default=None, compare=False, repr=False)
+    by_options: Callable[[Sequence[Expr], tuple[Any, ...]], DataType | str] | None = field(
+        default=None, compare=False, repr=False
+    )
+    gives_rows: bool = field(default=False, compare=False, repr=False)
+
+    def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
+        """The type of a call's result, or what would be wanted instead of the arguments."""
+        return self.infer(args) if self.by_options is None else self.by_options(args, options)
+
+    def may_raise(self, call: Call) -> bool:
+        """Whether the call is an error for some values of its arguments."""
+        return self.raises if isinstance(self.raises, bool) else self.raises(call)
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is none of the user's own."""
+        return _FUNCTIONS.get(self.name) is self
+
+    def told(self, call: Call) -> str:
+        """A call as plans show it."""
+        if self.symbol and len(call.args) == 2:
+            left, right = map(_inner, call.args)
+            return f"{left} {self.symbol} {right}"
+        told = [*map(str, call.args), *map(str, call.options)]
+        return f"{self.name}({', '.join(told)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if _FUNCTIONS.get(self.name) is self:
+            return named, (self.name,)
+        given = {one.name: getattr(self, one.name) for one in fields(self)}  # one of the user's
+        return partial(Function, **given), ()
+
+
+def _inner(expr: Expr) -> str:
+    return f"({expr})" if isinstance(expr, Call) and expr.function.symbol else str(expr)
+
+
+class Evaluation:
+    """Computes expressions over the rows of a batch. Subexpressions are computed once for all rows.
+
+    Args:
+        columns: of the input.
+        rows: their number.
+        session: what the query's session says.
+        within: of which rows these are some, and a mask of them; what is known of all need not be computed again.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[pyarrow.Array],
+        rows: int,
+        session: Session,
+        within: tuple[Evaluation, pyarrow.Array] | None = None,
+    ) -> None:
+        self.columns, self.rows, self.session, self._within = columns, rows, session, within
+        self._known: dict[int, tuple[Expr, Values]] = {}
+        self._kept: dict[Any, Any] = {}
+
+    def values(self, expr: Expr) -> Values:
+        """A column, or one value for all rows.
+
+        Raises:
+            RowError: a row has no result.
+        """
+        if isinstance(expr, Column):
+            return self.columns[expr.index]
+        known = self._known.get(id(expr))
+        if known is not None:
+            return known[1]
+        found = self._taken_over(expr)
+        if found is None:
+            found = self._computed(expr)
+        self._known[id(expr)] = expr, found
+        return found
+
+    def _taken_over(self, expr: Expr) -> Values | None:
+        """What was computed of all the rows among which these are; None: nothing yet."""
+        import pyarrow
+
+        if self._within is None:
+            return None
+        all_rows, mask = self._within
+        known = all_rows._known.get(id(expr))
+        if known is None or isinstance(known[1], pyarrow.Scalar):
+            return None if known is None else known[1]
+        return known[1].filter(mask)
+
+    def column(self, expr: Expr) -> pyarrow.Array:
+        """A column."""
+        import pyarrow
+
+        found = self.values(expr)
+        if isinstance(found, pyarrow.Scalar):
+            found = pyarrow.repeat(found, self.rows)
+        if isinstance(found, pyarrow.ChunkedArray):
+            found = found.combine_chunks()
+        return found
+
+    def among(self, mask: pyarrow.Array) -> Evaluation:
+        """The same of the rows for which a column of truth values says true."""
+        return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session, (self, mask))
+
+    def _computed(self, expr: Expr) -> Values:
+        if isinstance(expr, Literal):
+            return expr.scalar
+        assert isinstance(expr, Call), expr
+        function = expr.function
+        if function.lazily is not None:
+            return function.lazily(expr, self)
+        assert function.kernel is not None, function.name
+        values = [self.values(arg) for arg in expr.args]
+        return function.kernel(Arguments(values, self.rows, expr, self.session, self._kept))
+
+
+class _Filtered(Sequence["pyarrow.Array"]):
+    """Some rows of columns, taken when a column is asked for."""
+
+    def __init__(self, columns: Sequence[pyarrow.Array], mask: pyarrow.Array) -> None:
+        self._columns, self._mask = columns, mask
+        self._known: dict[int, pyarrow.Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if index not in self._known:
+            self._known[index] = self._columns[index].filter(self._mask)
+        return self._known[index]
+
+
+class RowError(ValueError):
+    """A value of a row has no result: a division by zero, a text that is no number.
+
+    Args:
+        problem: what is wrong.
+        remedy: what to write instead.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
+
+
+_FUNCTIONS: dict[str, Function] = {}
+
+
+def register(function: Function) -> Function:
+    """Make a function known by its names."""
+    for name in (function.name, *function.aliases):
+        assert name not in _FUNCTIONS, f"{name} is there already"
+        _FUNCTIONS[name] = function
+    return function
+
+
+def named(name: str) -> Function:
+    """A function by its name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    from .. import functions  # they register themselves
+
+    assert functions
+    return _FUNCTIONS[name]
+
+
+def all_functions() -> list[Function]:
+    """All of them, by family and name."""
+    from .. import functions
+
+    assert functions
+    return sorted(set(_FUNCTIONS.values()), key=lambda one: (one.family, one.name))
+
+
+def known_names() -> list[str]:
+    """All names of functions, with aliases."""
+    all_functions()
+    return sorted(_FUNCTIONS)

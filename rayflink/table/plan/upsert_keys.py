@@ -1,0 +1,56 @@
+"""By which columns updates find the row that they replace, where they do not tell what was there before.
+
+Source: apache/flink FlinkRelMdUpsertKeys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..errors import SqlError
+from .logical import Project, Relation, Scan, Union, WatermarkAssigner
+from .typed import Column
+
+
+def upsert_key(relation: Relation) -> tuple[int, ...] | None:
+    """Numbers of these columns; None: updates tell what was there before, or no columns find it."""
+    match relation:
+        case Scan():
+            key = relation.source.key
+            return tuple(map(relation.names.index, key)) if key and not relation.tells_before else None
+        case WatermarkAssigner():
+            return upsert_key(relation.input)
+        case Project():
+            below = upsert_key(relation.input)
+            kept = {one.index: at for at, one in enumerate(relation.exprs) if isinstance(one, Column)}
+            return tuple(kept[one] for one in below) if below is not None and kept.keys() >= set(below) else None
+    return None
+
+
+def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
+    """Check that rows which replace others can be found by columns of the result.
+
+    Args:
+        wanted: numbers of the columns of the result's key; none: they may be any.
+
+    Raises:
+        SqlError: those that find them are not among its columns, or are not its key.
+    """
+    found, asked = upsert_key(relation), set(wanted)
+    if found is not None and asked and asked != set(found):
+        told, other = (", ".join(relation.names[at] for at in key) for key in (found, sorted(asked)))
+        problem = f"rows replace others by {told}, and the key of the result is {other}"
+        raise SqlError(problem, "give it the same key, or let the stream have UPDATE_BEFORE rows, too")
+    if not isinstance(relation, (Project, Union, WatermarkAssigner)):
+        return
+    for below in relation.inputs:
+        key = upsert_key(below)
+        if key is not None and found is None:
+            told = ", ".join(below.names[at] for at in key)
+            problem = f"rows of a stream replace others by {told}, which finds them no more behind {relation.told()}"
+            remedy = "select these columns as they are, of one stream, or let the stream have UPDATE_BEFORE rows, too"
+            raise SqlError(problem, remedy, "", relation.place)
+        ensure_key(below)
+
+
+__all__ = ["ensure_key", "upsert_key"]

@@ -1,1 +1,0 @@
-"""Rewrites of logical plans, one a file; each gives a plan with the same rows. `phases.py` has their order."""

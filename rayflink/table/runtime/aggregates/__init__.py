@@ -1,0 +1,1 @@
+"""Aggregates in columns: accumulators, partial rows, how they merge, and their results."""

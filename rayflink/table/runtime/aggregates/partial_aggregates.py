@@ -1,0 +1,163 @@
+"""Partial rows: keys and accumulators as columns, made of rows, joined with one another, and turned into results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from .accumulators import Accumulator, Count, Ordered
+from .aggregate_results import accumulators, result
+from .aggregates import Aggregate
+from .grouping import Groups
+from .reductions import column, whole
+from .window_spec import WindowAggregation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class PartialRows(Protocol):
+    """Rows that stand for others: made before rows are dealt by key, and joined with one another behind."""
+
+    schema: pa.Schema
+    """The key first, and the start of the window where rows bring it."""
+    dealt_width: int
+    """How many columns rows are dealt by, the first ones."""
+    rows_column: int
+    """Where the number of rows is that a partial row stands for."""
+
+    @property
+    def width(self) -> int:
+        """How many columns are the key by which partial rows are joined, the first ones."""
+        ...
+
+    def told(self) -> str:
+        """What they are for, as text."""
+        ...
+
+    def weight(self, columns: Sequence[pa.Array]) -> int:
+        """How much partial rows are."""
+        ...
+
+    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """What is left of partial rows, in the order of their groups; `groups` tells those of one key."""
+        ...
+
+
+class Partials:
+    """The partial rows of an aggregation: keys, then the columns of accumulators, the first of which counts rows.
+
+    Args:
+        aggregation: what is computed.
+        has_arrival: whether rows come with the numbers of their arrival; then partial rows may be joined in any order.
+    """
+
+    def __init__(self, aggregation: WindowAggregation, has_arrival: bool = False) -> None:
+        start = aggregation.window.start_column
+        self._of = aggregation.of
+        self.dealt_width = len(aggregation.keys)
+        """How many columns rows are dealt by, the first ones."""
+        self._keys = aggregation.keys if start is None else (*aggregation.keys, start)
+        fields = aggregation.input.fields
+        slots: dict[Accumulator, None] = {Count(None, None): None}
+        self._made_of: list[tuple[Aggregate, tuple[Accumulator, ...]]] = []
+        for aggregate in aggregation.aggregates:
+            parts = accumulators(aggregate, has_arrival)
+            self._made_of.append((aggregate, parts))
+            slots.update(dict.fromkeys(parts))
+        self._slots = list(slots)
+        kinds = [slot.types(None if slot.argument is None else fields[slot.argument].type.to_arrow()) for slot in slots]
+        at = list(accumulate((len(kind) for kind in kinds), initial=len(self._keys)))
+        self._spans = {slot: span for slot, span in zip(self._slots, pairwise(at), strict=True)}
+        names = [*aggregation.key_names, *(() if start is None else ("start",))]
+        keys = zip(names, self._keys, strict=True)
+        columns = [pa.field(name, fields[key].type.to_arrow()) for name, key in keys]
+        columns += [pa.field(f"v{i}", kind) for i, kind in enumerate(kind for some in kinds for kind in some)]
+        self.schema: pa.Schema = pa.schema(columns)
+        self._lists = [at for at, kind in enumerate(self.schema.types) if types.is_large_list(kind)]
+        self.rows_column = len(self._keys)
+        """Where the number of rows is that a partial row stands for."""
+
+    def told(self) -> str:
+        """What the query computes, and its accumulators, without the numbers of columns, which differ between plans."""
+        slots = ", ".join(slot.told() for slot in self._slots)
+        return f"{self._of}: {slots}" if self._of else slots
+
+    def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The columns of the key in rows that come in."""
+        return [batch.column(key) for key in self._keys]
+
+    def of_rows(self, batch: pa.RecordBatch, groups: Groups, arrived: Any = None) -> list[pa.Array]:
+        """The columns of partial rows, one for each group of rows.
+
+        Args:
+            arrived: numbers of the rows' arrival, int64[n], where they have any.
+        """
+        columns = list(groups.keys)
+        chosen: dict[tuple[int | None, int | None, bool, bool], tuple[Any, Any]] = {}
+        for slot in self._slots:
+            numbered = isinstance(slot, Ordered) and slot.has_arrival
+            of = slot.argument, slot.filter, numbered, slot.keeps_nulls
+            if of not in chosen:
+                chosen[of] = _chosen(batch, groups, slot, arrived if numbered else None)
+            columns += slot.of_rows(*chosen[of], groups.count)
+        return columns
+
+    def weight(self, columns: Sequence[pa.Array]) -> int:
+        """How much partial rows are: their number, and that of the values they list."""
+        return len(columns[0]) + sum(len(columns[at].flatten()) for at in self._lists)
+
+    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The columns of partial rows, one for each group of partial rows; `columns` are those of the latter."""
+        made = list(groups.keys)
+        for slot in self._slots:
+            first, stop = self._spans[slot]
+            made += slot.joined(list(columns[first:stop]), groups.codes, groups.count)
+        return made
+
+    def results(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """The keys and the results of aggregates, for each of the partial rows that have these columns."""
+        made = list(columns[: self.dealt_width])
+        for aggregate, slots in self._made_of:
+            spans = [self._spans[slot] for slot in slots]
+            made.append(result(aggregate, slots, [list(columns[first:stop]) for first, stop in spans]))
+        return made
+
+    @property
+    def width(self) -> int:
+        """How many columns are the key."""
+        return len(self._keys)
+
+
+def _chosen(batch: pa.RecordBatch, groups: Groups, slot: Accumulator, arrived: Any) -> tuple[Any, Any]:
+    """The values that count for an accumulator, and their groups."""
+    codes = groups.codes
+    values = None if slot.argument is None else batch.column(slot.argument)
+    keep: NDArray[np.bool_] | None = None
+    if slot.filter is not None:
+        keep = batch.column(slot.filter).fill_null(False).to_numpy(zero_copy_only=False)
+    if values is not None and values.null_count and not slot.keeps_nulls:
+        there = values.is_valid().to_numpy(zero_copy_only=False)
+        keep = there if keep is None else keep & there
+    if keep is not None:
+        codes = codes[keep]
+        values = None if values is None else values.filter(pa.array(keep))
+        arrived = None if arrived is None else arrived[keep]
+    if arrived is not None:
+        values = pa.StructArray.from_arrays([column(arrived, pa.int64()), values], ["arrival", "value"])
+    return values, codes
+
+
+def concatenated(pieces: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
+    """Columns of pieces one after the other."""
+    if len(pieces) == 1:
+        return list(pieces[0])
+    return [whole(pa.chunked_array(list(column))) for column in zip(*pieces, strict=True)]
+
+
+__all__ = ["PartialRows", "Partials", "concatenated"]

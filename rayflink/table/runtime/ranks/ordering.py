@@ -1,0 +1,127 @@
+"""Rows in an order, by columns: numbers that are ordered as their values, packed into one where they fit.
+
+Nulls have the place that a key says. NaN is the greatest number, and both zeros are one. Text goes by its UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from ..aggregates.reductions import is_plain, plain
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+
+OrderKey = tuple[int, bool, bool]
+"""(number of a column, descending, nulls first)."""
+
+_PACKED_BITS = 63
+_SHORT_DIGITS = 18
+"""Decimals of so many digits fit into 64 bits."""
+
+
+def order_numbers(columns: Sequence[pa.Array], keys: Sequence[OrderKey]) -> list[Numbers]:
+    """Numbers whose lexicographic order, ascending, is that of the rows: int64[n] each, the most significant first."""
+    found: list[Numbers] = []
+    for at, descending, nulls_first in keys:
+        values = columns[at]
+        numbers = _numbers(values)
+        if descending:
+            numbers = ~numbers
+        if values.null_count:
+            there = values.is_valid().to_numpy(zero_copy_only=False)
+            found.append((there if nulls_first else ~there).astype(np.int64))
+            numbers = np.where(there, numbers, numbers[np.argmax(there)])
+        found.append(numbers)
+    return found
+
+
+def _numbers(values: pa.Array) -> Numbers:
+    """Numbers that are ordered as the values; what stands for a null is undefined."""
+    kind = values.type
+    if types.is_floating(kind):
+        return _of_floats(plain(values).astype(np.float64))
+    if is_plain(kind):
+        whole: Numbers = plain(values).astype(np.int64)
+        return whole
+    if types.is_decimal128(kind) and kind.precision <= _SHORT_DIGITS and len(values):
+        words = np.frombuffer(values.buffers()[1], dtype="<i8")
+        low: Numbers = words[2 * values.offset : 2 * (values.offset + len(values)) : 2].astype(np.int64)
+        return low
+    encoded = pc.dictionary_encode(values)
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    ranks = np.zeros(max(len(order), 1), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    indices = encoded.indices
+    own: Numbers = ranks[(indices.fill_null(0) if indices.null_count else indices).to_numpy(zero_copy_only=False)]
+    return own
+
+
+def _of_floats(values: NDArray[np.float64]) -> Numbers:
+    bits: Numbers = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    return np.where(bits < 0, ~bits ^ np.int64(-(2**63)), bits)
+
+
+def order_of(numbers: Sequence[Numbers], rows: int) -> NDArray[np.intp]:
+    """Places of rows in ascending order, equal ones as they stand: intp[rows].
+
+    Args:
+        numbers: int64[rows] each, the most significant first.
+    """
+    if rows < 2:
+        return np.arange(rows, dtype=np.intp)
+    own = (rows - 1).bit_length()
+    spans = [_Span(one) for one in numbers]
+    for at in sorted(range(len(spans)), key=lambda at: -spans[at].bits):
+        if own + sum(one.bits for one in spans) > _PACKED_BITS and spans[at].bits > own:
+            spans[at] = _Span(_ranks(spans[at].numbers))
+    if own + sum(one.bits for one in spans) > _PACKED_BITS:
+        return np.lexsort([span.numbers for span in reversed(spans)])
+    packed = np.zeros(rows, dtype=np.int64)
+    for span in spans:
+        if span.bits:
+            packed <<= span.bits
+            packed |= span.numbers - span.least
+    packed <<= own
+    packed |= np.arange(rows)
+    packed.sort()
+    packed &= (1 << own) - 1
+    return packed
+
+
+class _Span:
+    """Numbers, and how many bits tell them apart."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.numbers, self.least = numbers, int(numbers.min())
+        self.bits = (int(numbers.max()) - self.least).bit_length()
+
+
+def _ranks(numbers: Numbers) -> Numbers:
+    """How many lesser values there are among them."""
+    order = np.argsort(numbers)
+    found = np.zeros(len(numbers), dtype=np.int64)
+    found[order[1:]] = np.cumsum(np.diff(numbers[order]) != 0)
+    return found
+
+
+def places_in_groups(sorted_codes: NDArray[Any]) -> Numbers:
+    """The place of each row in its group, from 0, where rows of a group stand together: int64[n]."""
+    rows = len(sorted_codes)
+    at = np.arange(rows)
+    if not rows:
+        return at
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(sorted_codes)) + 1])
+    found: Numbers = at - np.repeat(begins, np.diff(np.append(begins, rows)))
+    return found
+
+
+__all__ = ["OrderKey", "order_numbers", "order_of", "places_in_groups"]

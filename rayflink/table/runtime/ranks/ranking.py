@@ -1,0 +1,133 @@
+"""The first rows of each key in an order: what is kept of rows, and how those that are kept are numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ...types import DataType
+from ..aggregates.grouping import Groups
+from ..aggregates.reductions import column, plain
+from ..aggregates.window_spec import WindowSpec
+from .ordering import OrderKey, order_numbers, order_of, places_in_groups
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROWS = "rows"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Which rows are wanted: those with the numbers `first` to `last`, from 1, among rows of equal keys.
+
+    Args:
+        input: type of the rows that come in.
+        keys: numbers of their columns that are the key, without the bounds of windows.
+        order: by what they are numbered.
+        window: they are in windows, whose bounds are columns; None: they are all together.
+        newest_first: of rows that are equal in the order, the one that came last is the first.
+        of: which rows of the query they are, as text: state of anything else is refused.
+    """
+
+    input: DataType
+    keys: tuple[int, ...]
+    order: tuple[OrderKey, ...]
+    first: int
+    last: int
+    window: WindowSpec | None = None
+    newest_first: bool = False
+    of: str = ""
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """Names of the key's columns in partial rows: by them rows are dealt."""
+        return tuple(f"k{at}" for at in range(len(self.keys)))
+
+
+class RankedRows:
+    """Rows that may be among the wanted ones, as partial rows.
+
+    Their columns are the key, the start of their window, the others, and how many rows each stands for: itself and
+    those that were left out for it.
+
+    Args:
+        ranking: which rows are wanted.
+    """
+
+    def __init__(self, ranking: Ranking) -> None:
+        window = ranking.window
+        starts = () if window is None or window.start_column is None else (window.start_column,)
+        key = (*ranking.keys, *starts)
+        fields = ranking.input.fields
+        self._columns = (*key, *(at for at in range(len(fields)) if at not in key))
+        places = {at: number for number, at in enumerate(self._columns)}
+        self._back = [places[at] for at in range(len(fields))]
+        self._order = tuple((places[at], down, nulls_first) for at, down, nulls_first in ranking.order)
+        self._of = ranking.of
+        self._first, self._last, self._newest_first = ranking.first, ranking.last, ranking.newest_first
+        self.dealt_width = len(ranking.keys)
+        self.width = len(key)
+        self.rows_column = len(fields)
+        self.end_column = None if window is None or window.end_column is None else places[window.end_column]
+        """Where the end of the window is."""
+        names = [*ranking.key_names, *(["start"] if starts else [])]
+        names += [f"v{at}" for at in range(len(fields) - len(key))]
+        kinds = [fields[at].type.to_arrow() for at in self._columns]
+        self.schema: pa.Schema = pa.schema([*zip(names, kinds, strict=True), (ROWS, pa.int64())])
+
+    def told(self) -> str:
+        """Which rows are kept, as text."""
+        order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
+        told = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
+        return f"{told} of {self._of}" if self._of else told
+
+    def of_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Each row as a partial row."""
+        ones = column(np.ones(rows.num_rows, dtype=np.int64), pa.int64())
+        return [*(rows.column(at) for at in self._columns), ones]
+
+    def weight(self, columns: Sequence[pa.Array]) -> int:
+        """How much partial rows are: their number."""
+        return len(columns[0])
+
+    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """Partial rows without those that are not among the wanted ones: by key, those of a key as they came."""
+        rows = len(columns[0])
+        if rows <= self._last or groups.count == rows:
+            return list(columns)
+        order, places = self._ordered(columns, groups)
+        keep = places < self._last
+        if keep.all():
+            return list(columns)
+        counts: NDArray[np.int64] = plain(columns[self.rows_column])
+        out = order[~keep]
+        lost = np.bincount(groups.codes[out], counts[out], groups.count).astype(np.int64)
+        counts = counts.copy()
+        counts[order[places == 0]] += lost
+        left = order[keep]
+        kept = pa.array(np.sort(groups.codes[left] * rows + left) % rows)
+        return [*(one.take(kept) for one in columns[:-1]), column(counts, pa.int64()).take(kept)]
+
+    def numbered(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+        """The wanted rows, by their groups and numbers: the columns that came in, and the number."""
+        order, places = self._ordered(columns, groups)
+        wanted = (places < self._last) & (places >= self._first - 1)
+        taken = pa.array(order[wanted])
+        return [*(columns[at].take(taken) for at in self._back), column(places[wanted] + 1, pa.int64())]
+
+    def _ordered(self, columns: Sequence[pa.Array], groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """(rows by group and order, the place of each in its group)."""
+        rows = len(columns[0])
+        numbers = [groups.codes.astype(np.int64, copy=False), *order_numbers(columns, self._order)]
+        if self._newest_first:
+            numbers.append(np.arange(rows, 0, -1))
+        order = order_of(numbers, rows)
+        return order, places_in_groups(groups.codes[order])
+
+
+__all__ = ["Ranking", "RankedRows"]

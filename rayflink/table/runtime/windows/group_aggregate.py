@@ -1,0 +1,94 @@
+"""Aggregates of whole tables, at their ends: partial rows of each subtask, dealt by key, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.common.records.batches import ArrowBatch, Batch, Element
+from rayflink.operators.base import Operator, OperatorSnapshot
+
+from ..aggregates.grouping import Groups, grouped
+from ..aggregates.partial_aggregates import Partials
+from ..aggregates.window_spec import WindowAggregation
+from ..keyed_state.frame_memory import Columns, FrameMemory
+from .local_phase import LocalPhase
+from .slice_store import SliceStore
+
+if TYPE_CHECKING:
+    import pyarrow
+
+BLOCK_ROWS = 1 << 16
+_WHOLE = 0
+"""The one slice that a whole table is."""
+
+
+class LocalGroupAggregate(LocalPhase):
+    """Gives a partial row for each key of the rows it has at hand.
+
+    Args:
+        aggregation: what is computed; its windows do not count.
+    """
+
+    def __init__(self, aggregation: WindowAggregation) -> None:
+        super().__init__(aggregation.input)
+        self._partials = Partials(aggregation)
+
+    def partial(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        groups = grouped(self._partials.keys_of(rows), rows.num_rows)
+        return pa.RecordBatch.from_arrays(self._partials.of_rows(rows, groups), schema=self._partials.schema)
+
+    def ends_a_window(self, watermark: int) -> bool:
+        return False
+
+
+class GroupAggregate(Operator):
+    """Takes partial rows that are dealt by the key, and gives the results of all at their end.
+
+    A batch query starts anew when it fails, so the rows are no state.
+
+    Args:
+        aggregation: as for `LocalGroupAggregate`.
+        schema: of the result.
+    """
+
+    def __init__(self, aggregation: WindowAggregation, schema: pyarrow.Schema) -> None:
+        self._partials, self._schema = Partials(aggregation), schema
+        self._input = pa.schema([field.type.to_arrow_field(field.name) for field in aggregation.input.fields])
+        self._store = SliceStore(self._partials, False)
+        self._memory: FrameMemory | None = None
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._memory = FrameMemory(self.ctx)
+        self._store.open(self._memory)
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; partial rows are columns"
+        if len(batch):
+            self._store.add(_WHOLE, list(batch.data.columns))
+            self._store.keep_to_memory()
+        return ()
+
+    def finish(self) -> Iterator[Element]:
+        if not self._store and not self._partials.width:  # all of no rows
+            nothing = pa.RecordBatch.from_pylist([], schema=self._input)
+            groups = Groups(np.zeros(0, dtype=np.intp), 1, [])
+            yield from self._results(self._partials.of_rows(nothing, groups))
+        for _, pieces in list(self._store):
+            for part in self._store.in_parts(pieces):
+                yield from self._results(self._store.joined(part))
+
+    def _results(self, columns: Columns) -> Iterator[Element]:
+        made = pa.RecordBatch.from_arrays(self._partials.results(columns), schema=self._schema)
+        for first in range(0, made.num_rows, BLOCK_ROWS):
+            yield ArrowBatch(made.slice(first, BLOCK_ROWS))
+
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.release()
+
+
+__all__ = ["GroupAggregate", "LocalGroupAggregate"]

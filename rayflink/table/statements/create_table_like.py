@@ -1,0 +1,60 @@
+"""CREATE TABLE ... LIKE: what a table takes from another one.
+
+Source: apache/flink MergeTableLikeUtil.
+"""
+
+from __future__ import annotations
+
+from ..definitions import ColumnDefinition, TableDefinition
+from ..errors import SqlError
+from ..parsing import statements as said
+
+
+def like(made: TableDefinition, base: TableDefinition, asked: said.LikeOf, text: str) -> TableDefinition:
+    """A table with what it takes from another one, and what it has itself.
+
+    Raises:
+        SqlError: both have it, and it is not said which counts.
+    """
+    everything = asked.options.get("ALL", "INCLUDING")
+
+    def takes(feature: str) -> bool:
+        return asked.options.get(feature, everything) != "EXCLUDING"
+
+    def refuse(what: str, feature: str = "") -> SqlError:
+        remedy = f"write EXCLUDING {feature} or OVERWRITING {feature} behind LIKE" if feature else "leave it out"
+        return SqlError(f"{'.'.join(asked.source)} has {what} already", remedy, text, asked.place)
+
+    own = {one.name: one for one in made.columns}
+    kept = []
+    for one in base.columns:
+        feature = _feature(one)
+        if feature and not takes(feature):
+            continue
+        other = own.get(one.name)
+        if other is None:
+            kept.append(one)
+        elif not feature or _feature(other) != feature:
+            raise refuse(f"a column {one.name!r}")
+        elif asked.options.get(feature) != "OVERWRITING":
+            raise refuse(f"a column {one.name!r}", feature)
+    if made.watermark and base.watermark and takes("WATERMARKS") and asked.options.get("WATERMARKS") != "OVERWRITING":
+        raise refuse(f"a watermark of {base.watermark[0]!r}", "WATERMARKS")
+    return TableDefinition(
+        (*kept, *made.columns),
+        made.watermark or (base.watermark if takes("WATERMARKS") else None),
+        made.primary_key or (base.primary_key if takes("CONSTRAINTS") else ()),
+        made.partition_keys or (base.partition_keys if takes("PARTITIONS") else ()),
+        {**(base.options if takes("OPTIONS") else {}), **made.options},
+        made.comment,
+    )
+
+
+def _feature(column: ColumnDefinition) -> str:
+    """What LIKE calls such columns; "": they are always taken."""
+    if column.computed is not None:
+        return "GENERATED"
+    return "" if column.metadata is None else "METADATA"
+
+
+__all__ = ["like"]

@@ -1,0 +1,167 @@
+"""From a table's definition to the relation that reads it, and the check of a definition when it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..binding.expressions import ExpressionBinder
+from ..binding.scope import Scope
+from ..connectors.connector_registry import connector
+from ..connectors.contract import Connected
+from ..definitions import ColumnDefinition, Path, TableDefinition
+from ..errors import SqlError, nearest
+from ..parsing.statement_parser import parse_expression
+from ..parsing.statements import ColumnOf, CreateTable
+from ..plan.logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
+from ..plan.typed import Expr, Literal, Place
+
+
+def definition(said: CreateTable, text: str, inherited: Sequence[str] = ()) -> TableDefinition:
+    """A table as CREATE TABLE defines it.
+
+    Args:
+        inherited: names of columns of the table that it is LIKE.
+
+    Raises:
+        SqlError: two columns have one name, or a key or watermark names none.
+    """
+    columns = tuple(_column(one, text) for one in said.columns)
+    names = [one.name for one in columns]
+    for at, one in enumerate(said.columns):
+        if one.name in names[:at]:
+            raise SqlError(f"a second column {one.name!r}", "give it another name", text, one.place)
+    names += [one for one in inherited if one not in names]
+    for key in (*said.primary_key, *said.partition_keys):
+        if key not in names:
+            problem = f"there is no column {key!r}{nearest(key, names)}"
+            raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.place)
+    watermark = None
+    if said.watermark is not None:
+        column = ".".join(said.watermark.column)
+        if column not in names:
+            problem = f"WATERMARK FOR {column!r}, which is no column{nearest(column, names)}"
+            raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.watermark.place)
+        watermark = column, _text_of(said.watermark.expression, text)
+    columns = tuple(_key_column(one, said.primary_key) for one in columns)
+    return TableDefinition(columns, watermark, said.primary_key, said.partition_keys, dict(said.options), said.comment)
+
+
+def _key_column(column: ColumnDefinition, key: tuple[str, ...]) -> ColumnDefinition:
+    if column.name not in key or column.type is None:
+        return column
+    return ColumnDefinition(
+        column.name, column.type.not_null(), None, column.metadata, column.is_virtual, column.comment
+    )
+
+
+def _column(said: ColumnOf, text: str) -> ColumnDefinition:
+    computed = None if said.computed is None else _text_of(said.computed, text)
+    metadata = None if said.metadata is None else said.metadata or said.name
+    return ColumnDefinition(said.name, said.type, computed, metadata, said.is_virtual, said.comment)
+
+
+def _text_of(tree: Any, text: str) -> str:
+    """The part of the text that a tree was read from."""
+    found: str = tree.meta["text"]
+    return found
+
+
+def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
+    """Reads a table: its columns, computed ones, and its watermark.
+
+    Args:
+        source: what gives the physical and metadata columns; see `sources.TableSource`.
+
+    Raises:
+        SqlError: an expression of the table's definition means nothing.
+    """
+    stored = [one for one in table.columns if one.computed is None]
+    schema = tuple(Attribute(one.name, one.type) for one in stored if one.type is not None)
+    found: Relation = Scan(schema, path, source)
+    if len(stored) < len(table.columns):
+        found = _with_computed(found, table)
+    if table.watermark is None:
+        return found
+    name, written = table.watermark
+    at = found.names.index(name)
+    time = found.schema[at]
+    if not time.type.is_timestamp or time.type.precision > 3:
+        problem = f"the time column {name!r} of {'.'.join(path)} is of type {time.type}"
+        raise SqlError(problem, "wanted is TIMESTAMP(3) or TIMESTAMP_LTZ(3); CAST it in a computed column")
+    expression = _of_source(written, path, table, time) or _bound(written, found)
+    if not expression.type.is_timestamp:
+        raise SqlError(f"the watermark {written} is of type {expression.type}", "wanted is that of its time column")
+    attributes = tuple(
+        Attribute(one.name, one.type, TimePart.ROWTIME if number == at else one.part)
+        for number, one in enumerate(found.schema)
+    )
+    return WatermarkAssigner(attributes, found, at, expression)
+
+
+def _of_source(written: str, path: Path, table: TableDefinition, time: Attribute) -> Expr | None:
+    """What stands for SOURCE_WATERMARK(): the source's own watermarks are taken; None: another expression is written.
+
+    Raises:
+        SqlError: the source has none of its own.
+    """
+    if not re.fullmatch(r"SOURCE_WATERMARK\(\s*\)", written.strip(), re.IGNORECASE):
+        return None
+    if table.connected is None:
+        remedy = "write an expression, such as ts - INTERVAL '5' SECOND"
+        raise SqlError(f"{'.'.join(path)} has no watermarks of its own", remedy)
+    return Literal(time.type, None)
+
+
+def _with_computed(scan: Relation, table: TableDefinition) -> Relation:
+    exprs: list[Expr] = []
+    schema: list[Attribute] = []
+    for one in table.columns:
+        if one.computed is None:
+            column = scan.column(scan.names.index(one.name))
+            exprs.append(column)
+            schema.append(scan.schema[column.index])
+            continue
+        expr = _bound(one.computed, scan)
+        is_now = str(expr) == "PROCTIME()"
+        exprs.append(expr)
+        schema.append(Attribute(one.name, expr.type, TimePart.PROCTIME if is_now else None))
+    return Project(tuple(schema), scan, tuple(exprs))
+
+
+def _bound(written: str, over: Relation) -> Expr:
+    try:
+        return ExpressionBinder(Scope.of("", over.schema)).bind(parse_expression(written))
+    except SqlError as error:
+        raise error.at(written) from error
+
+
+def connected(path: Path, table: TableDefinition, reads: bool) -> Connected:
+    """What a connector learns of a table that is read or written.
+
+    Raises:
+        SqlError: it has a metadata column that the connector does not know.
+    """
+    options, formats = connector(path, table).parsed(".".join(path), table.options)
+    wanted = [one for one in table.columns if (one.computed is None if reads else one.is_written)]
+    schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
+    metadata = {at: one.metadata for at, one in enumerate(wanted) if one.metadata is not None}
+    found = connector(path, table)
+    if metadata and not found.metadata_keys.issuperset(metadata.values()):
+        known = ", ".join(sorted(found.metadata_keys)) or "none"
+        problem = f"{'.'.join(path)} has a METADATA column, which connector {found.name!r} does not know"
+        raise SqlError(problem, f"it knows {known}")
+    return Connected(".".join(path), schema, options, formats, table.partition_keys, metadata)
+
+
+def checked_columns(names: list[str], known: list[str], place: Place | None, text: str) -> None:
+    """Whether all names are columns.
+
+    Raises:
+        SqlError: one is none.
+    """
+    for name in names:
+        if name not in known:
+            problem = f"there is no column {name!r}{nearest(name, known)}"
+            raise SqlError(problem, f"the columns are {', '.join(known)}", text, place)

@@ -1,0 +1,376 @@
+"""Runs statements of SQL in a `TableEnvironment`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rayflink.common.types import Row
+
+from ..catalog import Catalogs
+from ..connectors.connector_registry import connector
+from ..definitions import TableDefinition, ViewDefinition, quoted, quoted_text
+from ..errors import SqlError
+from ..explain_detail import ExplainDetail
+from ..parsing import statements as said
+from ..parsing.statement_parser import parse_statement
+from ..plan.logical import Attribute, Relation, Sink, TimePart
+from ..table_result import TableResult, done, raw
+from ..types import DataTypes
+from . import resolution
+from .create_table_like import like
+from .insert_plan import Insertion
+
+if TYPE_CHECKING:
+    from ..table_environment import TableEnvironment
+
+
+class StatementRunner:
+    """Runs one statement.
+
+    Args:
+        env: in which it is run.
+        catalogs: of the environment.
+        text: the statement.
+    """
+
+    def __init__(self, env: TableEnvironment, catalogs: Catalogs, text: str) -> None:
+        self._env, self._catalogs, self._text = env, catalogs, text
+
+    def run(self, statement: said.Statement) -> TableResult:
+        """What the statement gives.
+
+        Raises:
+            SqlError: it cannot be run.
+        """
+        try:
+            return self._RUNNERS[type(statement)](self, statement)
+        except SqlError as error:
+            raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def explained(self, statement: said.Statement, details: Collection[ExplainDetail] = ()) -> str:
+        """How a query or INSERT would be run.
+
+        Raises:
+            SqlError: it is another statement, or cannot be run.
+        """
+        try:
+            return self._env._runner.explained(self._plans(statement), details)
+        except SqlError as error:
+            raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def _plans(self, statement: said.Statement) -> list[Relation]:
+        if isinstance(statement, said.Query):
+            return [self._bound(statement.tree)]
+        if isinstance(statement, (said.Insert, said.StatementSetOf)):
+            inserts = statement.inserts if isinstance(statement, said.StatementSetOf) else (statement,)
+            return [self.sink(one) for one in inserts]
+        raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text, statement.place)
+
+    def _bound(self, tree: said.Tree) -> Relation:
+        return self._env._bound(tree, self._text)
+
+    # queries
+
+    def _query(self, statement: said.Query) -> TableResult:
+        return self._env._runner.drawn(self._bound(statement.tree))
+
+    def _insert(self, statement: said.Insert) -> TableResult:
+        return self._env._runner.insert([self.sink(statement)])
+
+    def sink(self, statement: said.Statement) -> Sink:
+        """The plan of an INSERT.
+
+        Raises:
+            SqlError: it is another statement, or cannot be run.
+        """
+        if not isinstance(statement, said.Insert):
+            raise SqlError("this is no INSERT", "give INSERT INTO a_table SELECT ...", self._text)
+        plan = self._bound(statement.query)
+        insertion = Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
+        return self._env._sink(insertion)
+
+    def _inserts(self, statement: said.StatementSetOf) -> TableResult:
+        return self._env._runner.insert([self.sink(one) for one in statement.inserts])
+
+    def _explain(self, statement: said.Explain) -> TableResult:
+        text = self.explained(statement.explained, [ExplainDetail[one] for one in statement.details])
+        return raw(text)
+
+    # definitions
+
+    def _create_table(self, statement: said.CreateTable) -> TableResult:
+        if statement.query is not None:
+            return self._create_table_as(statement)
+        base = None if statement.like is None else self._base(statement.like)
+        made = resolution.definition(statement, self._text, [one.name for one in base.columns] if base else ())
+        if base is not None and statement.like is not None:
+            made = like(made, base, statement.like, self._text)
+        path = self._catalogs.path(statement.path)
+        if made.connector is not None:
+            connector(path, made).parsed(".".join(path), made.options)
+        self._check(path, made)
+        self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
+        return done()
+
+    def _create_table_as(self, statement: said.CreateTable) -> TableResult:
+        """Create the table, then insert, as Flink does without atomicity: what fails leaves the table.
+
+        Raises:
+            SqlError: the table is temporary, or has columns of its own.
+        """
+        if statement.columns or statement.watermark is not None or statement.temporary or statement.like is not None:
+            found = "columns" if statement.columns or statement.watermark else "LIKE" if statement.like else "TEMPORARY"
+            problem = f"CREATE TABLE AS with {found}"
+            raise SqlError(problem, "create the table first, then INSERT INTO it", self._text, statement.place)
+        plan = self._bound(statement.query)
+        columns = tuple(said.ColumnOf(one.name, one.type, place=statement.place) for one in plan.schema)
+        there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
+        created = self._create_table(replace(statement, columns=columns, query=None))
+        if there:  # IF NOT EXISTS
+            return created
+        return self._insert(said.Insert(statement.path, statement.query, place=statement.place))
+
+    def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
+        """Bind its computed columns and its watermark, so that what they lack is told now."""
+        resolution.relation(path, made, None)
+
+    def _base(self, like: said.LikeOf) -> TableDefinition:
+        _, base = self._catalogs.find(like.source, like.place)
+        if isinstance(base, ViewDefinition):
+            raise SqlError("LIKE a view", "name a table", self._text, like.place)
+        return base
+
+    def _create_view(self, statement: said.CreateView) -> TableResult:
+        plan = self._query_of(statement)
+        if statement.columns and len(statement.columns) != len(plan.schema):
+            problem = f"{len(statement.columns)} names for {len(plan.schema)} columns"
+            raise SqlError(problem, "name all of them, or none", self._text, statement.place)
+        if twice := next((one for one in statement.columns if statement.columns.count(one) > 1), None):
+            raise SqlError(f"a second column {twice!r}", "give it another name", self._text, statement.place)
+        made = self._view(statement, statement.columns, statement.comment, plan)
+        self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
+        return done()
+
+    def _query_of(self, statement: said.CreateView | said.AlterView) -> Relation:
+        """The plan of the query of a view; what is wrong in it stands in the statement.
+
+        Raises:
+            SqlError: the query means nothing.
+        """
+        try:
+            query = parse_statement(statement.text)
+            assert isinstance(query, said.Query)
+            return self._env._bound(query.tree, statement.text)
+        except SqlError as error:
+            if error.views or error.text != statement.text:
+                raise
+            raise error.moved(self._text, self._text.rfind(statement.text)) from error
+
+    def _alter_view(self, statement: said.AlterView) -> TableResult:
+        path, view = self._catalogs.find(statement.path, statement.place)
+        if not isinstance(view, ViewDefinition):
+            raise SqlError(f"{path[-1]} is no view", "name a view", self._text, statement.place)
+        plan = self._query_of(statement)
+        self._catalogs.replace(path, self._view(statement, (), view.comment, plan))
+        return done()
+
+    def _view(
+        self, statement: said.CreateView | said.AlterView, columns: tuple[str, ...], comment: str | None, plan: Relation
+    ) -> ViewDefinition:
+        home = self._catalogs.catalog, self._catalogs.database
+        return ViewDefinition(statement.text, columns, comment, selected=tuple(plan.names), home=home)
+
+    def _create_database(self, statement: said.CreateDatabase) -> TableResult:
+        self._catalogs.create_database(statement.path, statement.comment, statement.if_not_exists, statement.place)
+        return done()
+
+    def _drop(self, statement: said.Drop) -> TableResult:
+        if statement.kind == "DATABASE":
+            self._catalogs.drop_database(statement.path, statement.if_exists, statement.cascade, statement.place)
+        elif statement.kind in ("TABLE", "VIEW"):
+            kind = ViewDefinition if statement.kind == "VIEW" else TableDefinition
+            self._catalogs.drop(statement.path, kind, statement.temporary, statement.if_exists, statement.place)
+        else:
+            raise SqlError(f"DROP {statement.kind} is not supported", "drop a TABLE, VIEW or DATABASE", self._text)
+        return done()
+
+    def _rename(self, statement: said.Rename) -> TableResult:
+        if statement.if_exists and self._is_absent(statement.path):
+            return done()
+        path, made = self._catalogs.find(statement.path, statement.place)
+        if statement.kind == "VIEW" and not isinstance(made, ViewDefinition):
+            raise SqlError(f"{path[-1]} is no view", "name a view, or write ALTER TABLE", self._text, statement.place)
+        temporary = self._catalogs.is_temporary(path)
+        target = statement.to if len(statement.to) > 1 else (path[0], path[1], statement.to[0])
+        self._catalogs.create(target, made, temporary, False, statement.place)
+        self._catalogs.drop(path, type(made), temporary, False)
+        return done()
+
+    def _set_options(self, statement: said.SetOptions) -> TableResult:
+        if statement.if_exists and self._is_absent(statement.path):
+            return done()
+        path, table = self._table(statement.path, statement)
+        self._catalogs.replace(path, table.with_options(statement.options, statement.reset))
+        return done()
+
+    def _alter_columns(self, statement: said.AlterColumns) -> TableResult:
+        from .alter_table import altered
+
+        if statement.if_exists and self._is_absent(statement.path):
+            return done()
+        path, table = self._table(statement.path, statement)
+        made = altered(table, statement, self._text)
+        self._check(path, made)
+        self._catalogs.replace(path, made)
+        return done()
+
+    def _is_absent(self, parts: said.Path) -> bool:
+        """Whether there is no table or view of a name."""
+        try:
+            self._catalogs.find(parts)
+        except SqlError:
+            return True
+        return False
+
+    def _table(self, parts: said.Path, statement: said.Statement) -> tuple[tuple[str, str, str], TableDefinition]:
+        path, found = self._catalogs.find(parts, statement.place)
+        if isinstance(found, ViewDefinition):
+            raise SqlError(f"{path[-1]} is a view", "name a table", self._text, statement.place)
+        return path, found
+
+    def _use(self, statement: said.Use) -> TableResult:
+        self._catalogs.use(statement.kind, statement.path, statement.place)
+        return done()
+
+    # what there is
+
+    def _show(self, statement: said.Show) -> TableResult:
+        what = statement.what
+        if what in ("CREATE TABLE", "CREATE VIEW"):
+            return raw(self._statement_of(statement))
+        if what == "COLUMNS":
+            return self._columns_shown(statement)
+        named: dict[str, Callable[[], list[str]]] = {
+            "TABLES": lambda: self._catalogs.names(self._database(statement)),
+            "VIEWS": lambda: self._catalogs.names(
+                self._database(statement), lambda one: isinstance(one, ViewDefinition)
+            ),
+            "DATABASES": lambda: self._catalogs.databases(".".join(statement.path) or None),
+            "CATALOGS": self._catalogs.catalogs,
+            "CURRENT DATABASE": lambda: [self._catalogs.database],
+            "CURRENT CATALOG": lambda: [self._catalogs.catalog],
+            "FUNCTIONS": _functions,
+        }
+        if what not in named:
+            raise SqlError(f"SHOW {what} is not supported", f"known are {', '.join(named)}", self._text)
+        column = what.lower().rstrip("s")
+        names = [name for name in named[what]() if _is_like(name, statement)]
+        header = {"CURRENT DATABASE": "current database name", "CURRENT CATALOG": "current catalog name"}
+        return TableResult(
+            [Attribute(header.get(what, f"{column} name"), DataTypes.STRING())], [Row(name) for name in names]
+        )
+
+    def _database(self, statement: said.Show) -> tuple[str, str] | None:
+        if not statement.path:
+            return None
+        return (self._catalogs.catalog, *statement.path)[-2:]  # type: ignore[return-value]
+
+    def _statement_of(self, statement: said.Show) -> str:
+        path, found = self._catalogs.find(statement.path, statement.place)
+        if isinstance(found, TableDefinition):
+            return found.statement(path, self._catalogs.is_temporary(path))
+        name = ".".join(map(quoted, path))
+        temporary = "TEMPORARY " if self._catalogs.is_temporary(path) else ""
+        columns = f" ({', '.join(map(quoted, found.columns))})" if found.columns else ""
+        comment = "" if found.comment is None else f" COMMENT {quoted_text(found.comment)}"
+        return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{found.text}"
+
+    def _described(self, parts: said.Path, statement: said.Statement) -> TableResult:
+        path, found = self._catalogs.find(parts, statement.place)
+        if isinstance(found, TableDefinition):
+            plan = resolution.relation(path, found, None)
+        else:
+            plan = self._env._lookup(parts, statement.place)
+        columns = {one.name: one for one in found.columns} if isinstance(found, TableDefinition) else {}
+        key = found.primary_key if isinstance(found, TableDefinition) else ()
+        watermark = found.watermark if isinstance(found, TableDefinition) else None
+        rows = []
+        for one in plan.schema:
+            column = columns.get(one.name)
+            extra = None
+            if column is not None and column.computed is not None:
+                extra = f"AS {column.computed}"
+            elif column is not None and column.metadata is not None:
+                extra = f"METADATA FROM '{column.metadata}'{' VIRTUAL' if column.is_virtual else ''}"
+            keyed = f"PRI({', '.join(key)})" if one.name in key else None
+            mark = watermark[1] if watermark is not None and watermark[0] == one.name else None
+            part = (
+                {TimePart.ROWTIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}.get(one.part) if one.part else None
+            )
+            rows.append(Row(one.name, f"{one.type.nullable()}{part or ''}", one.type.is_nullable, keyed, extra, mark))
+        text = DataTypes.STRING()
+        schema = [Attribute(name, text) for name in ("name", "type", "null", "key", "extras", "watermark")]
+        return TableResult(schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows])
+
+    def _columns_shown(self, statement: said.Show) -> TableResult:
+        found = self._described(statement.path, statement)
+        header = [Attribute("field", found._schema[0].type), *found._schema[1:]]
+        return TableResult(header, [row for row in found.collect() if _is_like(row[0], statement)])
+
+    def _describe(self, statement: said.Describe) -> TableResult:
+        return self._described(statement.path, statement)
+
+    # options
+
+    def _set(self, statement: said.SetOption) -> TableResult:
+        config = self._env.get_config()
+        if statement.key is None:
+            schema = [Attribute("key", DataTypes.STRING()), Attribute("value", DataTypes.STRING())]
+            return TableResult(schema, [Row(key, str(value)) for key, value in sorted(config.to_dict().items())])
+        config.set_string(statement.key, statement.value or "")
+        return done()
+
+    def _reset(self, statement: said.ResetOption) -> TableResult:
+        config = self._env.get_config()
+        given = self._env._given
+        for key in [statement.key] if statement.key is not None else list(config.to_dict()):
+            config.remove_config(key)
+            if key in given:
+                config.set_string(key, given[key])
+        return done()
+
+    _RUNNERS: ClassVar[dict[type, Callable[[Any, Any], TableResult]]] = {
+        said.Query: _query,
+        said.Insert: _insert,
+        said.StatementSetOf: _inserts,
+        said.Explain: _explain,
+        said.CreateTable: _create_table,
+        said.CreateView: _create_view,
+        said.AlterView: _alter_view,
+        said.CreateDatabase: _create_database,
+        said.Drop: _drop,
+        said.Rename: _rename,
+        said.SetOptions: _set_options,
+        said.AlterColumns: _alter_columns,
+        said.Use: _use,
+        said.Show: _show,
+        said.Describe: _describe,
+        said.SetOption: _set,
+        said.ResetOption: _reset,
+    }
+
+
+def _functions() -> list[str]:
+    from ..plan.typed import known_names
+
+    return [name.lower() for name in known_names() if re.fullmatch(r"\w+", name)]
+
+
+def _is_like(name: str, statement: said.Show) -> bool:
+    if statement.like is None:
+        return True
+    pattern = "".join(".*" if one == "%" else "." if one == "_" else re.escape(one) for one in statement.like)
+    return bool(re.fullmatch(pattern, name, re.IGNORECASE)) is not statement.negated

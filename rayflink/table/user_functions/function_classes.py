@@ -1,0 +1,94 @@
+"""What functions of the user's own are in queries: base classes with PyFlink's names, and what they learn."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from rayflink.common.functions.runtime_context import RuntimeContext
+from rayflink.operators.base import OperatorContext
+
+
+class FunctionContext:
+    """What a function learns when it is opened.
+
+    Args:
+        context: of the subtask in which it runs.
+    """
+
+    def __init__(self, context: RuntimeContext) -> None:
+        self._context = context
+
+    @classmethod
+    def of(cls, ctx: OperatorContext) -> FunctionContext:
+        """Of an operator."""
+        return cls(RuntimeContext(ctx, None))
+
+    def get_metric_group(self) -> Any:
+        """The metrics of the operator in which it runs."""
+        return self._context.get_metrics_group()
+
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        """A parameter of `pipeline.global-job-parameters`, or another option of the job."""
+        return str(self._context.get_job_parameter(key, default_value))
+
+    def get_task_name(self) -> str:
+        """Name of the task."""
+        return self._context.get_task_name()
+
+    def get_task_name_with_subtasks(self) -> str:
+        """Name of the task with its subtask, such as "Calc (3/6)"."""
+        return self._context.get_task_name_with_subtasks()
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """The parallelism of the task."""
+        return self._context.get_number_of_parallel_subtasks()
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """The number of key groups."""
+        return self._context.get_max_number_of_parallel_subtasks()
+
+    def get_index_of_this_subtask(self) -> int:
+        """Number of the subtask, from 0."""
+        return self._context.get_index_of_this_subtask()
+
+    def get_attempt_number(self) -> int:
+        """0 for the first attempt of the subtask."""
+        return self._context.get_attempt_number()
+
+
+class UserDefinedFunction(ABC):
+    """A function that is opened before the first row and closed after the last."""
+
+    def open(self, function_context: FunctionContext) -> None:  # noqa: B027
+        """Called once a subtask before the first row."""
+
+    def close(self) -> None:  # noqa: B027
+        """Called once a subtask after the last row."""
+
+    def is_deterministic(self) -> bool:
+        """Whether it gives the same for the same arguments."""
+        return True
+
+    @abstractmethod
+    def eval(self, *args: Any) -> Any:
+        """What it gives for the values of a row, or for columns."""
+
+
+class ScalarFunction(UserDefinedFunction):
+    """A function of the values of a row, or, as a vectorised one, of columns."""
+
+    @abstractmethod
+    def eval(self, *args: Any) -> Any:
+        """The result for a row's values, or for columns."""
+
+
+class TableFunction(UserDefinedFunction):
+    """A function that gives rows for the values of a row, or, as a vectorised one, for columns."""
+
+    @abstractmethod
+    def eval(self, *args: Any) -> Any:
+        """The rows, yielded or in a list; a row is a tuple, a Row, or, where it has one column, a value."""
+
+
+__all__ = ["FunctionContext", "ScalarFunction", "TableFunction", "UserDefinedFunction"]

@@ -1,0 +1,270 @@
+"""Calls of functions of the user's own over the columns of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import length_hint
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.errors import shorten
+from rayflink.common.records.arrow_values import shape_of
+from rayflink.common.types import Row
+
+from ..conversion.python_values import plain_of
+from ..plan.typed import Arguments, RowError, Values
+from ..types import DataType
+from .function_classes import FunctionContext, UserDefinedFunction
+
+if TYPE_CHECKING:
+    import pyarrow
+
+KINDS = ("general", "pandas", "arrow", "polars")
+"""What a function may be given: the values of a row, or columns."""
+ROW_NUMBER = "row"
+
+
+def body_of(function: Any) -> Callable[..., Any]:
+    """What is called: `eval` of a UserDefinedFunction, else the callable itself."""
+    found: Callable[..., Any] = function.eval if isinstance(function, UserDefinedFunction) else function
+    return found
+
+
+class UserKernel:
+    """Calls a user's scalar function in an operator.
+
+    Args:
+        function: a UserDefinedFunction, or a callable.
+        kind: what it is given: values of a row, or columns of pandas, Arrow or polars.
+        name: for messages.
+    """
+
+    def __init__(self, function: Any, kind: str, name: str) -> None:
+        self._function, self._kind, self._name = function, kind, name
+        self._call = body_of(function)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UserKernel):
+            return NotImplemented
+        return (type(self), self._kind) == (type(other), other._kind) and self._function is other._function
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._kind, id(self._function)))
+
+    def open(self, context: FunctionContext) -> None:
+        """Open the user's function."""
+        if isinstance(self._function, UserDefinedFunction):
+            self._function.open(context)
+
+    def close(self) -> None:
+        """Close it."""
+        if isinstance(self._function, UserDefinedFunction):
+            self._function.close()
+
+    def __call__(self, arguments: Arguments) -> Values:
+        import pyarrow
+
+        if self._kind == "general":
+            found = self._by_row(arguments, lambda value: value)
+            return self._column(found, arguments.call.type, self._name)
+        result = self._values_of(self._of_columns(arguments))
+        if isinstance(result, pyarrow.ChunkedArray):
+            result = result.combine_chunks()
+        if len(result) != arguments.rows:
+            problem = f"function {self._name} gave {len(result)} values for {arguments.rows} rows"
+            raise RowError(problem, "give one for each row")
+        try:
+            return result.cast(arguments.result)
+        except pyarrow.ArrowException as error:
+            problem = f"function {self._name} gave values of type {result.type}: {error}"
+            raise RowError(
+                problem, f"wanted is {arguments.call.type}: convert them, or declare another type of its result"
+            ) from error
+
+    def _values_of(self, found: Any) -> Any:
+        """A column of what a function of columns gave.
+
+        Raises:
+            RowError: it is none.
+        """
+        import pyarrow
+
+        try:
+            return pyarrow.array(_arrow(found), from_pandas=True)
+        except (TypeError, ValueError) as error:  # also those of Arrow
+            given = f"{shorten(found, 80)} of type {type(found).__name__}"
+            problem = f"function {self._name} gave {given}, which is no column"
+            raise RowError(problem, f"give a column of {self._kind} with one value for each row") from error
+
+    def _of_columns(self, arguments: Arguments) -> Any:
+        """What the function gives for columns."""
+        form: Any = {"pandas": lambda one: one.to_pandas(), "polars": _to_polars, "arrow": lambda one: one}[self._kind]
+        columns = [form(_column(values, arguments.rows)) for values in arguments.values]
+        try:
+            return self._call(*columns)
+        except Exception as error:
+            problem = f"function {self._name} failed for {arguments.rows} rows: {type(error).__name__}: {error}"
+            raise RowError(problem, "mend the function") from error
+
+    def _by_row(self, arguments: Arguments, taken: Callable[[Any], Any]) -> list[Any]:
+        """What the function gives for each row."""
+        columns = [_python(_column(values, arguments.rows)) for values in arguments.values]
+        rows: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * arguments.rows
+        left, call = iter(rows), self._call
+        try:
+            return [taken(call(*row)) for row in left]
+        except Exception as error:
+            row = rows[len(rows) - length_hint(left) - 1]
+            told = f"{type(error).__name__}: {error}"
+            problem = f"function {self._name} failed for the arguments {shorten(row, 200)}: {told}"
+            raise RowError(problem, "mend the function, or leave out such rows before it") from error
+
+    @staticmethod
+    def _column(found: list[Any], kind: DataType, name: str) -> pyarrow.Array:
+        """Values of Python as a column.
+
+        Raises:
+            RowError: one of them is of another type.
+        """
+        import pyarrow
+
+        wrong = (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError)
+        wanted = kind.to_arrow()
+        plain = plain_of(kind)
+        found = found if plain is None else [None if value is None else plain(value) for value in found]
+        try:
+            return _exactly(found, wanted)
+        except wrong as error:
+            for value in found:
+                try:
+                    _exactly([value], wanted)
+                except wrong:
+                    problem = f"function {name} gave {shorten(value, 80)} of type {type(value).__name__}"
+                    remedy = f"wanted is {kind}: convert it, or declare another type of its result"
+                    raise RowError(problem, remedy) from error
+            raise
+
+
+def _exactly(found: list[Any], wanted: pyarrow.DataType) -> pyarrow.Array:
+    """Values as a column; of fractions Arrow itself would give the whole part where whole numbers are wanted."""
+    import numpy
+    import pyarrow
+
+    fractions = float | numpy.floating
+    if pyarrow.types.is_integer(wanted) and any(issubclass(one, fractions) for one in set(map(type, found))):
+        return pyarrow.array(found).cast(wanted)
+    return pyarrow.array(found, wanted)
+
+
+class RowsKernel(UserKernel):
+    """Calls a user's table function; the rows for one row are a list of structs."""
+
+    def __call__(self, arguments: Arguments) -> Values:
+        kind = arguments.call.type.items[0]
+        return self._by_values(arguments, kind) if self._kind == "general" else self._by_columns(arguments, kind)
+
+    def _by_values(self, arguments: Arguments, kind: DataType) -> pyarrow.Array:
+        import numpy
+        import pyarrow
+
+        lists = self._by_row(arguments, _rows_of)
+        offsets = numpy.zeros(len(lists) + 1, numpy.int32)
+        numpy.cumsum([len(one) for one in lists], out=offsets[1:])
+        rows = [row for one in lists for row in one]
+        width = len(kind.fields)
+        values = [_values(row, width, self._name) for row in rows]
+        columns = list(zip(*values, strict=True)) if values else [()] * width
+        made = [
+            self._column(list(one), field.type, self._name) for one, field in zip(columns, kind.fields, strict=True)
+        ]
+        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(made, kind))
+
+    def _by_columns(self, arguments: Arguments, kind: DataType) -> pyarrow.Array:
+        import numpy
+        import pyarrow
+
+        found = _arrow(self._of_columns(arguments))
+        if not isinstance(found, (pyarrow.Table, pyarrow.RecordBatch)):
+            problem = f"function {self._name} gave a {type(found).__name__} for columns"
+            raise RowError(problem, f"give a table: a column {ROW_NUMBER!r} of row numbers, and those of the result")
+        found = pyarrow.Table.from_batches([found]) if isinstance(found, pyarrow.RecordBatch) else found
+        if found.num_columns != 1 + len(kind.fields):
+            problem = f"function {self._name} gave {found.num_columns} columns: {', '.join(found.column_names)}"
+            raise RowError(problem, f"give {1 + len(kind.fields)}: row numbers, and {kind}")
+        numbers = found.column(0).combine_chunks().cast(pyarrow.int64())
+        rows = numbers.to_numpy(zero_copy_only=False)
+        if numbers.null_count or (len(rows) and not 0 <= rows.min() <= rows.max() < arguments.rows):
+            problem = f"function {self._name} gave row numbers outside of 0 to {arguments.rows - 1}"
+            raise RowError(problem, "the first column says which row of the given columns a row belongs to")
+        order = pyarrow.array(numpy.argsort(rows, kind="stable"))
+        made = [
+            found.column(at + 1).combine_chunks().cast(field.type.to_arrow()).take(order)
+            for at, field in enumerate(kind.fields)
+        ]
+        offsets = numpy.searchsorted(rows[order], numpy.arange(arguments.rows + 1)).astype(numpy.int32)
+        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(made, kind))
+
+
+def _struct(columns: Sequence[pyarrow.Array], kind: DataType) -> pyarrow.Array:
+    import pyarrow
+
+    return pyarrow.StructArray.from_arrays(columns, fields=list(kind.to_arrow()))
+
+
+def _rows_of(given: Any) -> list[Any]:
+    """The rows that a call gave: none, a list or what yields, or one.
+
+    Source: apache/flink, pyflink fn_execution table_function: normalize_table_function_result.
+    """
+    if given is None:
+        return []
+    return list(given) if isinstance(given, (list, range)) or hasattr(given, "__next__") else [given]
+
+
+def _values(row: Any, width: int, name: str) -> Sequence[Any]:
+    """The values of a row that a table function gave.
+
+    Raises:
+        RowError: there are more or fewer.
+    """
+    values: Sequence[Any] = row._values if isinstance(row, Row) else row if isinstance(row, (tuple, list)) else (row,)
+    if len(values) == width:
+        return values
+    if width == 1:
+        return (row,)
+    problem = f"function {name} gave the row {shorten(row, 80)} of {len(values)} values"
+    raise RowError(problem, f"its result has {width} columns")
+
+
+def _arrow(found: Any) -> Any:
+    """A Series, DataFrame or Table of any kind as Arrow's."""
+    import pyarrow
+
+    if hasattr(found, "to_arrow"):
+        return found.to_arrow()
+    if hasattr(found, "iloc") and hasattr(found, "columns"):
+        return pyarrow.Table.from_pandas(found, preserve_index=False)
+    return found
+
+
+def _column(values: Values, rows: int) -> pyarrow.Array:
+    import pyarrow
+
+    if isinstance(values, pyarrow.Scalar):
+        return pyarrow.repeat(values, rows)
+    return values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values
+
+
+def _to_polars(column: pyarrow.Array) -> Any:
+    import polars
+
+    return polars.Series(column)
+
+
+def _python(column: pyarrow.Array) -> list[Any]:
+    """Values as functions get them: a Row for a row, a dict for a map; a FLOAT with the value it computes with."""
+    shape = shape_of(column.type, shortens_floats=False)
+    values: list[Any] = column.to_pylist()
+    return values if shape is None else [None if value is None else shape(value) for value in values]
+
+
+__all__ = ["KINDS", "RowsKernel", "UserKernel", "body_of"]

@@ -1,0 +1,7 @@
+"""The RocksDB backend: keyed state that is larger than memory, behind a write-back cache of decoded values.
+
+`rocksdb_backend` implements `state.backend`. Its tables (`rocksdb_tables`) read and write through `row_cache`;
+`rocksdb_store` holds one database, `column_family` the sorted rows of one state, `row_layout` the bytes of a row.
+A checkpoint (`rocksdb_capture`) links the database's files and stores the new ones; `dirty_rows` are the cache
+entries that had changed at the barrier, `write_overlay` what is written meanwhile.
+"""

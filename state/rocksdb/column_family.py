@@ -1,0 +1,320 @@
+"""The sorted rows of one state in a RocksDB database.
+
+While the files of a checkpoint are made, what is written stays in memory: the files hold what was written before, and
+nobody waits for them. Whoever reads sees all of it. Afterwards it is written, some with each write that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RayflinkError, StateError
+from .write_overlay import ELSEWHERE, HeldWrites
+
+if TYPE_CHECKING:
+    from .rocksdb_store import RocksDBStore
+
+WRITE_ROWS = 4096
+"""Rows of one write."""
+WRITE_BYTES = 1 << 20
+"""Bytes after which a write has no further row."""
+
+
+class DatabaseError(StateError):
+    """RocksDB refused an operation.
+
+    Args:
+        action: what was tried.
+        folder: of the database.
+        cause: what it said.
+    """
+
+    def __init__(self, action: str, folder: str, cause: str) -> None:
+        super().__init__(action, folder, cause)
+        self.action, self.folder, self.cause = action, folder, cause
+
+    def __str__(self) -> str:
+        return (
+            f"RocksDB could not {self.action} in {self.folder}: {self.cause}; look for a full or failing disk, or set "
+            "state.backend.rocksdb.localdir to another one"
+        )
+
+
+class Column:
+    """The sorted rows of one state; until something is written it is empty and costs nothing."""
+
+    def __init__(self, store: RocksDBStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._rows: Any = None
+        self._handle: Any = None
+        self._held: HeldWrites | None = None
+        self._until: Future[Path] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True while nothing was ever written."""
+        return self._rows is None and not self._held
+
+    # what waits
+
+    def hold(self, until: Future[Path]) -> None:
+        """Keep in memory what is written until that is done; nothing waits from before."""
+        self._held, self._until = HeldWrites(), until
+
+    def settle(self) -> None:
+        """Write all that waits, once it need not wait any more."""
+        if self._until is not None:
+            self._until.exception()  # a capture is told of it
+        while not self.is_settled:
+            self.write_held()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing waits in memory."""
+        return self._held is None
+
+    def write_held(self) -> None:
+        """Write some of what waits, as far as it need not wait any more."""
+        held = self._held
+        if held is None or self._holds():
+            return
+        batch = None
+        try:
+            for row, value in held.take(WRITE_ROWS):
+                batch = self._batch() if batch is None else batch
+                if value is None:
+                    batch.delete(row)
+                else:
+                    batch[row] = value
+                batch = self._written(batch)
+            if batch is not None:
+                self._put_in(batch)
+        except Exception as error:
+            raise self._refused("write", error) from error
+        if not held:
+            self._let_go()
+
+    def _holds(self) -> bool:
+        """Whether writes still wait; the first time they do not, ranges are deleted, for rows come after them."""
+        if self._until is not None and self._until.done():
+            self._until = None
+            assert self._held is not None
+            for start, stop in self._held.take_ranges():
+                self._delete_range(start, stop)
+        return self._until is not None
+
+    def _let_go(self) -> None:
+        """Nothing waits any more."""
+        if self._held is not None:
+            self._held = None
+            self._store.holding.discard(self)
+
+    def _write_later(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        held, until = self._held, self._until
+        assert held is not None and until is not None
+        self._store.holding.add(self)
+        for row in deletes:
+            held.put(row, None)
+        for row, value in puts:
+            held.put(row, value)
+        if held.bytes > self._store.most_held_bytes:
+            until.exception()  # wait: what is written faster than the disk takes it does not fill the memory
+
+    def open(self) -> None:
+        """Make the column, if it is not there: rows are to be written by another thread."""
+        if self._rows is None:
+            try:
+                self._rows, self._handle = self._store.open_column(self._name)
+            except DatabaseError:
+                raise
+            except Exception as error:
+                raise self._refused("make a column", error) from error
+
+    def write_now(self, puts: Iterable[tuple[bytes, bytes]]) -> None:
+        """Set rows before those that wait, in an open column; by the thread for which they wait."""
+        self._write(puts, ())
+
+    # rows
+
+    def read(self, row: bytes) -> bytes | None:
+        """What a row holds, or None.
+
+        Raises:
+            DatabaseError: RocksDB refused; so do all methods.
+        """
+        if self._held is not None and (held := self._held.get(row)) is not ELSEWHERE:
+            return held
+        if self._rows is None:
+            return None
+        try:
+            found: bytes | None = self._rows.get(row)
+        except Exception as error:
+            raise self._refused("read", error) from error
+        return found
+
+    def read_all(self, rows: list[bytes]) -> list[bytes | None]:
+        """What rows hold, or None, in their order; they are best sorted."""
+        found: list[bytes | None] = []
+        if self._rows is None:
+            found = [None] * len(rows)
+        else:
+            try:
+                for part in self._store.read_in_parallel(self._rows, rows):
+                    found += part
+            except Exception as error:
+                raise self._refused("read", error) from error
+        if self._held is not None:
+            held = map(self._held.get, rows)
+            found = [data if mine is ELSEWHERE else mine for mine, data in zip(held, found, strict=True)]
+        return found
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
+        """Delete rows, then set rows; what `puts` raises is passed on."""
+        held = self._held
+        if held is not None and self._holds():
+            self._write_later(puts, deletes)
+            return
+        if held is None:
+            self._write(puts, deletes)
+            return
+        deletes = [row for row in deletes if not held.replaced(row, None)]
+        self._write((pair for pair in puts if not held.replaced(*pair)), deletes)
+        self.write_held()
+
+    def _write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        batch = None
+        try:
+            for row in deletes:
+                batch = self._batch() if batch is None else batch
+                batch.delete(row)
+                batch = self._written(batch)
+            for row, value in puts:
+                batch = self._batch() if batch is None else batch
+                batch[row] = value
+                batch = self._written(batch)
+            if batch is not None:
+                self._put_in(batch)
+        except RayflinkError:
+            raise  # of a value or a key, not of the disk
+        except Exception as error:
+            raise self._refused("write", error) from error
+
+    def delete_range(self, start: bytes, stop: bytes) -> None:
+        """Delete all rows from `start` on and before `stop`."""
+        if self._held is not None:
+            if self._holds():
+                self._held.delete_range(start, stop)
+                self._write_later((), ())
+                return
+            self._held.forget(start, stop)
+        self._delete_range(start, stop)
+
+    def _delete_range(self, start: bytes, stop: bytes) -> None:
+        if self._rows is not None:
+            try:
+                self._rows.delete_range(start, stop)
+            except Exception as error:
+                raise self._refused("delete rows", error) from error
+
+    def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
+        if self.is_empty:
+            return
+        stored: Iterator[tuple[bytes, bytes]] = iter(()) if self._rows is None else scanned(self._rows, prefix, start)
+        try:
+            yield from stored if self._held is None else self._held.merged(stored, max(prefix, start), beyond(prefix))
+        except Exception as error:
+            raise self._refused("read", error) from error
+
+    def flush(self) -> None:
+        """Write the memtable to disk; other threads run meanwhile."""
+        if self._rows is not None:
+            try:
+                self._rows.flush()
+            except Exception as error:
+                raise self._refused("flush", error) from error
+
+    @property
+    def unflushed_bytes(self) -> int:
+        """Size of what is in memtables; 0 for one that is empty."""
+        if self._rows is None or not self._rows.property_int_value("rocksdb.num-entries-active-mem-table"):
+            return 0
+        return int(self._rows.property_int_value("rocksdb.cur-size-active-mem-table"))
+
+    def ingest(self, files: list[Path]) -> None:
+        """Take in files of sorted rows, which go away."""
+        import rocksdict
+
+        options = rocksdict.IngestExternalFileOptions()
+        options.set_move_files(True)
+        try:
+            if self._rows is None:
+                self._rows, self._handle = self._store.open_column(self._name)
+            self._rows.ingest_external_file([str(file) for file in files], options)
+        except Exception as error:
+            raise self._refused("take in rows", error) from error
+
+    def bind(self, rows: Any, handle: Any) -> None:
+        """The database was opened with this column in it."""
+        self._rows, self._handle = rows, handle
+
+    def release(self) -> None:
+        """Let go of the database."""
+        self._let_go()
+        self._rows = self._handle = self._until = None
+
+    def _refused(self, action: str, error: Exception) -> DatabaseError:
+        """RocksDB's errors are of one class, with the story in the text."""
+        return DatabaseError(action, str(self._store.folder), str(error))
+
+    def _batch(self) -> Any:
+        import rocksdict
+
+        if self._rows is None:
+            self._rows, self._handle = self._store.open_column(self._name)
+        batch = rocksdict.WriteBatch(raw_mode=True)
+        batch.set_default_column_family(self._handle)
+        return batch
+
+    def _written(self, batch: Any) -> Any:
+        if len(batch) < WRITE_ROWS and batch.size_in_bytes() < WRITE_BYTES:
+            return batch
+        self._put_in(batch)
+        return None
+
+    def _put_in(self, batch: Any) -> None:
+        """Write a batch; where memtables have all of their memory, wait until they are on disk.
+
+        RocksDB's own way to wait would do so inside of the write, which holds the interpreter's lock; a flush does not.
+        """
+        self._store.database.write(batch)
+        if self._store.writes_are_full:
+            self._rows.flush()
+
+
+def scanned(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    """(row, value) of all rows of an open column with a prefix, in order, from `start` on."""
+    import rocksdict
+
+    options = rocksdict.ReadOptions()
+    stop = beyond(prefix)
+    if stop is not None:
+        options.set_iterate_upper_bound(stop)
+    yield from rows.items(from_key=max(prefix, start), read_opt=options)
+
+
+def beyond(prefix: bytes) -> bytes | None:
+    """The least bytes above all that begin with a prefix; None where there are none.
+
+    >>> beyond(b"ab"), beyond(bytes([1, 255])), beyond(bytes([255]))
+    (b'ac', b'\\x02', None)
+    """
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+
+
+__all__ = ["Column", "DatabaseError", "beyond", "scanned"]

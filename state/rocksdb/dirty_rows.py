@@ -1,0 +1,100 @@
+"""Entries of a cache that had changed at a barrier; the thread that makes the checkpoint's files writes them.
+
+They are taken as they are at the barrier, as the hashmap backend's capture takes all of its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, Protocol
+
+from ..errors import SerializationError
+from ..snapshot_copies import frozen, thawed
+
+MAX_VALUE_BYTES = 2**31 - 1
+"""Most bytes of one row."""
+LIST_PART = 256
+"""Elements of a list in one row."""
+ENCODED_AT_ONCE = 4096
+"""Entries whose bytes are in memory at a time."""
+
+
+class Rows(Protocol):
+    """Where the entries of a cache lie on disk, and their bytes; may be used by several threads."""
+
+    def row(self, space: Any, name: Any) -> bytes: ...
+
+    def rows(self, space: Any, names: list[Any]) -> list[bytes]: ...
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes: ...
+
+    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]: ...
+
+    def decode(self, data: bytes) -> Any: ...
+
+    def decode_all(self, found: list[bytes | None]) -> list[Any]: ...
+
+    def key_of(self, space: Any, name: Any) -> Any: ...
+
+
+class UnwrittenRows:
+    """Entries as they are now.
+
+    Args:
+        rows: where they lie.
+        state: name of the state, for errors.
+        entries: (space, names, values).
+    """
+
+    def __init__(self, rows: Rows, state: str, entries: list[tuple[Any, list[Any], list[Any]]]) -> None:
+        self._rows, self._state = rows, state
+        self._spaces = [(space, names) for space, names, _ in entries]
+        self._values = frozen([value for _, _, values in entries for value in values])
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
+        """(row, its bytes) of all; to be gone through once.
+
+        Raises:
+            SerializationError: a value cannot be turned into bytes.
+        """
+        values = map(thawed, self._values)
+        for space, names in self._spaces:
+            yield from encoded(self._rows, self._state, space, names, list(islice(values, len(names))))
+
+
+def encoded(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> Iterable[tuple[bytes, bytes]]:
+    """(row, its bytes) of some entries of a space.
+
+    Raises:
+        SerializationError: a value cannot be turned into bytes.
+    """
+    if len(names) <= ENCODED_AT_ONCE:
+        return zip(rows.rows(space, names), _bytes(rows, state, space, names, values), strict=True)
+    parts = (slice(at, at + ENCODED_AT_ONCE) for at in range(0, len(names), ENCODED_AT_ONCE))
+    return chain.from_iterable(encoded(rows, state, space, names[part], values[part]) for part in parts)
+
+
+def _bytes(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+    try:
+        found = rows.encode_all(space, names, values)
+    except Exception as error:  # a user's class may raise anything while it is pickled
+        for name, value in zip(names, values, strict=True):
+            try:
+                rows.encode(space, name, value)
+            except Exception as failure:  # this one
+                where = f"a value of state {state!r} of key {rows.key_of(space, name)!r:.100}"
+                what = f"{where} ({type(failure).__name__}: {failure})"
+                remedy = "keep in state only values that can be pickled"
+                raise SerializationError("the RocksDB backend", what, remedy) from failure
+        raise error
+    if max(map(len, found)) > MAX_VALUE_BYTES:
+        at = next(at for at, data in enumerate(found) if len(data) > MAX_VALUE_BYTES)
+        key = rows.key_of(space, names[at])
+        what = f"{len(found[at])} bytes of state {state!r} of key {key!r:.100}"
+        remedy = f"keep at most {MAX_VALUE_BYTES} bytes in one value, one map entry or {LIST_PART} list elements"
+        raise SerializationError("the RocksDB backend", what, remedy)
+    return found
+
+
+__all__ = ["LIST_PART", "Rows", "UnwrittenRows", "encoded"]

@@ -1,0 +1,143 @@
+"""Captures of a RocksDB database: hard links to its files, of which only new ones are stored.
+
+A file of sorted rows never changes, so a checkpoint refers to the stored files of an earlier one that is complete. With
+several under way one may only refer to what those before it refer to as well: when the next one is complete, what only
+the earlier ones have may be deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+from ..group_capture import GroupCapture
+from ..group_content import encode_group
+from ..snapshots import Blob, DatabaseFiles, FileSlice, KeyedParts, SnapshotWriter
+from .rocksdb_files import AboutDatabase, StoredDatabase
+
+_SHARED = ".sst"
+_UNUSED = (".log", "LOCK", "LOG", "IDENTITY")
+"""Files that a database makes anew: the log that is never written, and those of a process."""
+
+
+class Increments:
+    """Which files of the database are stored already.
+
+    >>> a, b = FileSlice("shared/a", 0, 5, 1), FileSlice("shared/b", 0, 5, 2)
+    >>> increments = Increments()
+    >>> increments.begin(1), increments.written(1, {"1.sst": a})
+    ({}, None)
+    >>> increments.begin(2), increments.written(2, {"1.sst": b})
+    ({}, None)
+    >>> increments.confirm(1)
+    >>> increments.begin(3)  # what 2 stored by itself may be all that is left when 3 is complete
+    {}
+    >>> increments.confirm(2)
+    >>> list(increments.begin(4))
+    ['1.sst']
+    """
+
+    def __init__(self) -> None:
+        self._confirmed: dict[str, FileSlice] = {}
+        self._under_way: dict[int, dict[str, FileSlice]] = {}
+        self._written: dict[int, dict[str, FileSlice]] = {}
+
+    def begin(self, checkpoint_id: int) -> Mapping[str, FileSlice]:
+        """File -> where it is stored, as far as this checkpoint may refer to it."""
+        others = list(self._under_way.values())
+        base = {
+            name: stored
+            for name, stored in self._confirmed.items()
+            if all(other.get(name) == stored for other in others)
+        }
+        self._under_way[checkpoint_id] = base
+        return base
+
+    def written(self, checkpoint_id: int, files: Mapping[str, Blob]) -> None:
+        """This checkpoint has these files; may be called by any thread, before it is confirmed."""
+        self._written[checkpoint_id] = {name: blob for name, blob in files.items() if isinstance(blob, FileSlice)}
+
+    def restored(self, files: Mapping[str, Blob]) -> None:
+        """The database came from these files, to which checkpoints may refer."""
+        self._confirmed = {name: blob for name, blob in files.items() if isinstance(blob, FileSlice)}
+
+    def confirm(self, checkpoint_id: int) -> None:
+        """This checkpoint is complete; earlier ones do not matter any more."""
+        if checkpoint_id in self._written:
+            self._confirmed = self._written[checkpoint_id]
+        for known in (self._under_way, self._written):
+            for number in [number for number in list(known) if number <= checkpoint_id]:  # another thread adds
+                del known[number]
+
+    def abort(self, checkpoint_id: int) -> None:
+        """This checkpoint will never be complete."""
+        self._under_way.pop(checkpoint_id, None)
+        self._written.pop(checkpoint_id, None)
+
+
+class DatabaseCapture:
+    """A database as it was at a barrier, with the timers that were in memory; a `KeyedCapture`.
+
+    Args:
+        link: gives the folder with links to its files, when it is made.
+        unlink: removes that folder.
+        key_groups: those of the subtask.
+        about: tells what the database holds; asked when the links are made, for rows are written before.
+        near: the timers in memory, and the filters.
+        base: file -> where it is stored already.
+        written: told the files, once all are stored.
+    """
+
+    def __init__(
+        self,
+        link: Future[Path],
+        unlink: Callable[[Future[Path]], None],
+        key_groups: range,
+        about: Callable[[], AboutDatabase],
+        near: GroupCapture,
+        increments: tuple[Mapping[str, FileSlice], Callable[[Mapping[str, Blob]], None]],
+    ) -> None:
+        self._link, self._unlink, self._key_groups, self._about = link, unlink, key_groups, about
+        self._near, (self._base, self._written) = near, increments
+
+    def write(self, writer: SnapshotWriter) -> KeyedParts:
+        """Store the files that are new, or for a savepoint the content of each key group.
+
+        Raises:
+            DatabaseError: the files could not be made.
+            SerializationError: a value cannot be turned into bytes.
+        """
+        if writer.is_savepoint:
+            return KeyedParts(self._written_groups(writer))
+        groups = self._near.write(writer).groups
+        files: dict[str, Blob] = {}
+        folder = self._link.result()
+        for file in sorted(folder.iterdir()):
+            if file.name.endswith(_UNUSED):
+                continue
+            known = self._base.get(file.name)
+            files[file.name] = writer.put_file(file, file.suffix == _SHARED) if known is None else known
+        shared = frozenset(name for name in files if name.endswith(_SHARED))
+        self._written({name: files[name] for name in shared})
+        first, end = self._key_groups.start, self._key_groups.stop
+        return KeyedParts(groups, (DatabaseFiles(first, end, files, shared, self._about().encode()),))
+
+    def release(self) -> None:
+        """Remove the links."""
+        self._near.release()
+        self._unlink(self._link)
+
+    def _written_groups(self, writer: SnapshotWriter) -> dict[int, Blob]:
+        contents, groups = self._near.contents(), {}
+        folder = self._link.result()
+        with StoredDatabase(folder, self._about()) as stored:
+            for group in self._key_groups:
+                content = contents.pop(group, None) or {"tables": {}, "timers": {}}
+                stored.add_group(group, content, self._near.kept)
+                if content["tables"] or content["timers"]:
+                    groups[group] = writer.put(encode_group(content, "the RocksDB backend"))
+        return groups
+
+
+__all__ = ["DatabaseCapture", "Increments"]

@@ -1,0 +1,208 @@
+"""How the tables of the RocksDB backend lay their entries in rows: values, maps and lists."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from ..keys.key_encoding import encode_key, read_key
+from ..keys.key_forms import INT64_MIN, INT64_STOP
+from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back, same_key
+
+_INTS = {int}
+
+
+def value_of(data: bytes) -> Any:
+    """The value in the bytes of a row."""
+    value = pickle.loads(data)
+    return value.value if value.__class__ is Kept else value
+
+
+class _Rows:
+    """What all kinds of rows share."""
+
+    decode = staticmethod(value_of)
+
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+
+    def decode_all(self, found: list[bytes | None]) -> list[Any]:
+        """The values of rows, None where there is no row."""
+        loads = pickle.loads
+        values = [None if data is None else loads(data) for data in found]
+        if Kept in set(map(type, values)):
+            return [value.value if value.__class__ is Kept else value for value in values]
+        return values
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        """The bytes of a value, with what cannot be read back from its row."""
+        raise NotImplementedError
+
+    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+        """As `encode`, of several names of a space."""
+        return [self.encode(space, name, value) for name, value in zip(names, values, strict=True)]
+
+
+class ValueRows(_Rows):
+    """Rows of single values: the space is the namespace, the name is the key."""
+
+    def row(self, space: Any, name: Any) -> bytes:
+        return self._layout.row(name, space)
+
+    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
+        if len(names) < 8:
+            return [self._layout.row(name, space) for name in names]
+        return self._layout.rows(names, space)
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        return dumped(value if reads_back(name) else Kept(name, value))
+
+    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+        kinds = set(map(type, names))
+        if kinds <= EXACT_TYPES or (kinds == _INTS and INT64_MIN <= min(names) and max(names) < INT64_STOP):
+            dumps = pickle.dumps
+            return [dumps(value, 5) for value in values]
+        return super().encode_all(space, names, values)
+
+    def key_of(self, space: Any, name: Any) -> Any:
+        """The key an entry belongs to."""
+        return name
+
+
+class SpaceRows(_Rows):
+    """Rows of what each key has several of: the space is (namespace, key)."""
+
+    def prefix(self, space: Any) -> bytes:
+        """What all rows of a space begin with."""
+        return self._layout.row(space[1], space[0])
+
+    def row(self, space: Any, name: Any) -> bytes:
+        return self.prefix(space) + self.name_bytes(name)
+
+    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
+        prefix = self.prefix(space)
+        return [prefix + self.name_bytes(name) for name in names]
+
+    def key_of(self, space: Any, name: Any) -> Any:
+        """The key an entry belongs to."""
+        return space[1]
+
+    def name_bytes(self, name: Any) -> bytes:
+        """The end of a row."""
+        raise NotImplementedError
+
+
+class Exotic:
+    """The name under which a map keeps, as one dict, what lies at map keys that have no canonical bytes."""
+
+    def __repr__(self) -> str:
+        return "<map keys without canonical bytes>"
+
+
+EXOTIC = Exotic()
+EXOTIC_ROW = b"\xfe"
+
+
+class MapRows(SpaceRows):
+    """Rows of maps: the name is the map key."""
+
+    def name_bytes(self, name: Any) -> bytes:
+        return EXOTIC_ROW if name is EXOTIC else encode_key(name)
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        if reads_back(space[1]) and (name is EXOTIC or reads_back(name)):
+            return dumped(value)
+        return dumped(Kept((space[1], None if name is EXOTIC else name), value))
+
+
+class ListRows(SpaceRows):
+    """Rows of lists: the name is the number of a part, of which later ones have greater numbers."""
+
+    def name_bytes(self, name: int) -> bytes:
+        return name.to_bytes(8, "big")
+
+    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+        return dumped(value if reads_back(space[1]) else Kept(space[1], value))
+
+
+StoredRow = tuple[bytes, bytes]
+"""(row, what it holds)."""
+Entry = tuple[Any, Any, Any]
+"""(key, namespace, value)."""
+
+
+def value_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
+    """The entries in sorted rows of single values."""
+    for row, data in rows:
+        key, namespace, _ = layout.read(row)
+        value = layout.loads(data)
+        if value.__class__ is Kept:
+            key, value = value.keys, value.value
+        yield key, namespace, value
+
+
+def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
+    """The maps in sorted rows."""
+    for (key, namespace, end), part in groupby(rows, lambda pair: layout.read(pair[0])):
+        named = list(part)
+        kept = layout.loads(named[0][1])
+        if kept.__class__ is Kept:
+            key = kept.keys[0]
+        yield key, namespace, dict(expanded(named_value(row, data, end, layout.loads) for row, data in named))
+
+
+def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
+    """The lists in sorted rows, their parts joined."""
+    for row, part in groupby(rows, lambda pair: pair[0][:-8]):
+        key, namespace, _ = layout.read(row)
+        elements: list[Any] = []
+        for _, data in part:
+            value = layout.loads(data)
+            if value.__class__ is Kept:
+                key, value = value.keys, value.value
+            elements += value
+        yield key, namespace, elements
+
+
+def entries_in(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], Iterator[Entry]]:
+    """How the rows of a state of this kind are read."""
+    if stored_kind.endswith("map"):
+        return map_entries
+    return list_entries if stored_kind.endswith("list") else value_entries
+
+
+def named_value(row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any] = pickle.loads) -> tuple[Any, Any]:
+    """Map key and value of a map's row, whose map key begins at `end`."""
+    value = loads(data)
+    if row[end:] == EXOTIC_ROW:
+        return EXOTIC, value.value if value.__class__ is Kept else value
+    if value.__class__ is Kept:
+        return value.keys[1], value.value
+    return read_key(row, end)[0], value
+
+
+def expanded(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """(map key, value) of all, those without canonical bytes included."""
+    for name, value in named:
+        if name is EXOTIC:
+            yield from value.items()
+        else:
+            yield name, value
+
+
+def timer_in(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
+    """(timestamp, key, namespace) of a timer's row."""
+    namespace, at = layout.namespaces.read(row, 10)
+    key = same_key(layout.loads(data)) if data else read_key(row, at)[0]
+    return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace
+
+
+TIME_BIAS = 1 << 63
+"""Added to times, so that they sort as bytes."""
+
+__all__ = [
+    "EXOTIC", "EXOTIC_ROW", "Entry", "ListRows", "MapRows", "SpaceRows", "StoredRow", "TIME_BIAS", "ValueRows",
+    "entries_in", "expanded", "list_entries", "map_entries", "named_value", "timer_in", "value_entries", "value_of",
+]  # fmt: skip

@@ -1,0 +1,409 @@
+"""One RocksDB database of a subtask: columns of sorted rows, opened when the first row is written.
+
+There is no write-ahead log: what is durable is in snapshots. A database belongs to one attempt and lies in a fresh
+folder, for RocksDB keeps its lock as long as any iterator lives. Rows are written in batches of a few thousand, because
+a write holds the interpreter's lock.
+
+Source: apache/flink RocksDBResourceContainer, RocksDBMemoryControllerUtils (one cache and one write buffer manager for
+all databases of a slot).
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..private_folders import make_private
+from .column_family import Column, DatabaseError
+
+READ_ROWS = 1024
+"""Rows asked for at once, at most."""
+_LEAST_READ_ROWS = 64
+_REMOVALS = 100
+_MEANWHILE = {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY}
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBOptions:
+    """How databases are made; None leaves RocksDB's own default.
+
+    Args:
+        bloom_bits: bits a key of the filters that tell which files cannot hold it; 0 for none.
+        block_bytes: uncompressed size of a block.
+        write_buffer_bytes: of one memtable; None for a part of the memory.
+        write_buffers: memtables of a column at most.
+        max_open_files: -1 for all.
+        background_jobs: threads that flush and compact.
+        direct_io: do not go through the page cache of the operating system.
+        compression: "none", "snappy", "lz4" or "zstd".
+        compaction: "level", or "universal", which rewrites files less often and takes more space.
+    """
+
+    bloom_bits: int = 10
+    block_bytes: int = 4096
+    write_buffer_bytes: int | None = None
+    write_buffers: int | None = None
+    max_open_files: int = -1
+    background_jobs: int = 2
+    direct_io: bool = False
+    compression: str = "lz4"
+    compaction: str = "level"
+
+
+class RocksDBMemory:
+    """The memory all databases of a slot share: blocks that were read, and memtables, which count to the same bytes.
+
+    Args:
+        size: bytes of both together.
+        write_ratio: share of it that memtables may fill before they are flushed, in (0, 1).
+        read_threads: that read the rows of one batch.
+    """
+
+    def __init__(self, size: int, write_ratio: float = 0.5, read_threads: int = 8) -> None:
+        import rocksdict
+
+        self.size = size
+        self._write_bytes = max(1, int(size * write_ratio))
+        self.write_buffer_bytes = min(64 << 20, max(64 << 10, self._write_bytes // 4))
+        """Of a column's memtable where no option says it: several columns have to share."""
+        self.holding: set[Column] = set()
+        """Columns that have written rows since links began to be made, which wait in memory."""
+        self.cache = rocksdict.Cache(size)
+        self.writes = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
+            self._write_bytes, False, self.cache
+        )
+
+        self.readers = ThreadPoolExecutor(read_threads, "rocksdb-read") if read_threads > 1 else None
+        """Read parts of a batch at the same time: RocksDB waits for one block after the other."""
+        self.read_threads = read_threads
+        self.flushers = ThreadPoolExecutor(4, "rocksdb-flush")
+        """Write memtables to disk, of several columns at the same time."""
+        self.linkers = ThreadPoolExecutor(4, "rocksdb-link")
+        """Wait for them, and make links to the files."""
+
+    @property
+    def used(self) -> int:
+        """Bytes in use."""
+        return int(self.cache.get_usage())
+
+    @property
+    def most_held_bytes(self) -> int:
+        """What a column may keep while links are made: a memtable's, and its share of what all memtables have."""
+        return min(self.write_buffer_bytes, self._write_bytes // max(1, len(self.holding)))
+
+    def close(self) -> None:
+        """End the threads."""
+        self.linkers.shutdown()
+        self.flushers.shutdown()
+        if self.readers is not None:
+            self.readers.shutdown()
+
+
+class RocksDBStore:
+    """The database of one operator in one subtask, with a column for each state.
+
+    Args:
+        folder: which is made when the first row is written, and goes with the store.
+        memory: gives what the databases of the slot share, when the database is opened.
+        options: how it is made.
+    """
+
+    def __init__(
+        self, folder: Path, memory: Callable[[], RocksDBMemory], options: RocksDBOptions | None = None
+    ) -> None:
+        self.folder = folder
+        self._memory = memory
+        self._options = options or RocksDBOptions()
+        self._columns: dict[str, Column] = {}
+        self._opened: Any = None
+        self._flushing: dict[str, Future[None]] = {}
+        self._linking: Future[Path] | None = None
+        self._links: set[Path] = set()
+        self._links_made = 0
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything was written."""
+        return self._opened is not None
+
+    @property
+    def database(self) -> Any:
+        """The database, which is opened now if it is not."""
+        if self._opened is None:
+            import rocksdict
+
+            try:
+                make_private(self.folder, may_exist=False)
+                self._opened = rocksdict.Rdict(str(self._files), self.settings())
+            except Exception as error:
+                raise DatabaseError("open a database", str(self.folder), str(error)) from error
+            self._opened.set_write_options(self._without_log())
+        return self._opened
+
+    @property
+    def _files(self) -> Path:
+        return self.folder / "db"
+
+    def open_from(self, fetch: Callable[[Path], None]) -> list[str]:
+        """Open the database whose files `fetch` puts into a folder; the names of its columns.
+
+        Raises:
+            DatabaseError: it cannot be opened; what `fetch` raises is passed on.
+        """
+        import rocksdict
+
+        try:
+            make_private(self._files, may_exist=False)
+        except OSError as error:
+            raise DatabaseError("restore a database", str(self.folder), str(error)) from error
+        fetch(self._files)
+        try:
+            stored = rocksdict.Rdict.list_cf(str(self._files), self.settings())
+            columns = {name: self.settings() for name in stored}
+            self._opened = rocksdict.Rdict(str(self._files), self.settings(), column_families=columns)
+            self._opened.set_write_options(self._without_log())
+            names = []
+            for name in stored:
+                if name != "default":
+                    rows = self._opened.get_column_family(name)
+                    rows.set_write_options(self._without_log())
+                    names.append(name_in(name))
+                    self.column(names[-1]).bind(rows, self._opened.get_column_family_handle(name))
+        except Exception as error:
+            raise DatabaseError("open a restored database", str(self.folder), str(error)) from error
+        return names
+
+    @property
+    def writes_are_full(self) -> bool:
+        """Whether what was written, and is not on disk yet, takes more memory than it may."""
+        writes = self._memory().writes
+        return bool(writes.get_usage() > writes.get_buffer_size())
+
+    def read_in_parallel(self, column: Any, rows: list[bytes]) -> Iterable[list[bytes | None]]:
+        """What rows hold, part by part in their order; the parts are read at the same time."""
+        memory = self._memory()
+        size = min(READ_ROWS, max(_LEAST_READ_ROWS, -(-len(rows) // memory.read_threads)))
+        parts = [rows[at : at + size] for at in range(0, len(rows), size)]
+        if memory.readers is None or len(parts) == 1:
+            return map(column.__getitem__, parts)
+        return memory.readers.map(column.__getitem__, parts)
+
+    def column(self, name: str) -> Column:
+        """The column of a state; the same for the same name."""
+        if name not in self._columns:
+            self._columns[name] = Column(self, name)
+            if self._linking is not None and self.is_linking:
+                self._columns[name].hold(self._linking)
+        return self._columns[name]
+
+    def open_column(self, name: str) -> tuple[Any, Any]:
+        """Make the column in the database: its rows, and its handle for batches."""
+        name = stored_name(name)
+        rows = self.database.create_column_family(name, self.settings())
+        rows.set_write_options(self._without_log())
+        return rows, self.database.get_column_family_handle(name)
+
+    @property
+    def most_held_bytes(self) -> int:
+        """What a column may keep in memory while links are made, for memtables are empty then."""
+        return self._memory().most_held_bytes
+
+    @property
+    def holding(self) -> set[Column]:
+        """The columns of the slot that keep rows in memory."""
+        return self._memory().holding
+
+    @property
+    def is_linking(self) -> bool:
+        """Whether links are being made."""
+        return self._linking is not None and not self._linking.done()
+
+    def flush_beside(self, least_bytes: int) -> None:
+        """Let other threads write to disk the memtables of so many bytes, while rows are written to new ones."""
+        for name, column in self._columns.items():
+            if name not in self._flushing or self._flushing[name].done():
+                if column.unflushed_bytes >= least_bytes:
+                    self._flushing[name] = self._memory().flushers.submit(column.flush)
+
+    def write_held(self) -> bool:
+        """Write some of what was held back while links were made; whether nothing of it is left."""
+        for column in self._columns.values():
+            column.write_held()
+        return all(column.is_settled for column in self._columns.values())
+
+    def settle(self) -> None:
+        """Wait for links that are being made, and write all that was held back."""
+        if self._linking is not None:
+            self._linking.exception()  # a capture is told of it
+        for column in self._columns.values():
+            column.settle()
+
+    def link(self, unwritten: Mapping[Column, Iterable[tuple[bytes, bytes]]]) -> Future[Path]:
+        """Begin to make a folder with hard links to files that hold all rows as they are now; give it to `unlink`.
+
+        Another thread does it: it writes the unwritten rows, and waits for memtables to be on disk, and so for
+        compactions. Rows that are written until it is done are held back, for they would be in the files.
+        """
+        self.settle()
+        flushing, self._flushing = list(self._flushing.values()), {}
+        for column in unwritten:
+            column.open()
+        self._links_made += 1
+        folder = self.folder / f"links-{self._links_made}"
+        columns = list(self._columns.values())
+        self._linking = self._memory().linkers.submit(self._make_links, unwritten, columns, flushing, folder)
+        for column in self._columns.values():
+            column.hold(self._linking)
+        return self._linking
+
+    def _make_links(
+        self,
+        unwritten: Mapping[Column, Iterable[tuple[bytes, bytes]]],
+        columns: Sequence[Column],
+        flushing: Sequence[Future[None]],
+        folder: Path,
+    ) -> Path:
+        """The folder, when all is flushed: making it would do so too, but under the interpreter's lock."""
+        import rocksdict
+
+        flushers, under_way = self._memory().flushers, list(flushing)
+        try:
+            for column, rows in unwritten.items():
+                column.write_now(rows)
+            under_way += [flushers.submit(column.flush) for column in columns if column.unflushed_bytes]
+        finally:
+            wait(under_way)  # whoever closes the database waits for this thread alone
+        for flushed in under_way:
+            flushed.result()
+        try:
+            checkpoint = rocksdict.Checkpoint(self.database)
+            checkpoint.create_checkpoint(str(folder))
+            del checkpoint  # it keeps the database open
+        except Exception as error:
+            _remove(folder)
+            raise DatabaseError("make links to its files", str(folder), str(error)) from error
+        with self._lock:
+            self._links.add(folder)
+        return folder
+
+    def unlink(self, link: Future[Path]) -> None:
+        """Remove a folder with links, once it is made; may be called by any thread, and after `close`."""
+        link.add_done_callback(self._unlink)
+
+    def _unlink(self, link: Future[Path]) -> None:
+        if link.exception() is not None:
+            return  # there is none
+        _remove(link.result())
+        with self._lock:
+            self._links.discard(link.result())
+            if self._closed and not self._links:
+                _remove(self.folder)
+
+    def bytes_on_disk(self) -> int:
+        """Size of all files; 0 where there are none."""
+        if self._opened is None:
+            return 0
+        return sum(file.stat().st_size for file in self._files.glob("*.sst"))
+
+    def close(self) -> None:
+        """Close the database and remove its folder, but for links that are still read; a second call does nothing."""
+        for flushed in self._flushing.values():
+            flushed.exception()  # whoever needed the rows on disk would have been told
+        self._flushing.clear()
+        linking, self._linking = self._linking, None
+        if linking is not None:
+            linking.exception()
+        for column in self._columns.values():
+            column.release()
+        opened, self._opened = self._opened, None
+        try:
+            if opened is not None:
+                opened.close()
+        except Exception as error:  # it would write rows that nobody needs any more
+            if self._files.exists():
+                raise DatabaseError("close a database", str(self.folder), str(error)) from error
+        finally:
+            del opened
+            with self._lock:
+                self._closed = True
+                _remove(self._files if self._links else self.folder)
+
+    def settings(self) -> Any:
+        """How a database and each of its columns is made."""
+        import rocksdict
+
+        given, memory, settings = self._options, self._memory(), rocksdict.Options(raw_mode=True)
+        settings.create_if_missing(True)
+        blocks = rocksdict.BlockBasedOptions()
+        blocks.set_block_cache(memory.cache)
+        blocks.set_block_size(given.block_bytes)
+        blocks.set_cache_index_and_filter_blocks(True)
+        blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+        blocks.set_format_version(5)
+        if given.bloom_bits:
+            blocks.set_bloom_filter(given.bloom_bits, False)
+        settings.set_block_based_table_factory(blocks)
+        settings.set_write_buffer_manager(memory.writes)
+        settings.set_compression_type(getattr(rocksdict.DBCompressionType, given.compression)())
+        settings.set_compaction_style(getattr(rocksdict.DBCompactionStyle, given.compaction)())
+        settings.set_level_compaction_dynamic_level_bytes(True)
+        settings.set_max_open_files(given.max_open_files)
+        settings.set_max_background_jobs(given.background_jobs)
+        settings.set_use_direct_reads(given.direct_io)
+        settings.set_use_direct_io_for_flush_and_compaction(given.direct_io)
+        settings.set_bytes_per_sync(1 << 20)  # else a flush waits for all that compactions have not written out yet
+        settings.set_keep_log_file_num(1)
+        settings.set_stats_dump_period_sec(0)
+        settings.set_write_buffer_size(given.write_buffer_bytes or memory.write_buffer_bytes)
+        if given.write_buffers is not None:
+            settings.set_max_write_buffer_number(given.write_buffers)
+        return settings
+
+    def _without_log(self) -> Any:
+        import rocksdict
+
+        options = rocksdict.WriteOptions()
+        options.disable_wal = True  # type: ignore[method-assign, assignment]  # a property, whatever its stub says
+        return options
+
+
+def stored_name(name: str) -> str:
+    r"""The name of a column in the database: RocksDB's are C strings of UTF-8.
+
+    >>> stored_name("a\tb") == "a\tb", name_in(stored_name("a\tb")) == "a\tb"
+    (False, True)
+    """
+    return name.encode("unicode_escape").decode()
+
+
+def name_in(stored: str) -> str:
+    """The name whose `stored_name` it is."""
+    return stored.encode().decode("unicode_escape")
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; one that has gone with its parent already is no error.
+
+    An iterator that nobody has read to its end keeps the database at work: files come and go meanwhile.
+    """
+    for left in reversed(range(_REMOVALS)):
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            if error.errno not in _MEANWHILE or (not left and folder.exists()):
+                raise
+        if not folder.exists():
+            return
+
+
+__all__ = [
+    "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "name_in", "stored_name",
+]  # fmt: skip

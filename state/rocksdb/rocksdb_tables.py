@@ -1,0 +1,391 @@
+"""The tables of the RocksDB backend: values, lists and maps of keys, over a cache and a column each."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, groupby, islice
+from typing import Any, ClassVar
+
+from ..errors import InvalidKeyError
+from ..group_capture import FrozenTable
+from ..keys.key_encoding import canonical_key
+from .cache_budget import CacheBudget
+from .column_family import Column, beyond
+from .dirty_rows import LIST_PART, UnwrittenRows
+from .rocksdb_rows import (
+    EXOTIC,
+    Entry,
+    ListRows,
+    MapRows,
+    SpaceRows,
+    ValueRows,
+    entries_in,
+    expanded,
+    named_value,
+    value_of,
+)
+from .row_cache import RowCache, is_hashable
+from .row_layout import RowLayout, is_kept, prefixes
+
+_SMALL_MAP = 256
+"""Entries up to which a map that is read as a whole stays in memory."""
+_FEW = 16
+"""Entries that are looked for one by one before a batch is read ahead."""
+_PART = 1024
+"""Rows a walk reads at a time."""
+
+
+class _Table:
+    """What the tables share: the writing and reading of all of it."""
+
+    cache: RowCache
+    _column: Column
+    _layout: RowLayout
+    _kind: ClassVar[str]
+
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        """The entries of (name, space, value) that lie together by space."""
+        raise NotImplementedError
+
+    def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of the entries in memory."""
+        return ((key, namespace) for namespace, key in self.cache.spaces())
+
+    def _kept_key(self, data: bytes) -> Any:
+        """The key that is stored in a row, since it cannot be read back from where the row lies."""
+        return pickle.loads(data).keys
+
+    def restored(self, from_part: int) -> None:
+        """The column has come with rows, parts of lists with numbers below `from_part`."""
+        self.cache.forget_stored()
+
+    def frozen(self) -> Iterable[Entry]:
+        """All entries, which are in memory, as they are now."""
+        cache = self.cache
+        return self._joined(FrozenTable({space: cache.space(space) for space in cache.spaces()}))
+
+    def entries(self, groups: Collection[int]) -> Iterator[Entry]:
+        """(key, namespace, value) of all entries in these key groups, by group."""
+        cache = self.cache
+        if self._column.is_empty:
+            named = ((name, space, value) for space in cache.spaces() for name, value in cache.space(space).items())
+            held = list(self._joined(named))
+            of_groups = self._layout.groups_of([key for key, _, _ in held])
+            in_order = sorted(range(len(held)), key=of_groups.__getitem__)
+            yield from (held[at] for at in in_order if of_groups[at] in groups)
+            return
+        cache.flush()
+        for group in sorted(groups):
+            yield from entries_in(self._kind)(self._layout, self._column.scan(prefixes[group]))
+
+    def flush(self) -> None:
+        """Write back all that changed."""
+        self.cache.flush()
+
+    def clear_all(self) -> None:
+        """Delete all entries."""
+        self.cache.clear_all()
+
+    def walk(self) -> Iterator[tuple[Any, Any]]:
+        """(key, namespace) of the entries: those in memory, then the rows on disk, a part at a time."""
+        yield from self._places_in_memory()
+        start, last = b"", None
+        while part := list(islice(self._column.scan(b"", start), _PART)):
+            for row, data in part:
+                key, namespace, _ = self._layout.read(row)
+                if (key, namespace) != last:
+                    yield self._kept_key(data) if is_kept(data) else key, namespace
+                last = key, namespace
+            start = part[-1][0] + b"\0"
+
+
+class RocksDBTable(RowCache, _Table):
+    """Single values; a `KeyedTable`, which is its own cache."""
+
+    tracks_changes = True
+    _kind = "value"
+
+    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
+        super().__init__(column, ValueRows(layout), budget, state)
+        self._column, self._layout = column, layout
+
+    @property
+    def cache(self) -> RowCache:  # type: ignore[override]
+        """The table itself."""
+        return self
+
+    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Add `value` to the end of the entry's list."""
+        self.put(key, [*self.get(key, namespace, ()), value], namespace)
+
+    def remove(self, key: Any, namespace: Any = None) -> None:
+        """Delete the entry, if it is there."""
+        self.remove_all((key,), namespace)
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether values had to be looked for on disk since the last `prefetch`, that one included."""
+        return self.misses > _FEW
+
+    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+        """Read in one go what single reads of a batch would look for."""
+        self.misses //= 2  # as long as each reads something, the next is worth it
+        self.load(keys, namespace)
+        self.lent = False
+
+    def flush(self) -> None:
+        """Write back all that changed."""
+        super().flush()
+        self.recount()
+
+    def take_changed(self) -> UnwrittenRows | None:
+        """As in `RowCache`."""
+        taken = super().take_changed()
+        self.recount()
+        return taken
+
+    def __len__(self) -> int:
+        if self._column.is_empty:
+            return sum(1 for _ in self.in_memory())
+        self.flush()
+        return sum(1 for _ in self._column.scan(b""))
+
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        return named
+
+    def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
+        for space in self.spaces():
+            for name in list(self.space(space)):
+                yield name, space
+
+
+class RocksDBMapTable(_Table):
+    """Maps, each entry a row; a `KeyedMapTable`. Maps are read in the order of their keys' canonical bytes."""
+
+    _kind = "map"
+
+    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
+        self._column, self._layout, self._rows = column, layout, MapRows(layout)
+        self.cache = RowCache(column, self._rows, budget, state)
+
+    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The value at `map_key`, or `default`."""
+        name = _name_of(map_key)
+        if name is EXOTIC:
+            return self.cache.get(EXOTIC, (namespace, key), {}).get(map_key, default)
+        return self.cache.get(name, (namespace, key), default)
+
+    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the value at `map_key`."""
+        name = _name_of(map_key)
+        if name is EXOTIC:
+            value = {**self.cache.get(EXOTIC, (namespace, key), {}), map_key: value}
+        self.cache.put(name, value, (namespace, key))
+
+    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+        """Delete the value at `map_key`, if there is one."""
+        space, name = (namespace, key), _name_of(map_key)
+        if name is EXOTIC:
+            held = dict(self.cache.get(EXOTIC, space, {}))
+            held.pop(map_key, None)
+            if held:
+                self.cache.put(EXOTIC, held, space)
+                return
+        self.cache.remove_all((name,), space)
+
+    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+        """Whether there is a value at `map_key`."""
+        return self.get(key, map_key, namespace, EXOTIC) is not EXOTIC
+
+    def items(self, key: Any, namespace: Any = None) -> Iterable[tuple[Any, Any]]:
+        """All (map key, value) of one key as of now; those of a large map are read as they are asked for."""
+        space, cache = (namespace, key), self.cache
+        if cache.is_only_here(space):
+            return list(expanded(self._in_order(space)))
+        cache.flush_space(space)
+        prefix = self._rows.prefix(space)
+        rows = (named_value(row, data, len(prefix)) for row, data in self._column.scan(prefix))
+        first = list(islice(rows, _SMALL_MAP))
+        if len(first) == _SMALL_MAP:
+            return expanded(chain(first, rows))
+        here = cache.space(space)
+        cache.lent = True  # nothing leaves the cache meanwhile
+        for name, value in first:
+            if name not in here:
+                cache.admit(space, name, value)
+        cache.gather(space)
+        cache.lent = False
+        cache.make_room()
+        return list(expanded([(name, here.get(name, value)) for name, value in first]))
+
+    def clear(self, key: Any, namespace: Any = None) -> None:
+        """Delete the whole map of one key."""
+        _delete_space(self.cache, self._rows, (namespace, key))
+
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        return (
+            (key, namespace, dict(expanded((name, value) for name, _, value in part)))
+            for (namespace, key), part in groupby(named, _space)
+        )
+
+    def _kept_key(self, data: bytes) -> Any:
+        return pickle.loads(data).keys[0]
+
+    def _in_order(self, space: Any) -> list[tuple[Any, Any]]:
+        return sorted(self.cache.space(space).items(), key=lambda pair: self._rows.name_bytes(pair[0]))
+
+
+class RocksDBListTable(_Table):
+    """Lists; a `KeyedTable`. A list is stored in parts, and what is added goes to a new part: none is read for that."""
+
+    tracks_changes = True
+    _kind = "list"
+
+    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
+        self._column, self._layout, self._rows = column, layout, ListRows(layout)
+        self.cache = RowCache(column, self._rows, budget, state)
+        self._open: dict[Any, tuple[int, list[Any]]] = {}
+        self._next = 0
+        self._lent: dict[Any, dict[Any, list[Any]]] = {}
+        self.cache.on_rotate = self._open.clear
+
+    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+        """The whole lists of these keys."""
+        if not self.cache.lent:
+            self._lent = {}
+        lists = self._lent.setdefault(namespace, {})
+        for given in dict.fromkeys(filter(is_hashable, keys)):
+            try:
+                key = canonical_key(given)
+            except InvalidKeyError:
+                continue  # whoever uses it says so
+            if key not in lists and (found := self.get(key, namespace)) is not None:
+                lists[key] = found
+        self.cache.lent = True
+        return lists
+
+    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+        """The loaded lists of these keys were set or mutated."""
+        lists = self._lent.get(namespace, {})
+        for key in map(canonical_key, keys):
+            if key in lists:
+                self.put(key, lists[key], namespace)
+
+    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """The whole list, or `default`."""
+        space, cache = (namespace, key), self.cache
+        if cache.is_only_here(space):
+            return self._whole(space, default)
+        cache.flush_space(space)
+        here, lent = cache.space(space), cache.lent
+        cache.lent = True  # nothing leaves the cache meanwhile
+        prefix = self._rows.prefix(space)
+        for row, data in self._column.scan(prefix):
+            number = int.from_bytes(row[len(prefix) :], "big")
+            if number not in here:
+                cache.admit(space, number, value_of(data))
+        cache.gather(space)
+        cache.lent = lent
+        found = self._whole(space, default)
+        cache.make_room()
+        return found
+
+    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Set the whole list."""
+        self.remove(key, namespace)
+        self.take(key, value, namespace)
+
+    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+        """Add `value` to the end of the entry's list."""
+        space = (namespace, key)
+        number, part = self._open.get(space, (0, None))
+        if part is None or len(part) >= LIST_PART:
+            self._begin(space, [value])
+        else:
+            part.append(value)
+            self.cache.mark(space, number, value)
+
+    def remove(self, key: Any, namespace: Any = None) -> None:
+        """Delete the list, if there is one."""
+        space = (namespace, key)
+        self._open.pop(space, None)
+        _delete_space(self.cache, self._rows, space)
+
+    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+        """Delete the lists of these keys."""
+        for key in keys:
+            self.remove(key, namespace)
+
+    def __len__(self) -> int:
+        if self._column.is_empty:
+            return len(self.cache.spaces())
+        self.flush()
+        return sum(1 for _ in groupby(self._column.scan(b""), lambda pair: pair[0][:-8]))
+
+    def take(self, key: Any, value: Any, namespace: Any) -> None:
+        """Set the whole list of a key that has none."""
+        elements, space = list(value), (namespace, key)
+        for at in range(0, len(elements), LIST_PART):
+            self._begin(space, elements[at : at + LIST_PART])
+
+    @property
+    def next_part(self) -> int:
+        """A number above those of all parts."""
+        return self._next
+
+    def restored(self, from_part: int) -> None:
+        super().restored(from_part)
+        self._next = max(self._next, from_part)
+
+    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+        for (namespace, key), of_key in groupby(named, _space):
+            parts = sorted(((number, part) for number, _, part in of_key), key=_first)
+            elements: list[Any] = []
+            for _, part in parts:
+                elements += part if part.__class__ is list else [part]  # one that cannot be written stands for itself
+            yield key, namespace, elements
+
+    def _whole(self, space: Any, default: Any) -> Any:
+        parts = self.cache.space(space)
+        return [element for number in sorted(parts) for element in parts[number]] if parts else default
+
+    def _begin(self, space: Any, part: list[Any]) -> None:
+        self._open[space] = self._next, part
+        self._next += 1
+        self.cache.put(self._next - 1, part, space)
+
+
+def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
+    known = cache.known_names(space)
+    if not cache.drop_space(space):
+        return
+    prefix = rows.prefix(space)
+    if known is None:
+        stop = beyond(prefix)
+        assert stop is not None, "key groups end below ff ff"
+        cache.column.delete_range(prefix, stop)
+    else:
+        cache.column.write((), [prefix + rows.name_bytes(name) for name in known])
+
+
+def _name_of(map_key: Any) -> Any:
+    """The name under which a map key's value lies."""
+    if type(map_key) in (str, int, bytes):
+        return map_key
+    hash(map_key)  # what a dict does not take is no key of a map
+    try:
+        return canonical_key(map_key)
+    except InvalidKeyError:
+        return EXOTIC
+
+
+def _space(entry: Entry) -> Any:
+    return entry[1]
+
+
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+__all__ = ["RocksDBListTable", "RocksDBMapTable", "RocksDBTable"]

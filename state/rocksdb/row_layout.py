@@ -1,0 +1,261 @@
+"""Rows of a sorted store: where the entry of (key, namespace) lies, and the bytes of what it holds.
+
+A row is the key group (2 bytes, most significant first), the canonical bytes of the key, those of the namespace, and
+for maps the canonical bytes of the map key. Rows of a key group are neighbours, and so are those of one map.
+
+Canonical bytes tell keys apart as Python's `==` does, and forget what it forgets: True reads back as 1, a namedtuple as
+a tuple. Where that would show, the key itself is stored with the value (`Kept`).
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import threading
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+from typing import Any
+from uuid import UUID
+
+from ..binary import read_varint, take, write_varint
+from ..errors import InvalidKeyError, SerializationError, UnresolvedClassError
+from ..keys.key_columns import hash_keys
+from ..keys.key_encoding import canonical_key, encode_key, key_end, read_key
+from ..keys.key_forms import INT64_MIN, INT64_STOP
+from ..keys.key_groups import MAX_MAX_PARALLELISM, key_group, key_groups_of
+from ..keys.key_hash import key_hash
+from ..keys.list_key import ListKey
+
+_BIAS = 1 << 63
+_NO_NAMESPACE, _INTEGERS, _PICKLED = b"\0", 1, 2
+_MEMO = 4096
+
+EXACT_TYPES: frozenset[type] = frozenset({str, bytes, type(None), date, timedelta, UUID})
+"""Types all whose values read back from their canonical bytes as they were."""
+
+prefixes: list[bytes] = []
+"""Key group -> its two bytes; made when the first layout is."""
+
+
+class Kept:
+    """A value with the keys that could not be read back from its row."""
+
+    __slots__ = ("keys", "value")
+
+    def __init__(self, keys: Any, value: Any) -> None:
+        self.keys, self.value = same_key(keys), value
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[Any, Any]]:
+        return Kept, (self.keys, self.value)
+
+
+def same_key(key: Any) -> Any:
+    """A key that was pickled as it was before; what stands for one whose class is not there, as it is."""
+    try:
+        return canonical_key(key)
+    except InvalidKeyError:
+        return key
+
+
+def reads_back(key: Any) -> bool:
+    """Whether a key read from its canonical bytes is the same in every respect.
+
+    >>> reads_back(("a", 1)), reads_back(True), reads_back(1.0)
+    (True, False, False)
+    """
+    kind = type(key)
+    if kind is int:
+        return bool(INT64_MIN <= key < INT64_STOP)  # beyond, some are read as floats
+    if kind in EXACT_TYPES:
+        return True
+    if kind is tuple or kind is ListKey:
+        return all(map(reads_back, key))
+    return kind is float and not key.is_integer() and key == key
+
+
+def is_kept(data: bytes) -> bool:
+    """Whether the bytes of a row are those of a value with its keys.
+
+    >>> is_kept(dumped(Kept(True, 5))), is_kept(dumped("a long enough text to be no less than that"))
+    (True, False)
+    """
+    return data.startswith(_KEPT, _FRAME)
+
+
+def dumped(value: Any) -> bytes:
+    """A value as bytes."""
+    return pickle.dumps(value, protocol=5)
+
+
+_FRAME = 11
+"""Bytes before what a pickle of protocol 5 holds."""
+_KEPT = dumped(Kept)[_FRAME:-1]
+
+
+class Namespaces:
+    """Namespaces as bytes that end themselves: equal ones give equal bytes, within one instance.
+
+    None is one byte. A tuple of whole numbers, such as a TimeWindow, is its class and its numbers, and sorts by them;
+    anything else is pickled, without references inside the pickle, which would depend on how the object came about.
+    Several threads may use it.
+
+    Args:
+        classes: of windows, by the number they have in the bytes.
+        loads: reads the pickles.
+    """
+
+    def __init__(self, classes: Iterable[type] = (), loads: Callable[[bytes], Any] = pickle.loads) -> None:
+        self._classes, self._loads = list(classes), loads
+        self._memo: dict[Any, bytes] = {}
+        self._adding = threading.Lock()
+
+    @property
+    def classes(self) -> tuple[type, ...]:
+        """Classes of windows, by the number they have in the bytes; more may come, at the end."""
+        return tuple(self._classes)
+
+    def numbers_of(self, classes: Iterable[type]) -> dict[int, int]:
+        """Number of a class in the bytes of another instance -> its number here, where those differ.
+
+        Raises:
+            SerializationError: there are more than 256 together.
+        """
+        numbers = {}
+        for there, kind in enumerate(classes):
+            if kind not in self._classes:
+                self._classes.append(kind)
+            here = self._classes.index(kind)
+            if here != there:
+                numbers[there] = here
+        if len(self._classes) > 256:
+            raise SerializationError("keyed state", f"{len(self._classes)} classes of windows", "use 256 at most")
+        return numbers
+
+    def encode(self, namespace: Any) -> bytes:
+        """The bytes of a namespace.
+
+        Raises:
+            SerializationError: it cannot be pickled.
+        """
+        if namespace is None:
+            return _NO_NAMESPACE
+        known = self._memo.get(namespace)
+        if known is None:
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            known = self._memo[namespace] = self._encode(namespace)
+        return known
+
+    def read(self, data: bytes, at: int) -> tuple[Any, int]:
+        """The namespace that begins at `at`, and where it ends."""
+        tag, at = data[at], at + 1
+        if tag == 0:
+            return None, at
+        if tag == _INTEGERS:
+            kind, count = self._classes[data[at]], data[at + 1]
+            at += 2
+            end = at + 8 * count
+            numbers = [int.from_bytes(data[i : i + 8], "big") - _BIAS for i in range(at, end, 8)]
+            return tuple.__new__(kind, numbers) if issubclass(kind, tuple) else kind(*numbers), end  # else a stand-in
+        size, at = read_varint(data, at)
+        body, at = take(data, at, size)
+        return self._loads(body), at
+
+    def _encode(self, namespace: Any) -> bytes:
+        kind = type(namespace)
+        if issubclass(kind, tuple) and len(namespace) < 256 and all(map(_is_long, namespace)):
+            with self._adding:  # twice in the list, it would move the numbers of those behind it
+                if kind not in self._classes and len(self._classes) < 256:
+                    self._classes.append(kind)
+            if kind in self._classes:
+                head = bytes((_INTEGERS, self._classes.index(kind), len(namespace)))
+                return head + b"".join((number + _BIAS).to_bytes(8, "big") for number in namespace)
+        out = io.BytesIO()
+        pickler = pickle.Pickler(out, 5)
+        pickler.fast = True
+        try:
+            pickler.dump(namespace)
+        except Exception as error:  # a user's window may raise anything while it is pickled
+            found = f"a namespace ({type(error).__name__}: {error})"
+            raise SerializationError("keyed state", found, "use windows that can be pickled") from error
+        pickled = bytearray((_PICKLED,))
+        write_varint(pickled, len(out.getvalue()))
+        return bytes(pickled) + out.getvalue()
+
+
+def _is_long(number: Any) -> bool:
+    return type(number) is int and -_BIAS <= number < _BIAS
+
+
+class RowLayout:
+    """Makes and reads the rows of one backend.
+
+    Args:
+        max_parallelism: key groups in all.
+        check_groups: is given keys and their groups, and raises where one is another subtask's.
+        classes: of windows, as in `Namespaces`.
+        loads: reads the pickles in rows.
+    """
+
+    def __init__(
+        self,
+        max_parallelism: int,
+        check_groups: Callable[[list[Any], list[int]], None],
+        classes: Iterable[type] = (),
+        loads: Callable[[bytes], Any] = pickle.loads,
+    ) -> None:
+        self.namespaces, self.loads = Namespaces(classes, loads), loads
+        self._max_parallelism = max_parallelism
+        self._check_groups = check_groups
+        if not prefixes:
+            prefixes.extend(group.to_bytes(2, "big") for group in range(MAX_MAX_PARALLELISM))
+
+    def groups_of(self, keys: list[Any]) -> list[int]:
+        """The key groups of canonical keys.
+
+        Raises:
+            ForeignKeyError: one is another subtask's.
+        """
+        if not keys:
+            return []
+        groups: list[int] = key_groups_of(hash_keys(keys), self._max_parallelism).tolist()
+        self._check_groups(keys, groups)
+        return groups
+
+    def group_of(self, key: Any) -> int:
+        """The key group of one canonical key.
+
+        Raises:
+            ForeignKeyError: it is another subtask's.
+        """
+        group = key_group(key_hash(key), self._max_parallelism)
+        self._check_groups([key], [group])
+        return group
+
+    def row(self, key: Any, namespace: Any) -> bytes:
+        """The row of one entry; for a map the beginning of its rows."""
+        return prefixes[self.group_of(key)] + encode_key(key) + self.namespaces.encode(namespace)
+
+    def rows(self, keys: list[Any], namespace: Any) -> list[bytes]:
+        """The rows of several keys in one namespace."""
+        end = self.namespaces.encode(namespace)
+        return [prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)]
+
+    def read(self, row: bytes) -> tuple[Any, Any, int]:
+        """Key and namespace of a row, and where the namespace ends.
+
+        Of a key whose class is not there it gives the bytes, where `loads` does without classes: such a key is `Kept`.
+        """
+        try:
+            key, at = read_key(row, 2)
+        except UnresolvedClassError:
+            if self.loads is pickle.loads:
+                raise
+            at = key_end(row, 2)
+            key = row[2:at]
+        key = canonical_key(key)  # all NaN are one
+        namespace, at = self.namespaces.read(row, at)
+        return key, namespace, at
+
+
+__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "is_kept", "prefixes", "reads_back", "same_key"]

@@ -1,0 +1,123 @@
+"""What a state is, for those who look into a checkpoint without its job, and for a later version of the job.
+
+The schema of a state is JSON: `type` is the declared type of its values, where there is one; `values` are the names of
+the classes of values that were seen; `classes` says of each class of records in them which fields it had.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..classes.class_schemas import ClassSchema, classes_in, name_of
+from ..descriptors import StateDescriptor
+
+SAMPLES = 16
+"""Values of a state that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateSummary:
+    """What one state of an operator is, for those who look into a checkpoint without its job.
+
+    Args:
+        name: of the state.
+        kind: such as "value", "map" or "list".
+        value_type: of its values, as text.
+        schema: of its values, as JSON; "" where it has none.
+        ttl: its time to live, as text; "" where it has none.
+    """
+
+    name: str
+    kind: str
+    value_type: str
+    schema: str = ""
+    ttl: str = ""
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it is state or timers by key, not state of the operator."""
+        return self.kind != "broadcast" and not self.kind.endswith(" list") or self.kind == "expiring list"
+
+    @property
+    def classes(self) -> dict[str, ClassSchema]:
+        """The classes of records in its values, by name."""
+        found = self.told.get("classes", {})
+        return {name: ClassSchema.of_json(name, told) for name, told in found.items()}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The schema."""
+        told: dict[str, Any] = json.loads(self.schema) if self.schema else {}
+        return told
+
+    def with_classes(self, classes: Mapping[str, ClassSchema], values: Iterable[str] = ()) -> StateSummary:
+        """The summary with these classes of records in place of its own."""
+        told = self.told
+        told["classes"] = {name: classes[name].to_json() for name in sorted(classes)}
+        told["values"] = sorted(values)
+        return replace(self, value_type=_text(told), schema=_json(told))
+
+    def joined(self, other: StateSummary) -> StateSummary:
+        """What both know: this one first."""
+        mine, its = self.told, other.told
+        values = {*mine.get("values", ()), *its.get("values", ())}
+        whole = replace(self, schema=_json({**mine, "type": mine.get("type", its.get("type"))}))
+        return whole.with_classes({**other.classes, **self.classes}, values)
+
+
+def summary_of(descriptor: StateDescriptor, kind: str, samples: Iterable[Any]) -> StateSummary:
+    """The summary of a state.
+
+    Args:
+        kind: in which it is stored.
+        samples: some of its values; of lists and maps some of what is in them.
+    """
+    values = list(samples)
+    classes: dict[str, ClassSchema] = {}
+    for value in values:
+        classes_in(value, classes)
+    expiry = descriptor.expiry
+    ttl = "" if expiry is None else f"{expiry.ttl_ms} ms"
+    told: dict[str, Any] = {}
+    types = [None if one is None else type_told(one) for one in descriptor.types()]
+    if any(one is not None for one in types):
+        told["type"] = types[0] if len(types) == 1 else types
+    summary = StateSummary(descriptor.name, kind, "", _json(told), ttl)
+    return summary.with_classes(classes, {name_of(type(value)) for value in values})
+
+
+def joined(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ...]:
+    """One summary of each state, with what all know of it; state by key first."""
+    by_name: dict[tuple[bool, str], StateSummary] = {}
+    for summary in summaries:
+        place = not summary.is_keyed, summary.name
+        known = by_name.get(place)
+        by_name[place] = summary if known is None or known == summary else known.joined(summary)
+    return tuple(by_name[place] for place in sorted(by_name))
+
+
+def type_told(type_info: Any) -> Any:
+    """A declared type as JSON: its name, or of a row [[field, type], ...]."""
+    names = getattr(type_info, "get_field_names", None)
+    if callable(names):
+        return [[name, type_told(kind)] for name, kind in zip(names(), type_info.get_field_types(), strict=True)]
+    return str(type_info)
+
+
+def _text(told: Mapping[str, Any]) -> str:
+    """The type of values, for people."""
+    declared = told.get("type")
+    if declared is not None:
+        return declared if isinstance(declared, str) else json.dumps(declared)
+    return " | ".join(name.removeprefix("builtins:") for name in told.get("values", ()))
+
+
+def _json(told: Mapping[str, Any]) -> str:
+    known = {name: part for name, part in told.items() if part}
+    return json.dumps(known, separators=(",", ":"), sort_keys=True) if known else ""
+
+
+__all__ = ["SAMPLES", "StateSummary", "joined", "summary_of", "type_told"]

@@ -1,0 +1,129 @@
+"""What a checkpoint storage is: files below one address, each written once. Small, and the same for every scheme.
+
+A file appears whole or not at all, and what was written is durable when the call returns. Names are paths relative to
+the storage's address, with "/" between folders. Folders need not be made.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import StateError
+
+
+class StorageError(StateError):
+    """A checkpoint storage refused an operation.
+
+    Args:
+        action: what was tried, as in "write chk-7/_metadata".
+        url: of the storage.
+        cause: what it said.
+    """
+
+    def __init__(self, action: str, url: str, cause: str) -> None:
+        super().__init__(action, url, cause)
+        self.action, self.url, self.cause = action, url, cause
+
+    def __str__(self) -> str:
+        return (
+            f"checkpoint storage {self.url} could not {self.action}: {self.cause}; look for a full disk or missing "
+            "rights there, or set execution.checkpointing.dir to another place that every node reaches"
+        )
+
+
+class MissingFileError(StorageError):
+    """A file that should be in a checkpoint storage is not there."""
+
+    def __str__(self) -> str:
+        return (
+            f"checkpoint storage {self.url} could not {self.action}: there is no such file ({self.cause}); it was "
+            "deleted by somebody else: start from an older checkpoint or from a savepoint"
+        )
+
+
+class StorageNotSupported(StorageError):
+    """No storage can be opened at an address; the cause says what to do."""
+
+    def __str__(self) -> str:
+        return f"checkpoint storage {self.url} could not {self.action}: {self.cause}"
+
+
+def checked_path(path: str, url: str, action: str) -> str:
+    """The path, where it names a file inside a storage.
+
+    Raises:
+        StorageError: it is empty or absolute, or has a step that is empty, "." or "..".
+
+    >>> checked_path("chk-7/_metadata", "/data", "read")
+    'chk-7/_metadata'
+    """
+    if "\0" in path or any(step in ("", ".", "..") for step in path.split("/")):
+        raise StorageError(f"{action} {path!r}", url, "it is no path inside the storage, such as 'chk-7/_metadata'")
+    return path
+
+
+class Storage(Protocol):
+    """The files below `url`; may be used by several threads. Every method may raise `StorageError`."""
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does.
+
+        Raises:
+            StorageError: it could not be written, or nobody knows whether it was: the answer was lost.
+        """
+        ...
+
+    def upload(self, path: str, local: Path) -> None:
+        """Write a file with the bytes of a local one; nobody else writes that name."""
+        ...
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file, from `offset` on, `length` at most.
+
+        Raises:
+            MissingFileError: there is none.
+        """
+        ...
+
+    def download(self, path: str, local: Path) -> None:
+        """Write the bytes of a file to a local one; raises as `read`."""
+        ...
+
+    def list(self, folder: str = "") -> list[str]:
+        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is not there is no error."""
+        ...
+
+
+def put_own(storage: Storage, path: str, data: bytes) -> bool:
+    """`put_if_absent` for bytes that nobody else writes: True also where the first answer was lost and it is there.
+
+    An object store's client repeats a request whose answer it did not get, and then finds what it has written itself.
+
+    Raises:
+        StorageError: it could not be written; or nobody knows, when it cannot be read either.
+    """
+    try:
+        if storage.put_if_absent(path, data):
+            return True
+    except StorageError:
+        try:
+            found = storage.read(path)
+        except StorageError:
+            found = None
+        if found != data:
+            raise
+        return True
+    return storage.read(path) == data
+
+
+__all__ = ["MissingFileError", "Storage", "StorageError", "StorageNotSupported", "checked_path", "put_own"]

@@ -1,0 +1,318 @@
+"""Both shells of a deployment without a cluster: what the coordinator asks of Ray, and what a process makes of it."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rayflink.actors.job.submission import Submission
+from rayflink.actors.messages.commands import DeploymentFailed, DeployTask, SendToTask, SlotsGranted
+from rayflink.actors.messages.messages import (
+    CheckpointAcknowledged,
+    SplitRequest,
+    TaskDeployment,
+    TaskFailure,
+    TaskStateChanged,
+    TriggerCheckpoint,
+)
+from rayflink.actors.messages.scheduling import Slot
+from rayflink.actors.on_ray.deployment_check import Appointment, TaskSubmissionError
+from rayflink.actors.on_ray.driver.user_program import pack
+from rayflink.actors.on_ray.reports import read_reports
+from rayflink.common.records.batches import CheckpointBarrier
+from rayflink.common.user_code.value_bytes import to_bytes
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
+from tests.actors.job.job_events import Job, three_vertices
+
+pytestmark = pytest.mark.slow  # imports Ray
+
+SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
+LEADER = "a" * 32
+
+
+def deploy_commands(job: Job) -> list[DeployTask]:
+    job.start()
+    return [command for command in job.on(SlotsGranted()) if isinstance(command, DeployTask)]
+
+
+class Calls:
+    """A method of an actor as its callers see it: `answer` is called at once; what it raises is the call's error."""
+
+    def __init__(self, answer: Callable[..., Any] | None) -> None:
+        self.given: list[Any] = []
+        self._answer = answer
+
+    def remote(self, *given: Any) -> Any:
+        self.given.append(given)
+        call: Future[Any] = Future()
+        if self._answer is not None:
+            try:
+                call.set_result(self._answer(*given))
+            except Exception as error:
+                call.set_exception(error)
+        return SimpleNamespace(future=lambda: call)
+
+
+class Actor(SimpleNamespace):
+    """A handle, which can be kept in a set."""
+
+    __hash__ = object.__hash__
+
+
+class Processes:
+    """Ray as the coordinator sees it: gives actors, and refuses the one that it is told to refuse."""
+
+    def __init__(self, submit: Callable[..., Any] | None, refused: str = "") -> None:
+        self.made: dict[str, Any] = {}
+        self._submit, self._refused, self._name = submit, refused, ""
+
+    def options(self, name: str, **given: Any) -> Processes:
+        self._name = name.rpartition("/")[0]  # behind it stands what makes it the only one
+        return self
+
+    def remote(self, appointment: Appointment) -> Any:
+        if str(appointment.slot) == self._refused:
+            raise ValueError(f"the name {self._name} is taken")
+        methods = {"submit": Calls(self._submit), "run": Calls(None), "command": Calls(None)}
+        actor = Actor(__ray_ready__=Calls(lambda: True), appointment=appointment, **methods)
+        self.made[self._name] = actor
+        return actor
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job], Any]]:
+    """A coordinator on a cluster of one node, node-7, that has deployed a job to these processes."""
+    from rayflink.actors.on_ray import ray_slots as module
+    from rayflink.actors.on_ray.ray_coordinator import Coordinator
+
+    def made(processes: Processes, job: Job) -> Any:
+        commands = deploy_commands(job)
+        table = {"bundles_to_node_id": {0: "0f", 1: "0f"}}
+        monkeypatch.setattr(module, "placement_group_table", lambda group: table)
+        nodes = [{"NodeID": "0f", "NodeManagerHostname": "node-7"}]
+        cluster = SimpleNamespace(nodes=lambda: nodes, put=lambda value: value, kill=lambda actor: None)
+        cluster.get_runtime_context = lambda: SimpleNamespace(current_actor=object())
+        monkeypatch.setattr(module, "ray", cluster)
+        monkeypatch.setattr(module, "PlacementGroupSchedulingStrategy", lambda group, bundle: None)
+        monkeypatch.setattr(module, "NodeWatch", lambda in_use, lost: None)
+        monkeypatch.setattr(module, "actor_class", lambda tasks: processes)
+        coordinator: Any = Coordinator()
+        coordinator._job, coordinator._prometheus = job.master, SimpleNamespace(report=lambda group, now: None)
+        given = (job.master, Submission(b"program"), coordinator._leader_id, coordinator._events.put)
+        slots: Any = module.SlotProcesses(*given)
+        slots._group = object()
+        slots._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
+        slots.deploy(commands)
+        coordinator._slots = slots
+        return coordinator
+
+    yield made
+
+
+def said(coordinator: Any) -> list[Any]:
+    events = []
+    while not coordinator._events.empty():
+        events.append(coordinator._events.get_nowait())
+    return events
+
+
+@pytest.mark.spec("J16", "J20", "thread")
+def test_each_process_is_made_for_its_slot_and_told_its_deployments(
+    shell: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    processes, job = Processes(lambda *given: None), Job(three_vertices())
+    with caplog.at_level(logging.INFO, logger="rayflink"):
+        coordinator = shell(processes, job)
+    assert "Deploying Map (2/2) (attempt #0) to node-7" in [record.getMessage() for record in caplog.records]
+    job_id, attempt = job.master.graph.id, job.execution(MAP_2).attempt
+    assert list(processes.made) == [f"{job_id}/default/0", f"{job_id}/default/1"]
+    full, actor = processes.made.values()
+    slot, title = Slot("default", 1), "three: Map (2/2)"
+    assert actor.appointment == Appointment(job_id, slot, coordinator._leader_id, title=title)
+    [(program, deployment, slot, around)] = actor.submit.given
+    assert (program, deployment.name, deployment.operators, slot) == (b"program", MAP_2, (), Slot("default", 1))
+    assert (around.leader_id, set(around.actors)) == (coordinator._leader_id, set(job.master.executions))
+    assert actor.run.given == [(attempt,)] and coordinator.process_of(attempt) is actor
+    assert [given[1].name for given in full.submit.given] == [SOURCE, MAP_1, SINK]
+    assert (said(coordinator), coordinator._slots.calls.waiting()) == ([], [])
+
+
+@pytest.mark.spec("J05", "J14", "reached")
+def test_an_execution_that_could_not_be_deployed_names_itself_and_the_cause(shell: Any) -> None:
+    job = Job(three_vertices())
+    processes = Processes(lambda *given: None, refused="default/1")
+    [failed] = said(shell(processes, job))
+    assert isinstance(failed, DeploymentFailed) and failed.attempt == job.execution(MAP_2).attempt
+    cause = f"ValueError: the name {job.master.graph.id}/default/1 is taken"
+    assert failed.failure.message == f"Could not deploy execution Map (2/2) (attempt #0). Cause: {cause}"
+    assert "Traceback" in failed.failure.traceback and failed.failure.kind == "ValueError"
+    assert list(processes.made) == [f"{job.master.graph.id}/default/0"]
+
+
+@pytest.mark.spec("J18", "J19")
+def test_a_refused_deployment_fails_its_attempt_with_what_the_process_says(shell: Any) -> None:
+    from ray import exceptions
+
+    failed_call: Any = exceptions.RayTaskError
+
+    def refuse(program: bytes, deployment: TaskDeployment, slot: Slot, around: Any) -> None:
+        if deployment.name == MAP_1:
+            cause = TaskSubmissionError(deployment.title, "it is full", "wait")
+            raise failed_call("submit", "Traceback: ...", cause)
+        if deployment.name == MAP_2:
+            raise failed_call("submit", "Traceback: ...", ModuleNotFoundError("No module named 'mine'"))
+
+    job = Job(three_vertices())
+    first, second = said(shell(Processes(refuse), job))
+    assert (first.attempt, second.attempt) == (job.execution(MAP_1).attempt, job.execution(MAP_2).attempt)
+    assert first.failure.kind == "TaskSubmissionError"
+    assert first.failure.message == "could not submit task Map (1/2) (attempt #0): it is full; wait"
+    assert second.failure.message == (
+        "could not submit task Map (2/2) (attempt #0): ModuleNotFoundError: No module named 'mine'"
+    )
+
+
+@pytest.mark.spec("J18", "J14", "reached")
+def test_the_coordinator_gives_up_a_process_that_does_not_answer(shell: Any) -> None:
+    job = Job(three_vertices())
+    coordinator = shell(Processes(None), job)
+    assert set(coordinator._slots.calls.waiting()) == set(job.master.executions)
+    coordinator._slots.calls.answered(job.execution(SINK).attempt)
+    coordinator._slots.granted = True
+    coordinator._tick(coordinator._clock.monotonic() + 11)
+    late = said(coordinator)
+    assert [event.attempt for event in late] == [job.execution(name).attempt for name in (SOURCE, MAP_1, MAP_2)]
+    assert all("not responding after a rpcTimeout of 10000 ms" in event.failure.message for event in late)
+
+
+class Facts(MapFunction):
+    """Gives what its task was created with."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._scope = runtime_context.get_metrics_group().get_scope_components()
+
+    def map(self, value: str) -> Any:
+        return value, threading.current_thread().name, self._scope
+
+
+@pytest.fixture
+def task_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """The task's shell in this process, which is left as it was."""
+    import ray
+
+    from rayflink.actors.on_ray import slot_actor
+
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
+    monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
+    monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
+    logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort
+    handlers, level, root_level = list(logger.handlers), logger.level, root.level
+    yield slot_actor
+    logger.handlers[:] = handlers
+    logger.setLevel(level)
+    root.setLevel(root_level)
+    logging.lastResort = last_resort
+    gc.unfreeze()
+    gc.enable()
+
+
+def run_alone(module: Any, graph: Any, program: bytes, **changes: Any) -> tuple[Job, list[Any]]:
+    """The job of one task in its shell, and what it reported; its coordinator decides as ever, and takes a checkpoint
+    when it has given the task its splits."""
+    job, told = Job(graph), []
+    [command] = deploy_commands(job)
+    deployment = replace(command.deployment, operators=(), **changes)
+    actor = module.SlotActor(Appointment(deployment.job_id, command.slot, LEADER))
+
+    def report(reports: bytes) -> None:
+        for item in read_reports(reports):
+            told.append(item)
+            for answer in job.on(item):
+                if isinstance(answer, SendToTask):
+                    actor.command(answer.attempt, to_bytes(answer.message))
+            if isinstance(item, SplitRequest) and sum(isinstance(said, SplitRequest) for said in told) == 1:
+                actor.command(deployment.attempt, to_bytes(TriggerCheckpoint(CheckpointBarrier(7, 0))))
+
+    around = module.Surroundings({}, {}, SimpleNamespace(report=Calls(report)), LEADER, 60_000)
+    actor.submit(program, deployment, command.slot, around)
+    assert told == []  # the answer does not wait for the task
+    with pytest.raises(TaskSubmissionError, match="already contains a task"):
+        actor.submit(program, deployment, command.slot, around)
+    actor.run(deployment.attempt)
+    return job, told
+
+
+@pytest.mark.spec("J17", "restore", "J20", "task", "thread")
+def test_an_accepted_deployment_makes_a_task_with_all_it_speaks_through(task_module: Any) -> None:
+    """Metrics under its name, a thread, splits on request, a checkpoint's answer, and the state it starts from."""
+    env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
+    env.from_collection(["a", "b"]).map(Facts()).sink_to(CollectSink("out"))
+    graph = env.get_job_graph("facts")
+    job, told = run_alone(task_module, graph, pack(graph))
+    assert job.master.result is not None and job.master.result.failure is None
+    [execution] = job.master.executions.values()
+    [vertex] = graph.vertices
+    scope = [graph.id, execution.attempt, vertex.operators[1].operator_id]
+    thread = "Source: Collection Source -> Map -> Sink: Collect (1/1)"
+    assert job.master.result.accumulators["out"] == [(value, thread, scope) for value in ("a", "b")]
+    states = [item.state.value for item in told if isinstance(item, TaskStateChanged)]
+    assert states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
+    [taken] = [item for item in told if isinstance(item, CheckpointAcknowledged)]
+    assert taken.checkpoint_id == 7
+
+    restore = {operator: (snapshot,) for operator, snapshot in taken.snapshots.items()}
+    again, _ = run_alone(task_module, graph, pack(graph), restore=restore)
+    assert again.master.result is not None
+    assert [row[0] for row in again.master.result.accumulators["out"]] == ["a", "b"] * 2, "the split is there twice"
+
+
+class Elsewhere:
+    """Can be pickled, and not unpickled."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __reduce__(self) -> Any:
+        return read_elsewhere, (self._error,)
+
+
+def read_elsewhere(error: BaseException) -> None:
+    raise error
+
+
+@pytest.mark.spec("J19")
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ModuleNotFoundError("No module named 'mine'"), "ModuleNotFoundError: No module named 'mine'"),
+        (SystemExit("usage: mine FILE"), "SystemExit: usage: mine FILE"),
+    ],
+)
+def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_remedy(
+    task_module: Any, error: BaseException, told: str
+) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
+    env.from_collection(["a"]).map(str).sink_to(CollectSink("out"))
+    job, _ = run_alone(task_module, env.get_job_graph("far"), pickle.dumps(Elsewhere(error)))
+    assert job.master.result is not None and job.master.result.failure is not None
+    found: TaskFailure = job.master.result.failure
+    assert found.kind == "TaskSubmissionError"
+    assert found.message == (
+        "could not submit task Source: Collection Source -> Map -> Sink: Collect (1/1) (attempt #0): could not "
+        f"deserialize the job or task information on 127.0.0.1: {told}; every module it uses must be importable on all "
+        "nodes: install it on every node, or name its file or folder in the option python.files"
+    )

@@ -1,0 +1,88 @@
+"""Statuses of jobs in the control service of a cluster, by a control service that is a dictionary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ray.exceptions import RpcError
+
+from rayflink.actors.on_ray.driver import ray_job_board
+from rayflink.actors.on_ray.driver.ray_job_board import JobBoard, StatusPublisher
+
+STATUS = {"jid": "a" * 32, "name": "counts", "state": "RUNNING"}
+
+
+class Service(dict[tuple[bytes, bytes], bytes]):
+    """Key and value of a control service, per namespace."""
+
+    def internal_kv_put(self, key: bytes, value: bytes, overwrite: bool, namespace: bytes, timeout: int) -> None:
+        assert overwrite
+        self[namespace, key] = value
+
+    def internal_kv_get(self, key: bytes, namespace: bytes, timeout: int) -> bytes | None:
+        return self.get((namespace, key))
+
+    def internal_kv_keys(self, prefix: bytes, namespace: bytes, timeout: int) -> list[bytes]:
+        return [key for space, key in self if space == namespace and key.startswith(prefix)]
+
+    def internal_kv_del(self, key: bytes, by_prefix: bool, namespace: bytes, timeout: int) -> None:
+        assert not by_prefix
+        self.pop((namespace, key), None)
+
+
+def test_what_is_published_is_read_until_it_is_removed():
+    board = JobBoard(Service(), "rayflink")
+    other = {**STATUS, "jid": "b" * 32}
+    for status in (other, STATUS, {**STATUS, "state": "CANCELLING"}):
+        board.publish(status, 1_000, 2_000)
+    assert board.statuses(6_999) == [{**STATUS, "state": "CANCELLING"}, other]
+    board.remove(STATUS["jid"])
+    assert board.statuses(6_999) == [other]
+
+
+def test_jobs_of_other_namespaces_are_not_seen():
+    service = Service()
+    JobBoard(service, "mine").publish(STATUS, 0, 0)
+    assert JobBoard(service, "yours").statuses(0) == []
+
+
+def test_an_entry_that_should_have_been_replaced_is_not_believed():
+    board = JobBoard(Service(), "rayflink")
+    board.publish(STATUS, 1_000, 2_000)
+    assert board.statuses(7_000) == [STATUS]
+    assert board.statuses(7_001) is None
+
+
+@pytest.fixture
+def publisher(monkeypatch):
+    service = Service()
+    monkeypatch.setattr(ray_job_board, "GcsClient", lambda address: service)
+    monkeypatch.setattr(ray_job_board.ray, "get_runtime_context", lambda: type("Context", (), {"gcs_address": "here"}))
+    return service, lambda: StatusPublisher("rayflink", lambda: "RUNNING", lambda: STATUS)
+
+
+def test_a_job_is_published_from_its_beginning_to_its_end(publisher):
+    service, publish = publisher
+    published = publish()
+    assert len(service) == 1
+    published.close(STATUS["jid"])
+    assert not service
+    published._publish()
+    assert not service, "nothing comes after the end"
+
+
+def test_a_control_service_that_does_not_answer_is_no_failure_of_the_job(publisher, monkeypatch):
+    service, publish = publisher
+
+    def refuse(*given: Any) -> None:
+        raise RpcError("gone")
+
+    monkeypatch.setattr(service, "internal_kv_put", refuse)
+    monkeypatch.setattr(service, "internal_kv_del", refuse)
+    publish().close(STATUS["jid"])
+
+
+def test_a_status_that_takes_long_is_published_less_often():
+    assert ray_job_board._pause_s(0.01) == 1.0
+    assert ray_job_board._pause_s(0.5) == 10.0

@@ -1,0 +1,177 @@
+"""The process of a slot, as far as it can be seen without a cluster."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rayflink.actors.exchange.envelopes import split_envelope
+from rayflink.actors.exchange.frames import BufferResponse, Envelope, TaskAddress
+from rayflink.actors.messages.scheduling import Slot
+from rayflink.actors.on_ray.deployment_check import Appointment
+
+pytestmark = pytest.mark.slow  # imports Ray
+
+ME, MATE, NEAR, FAR = (TaskAddress(digit * 32) for digit in "0123")
+SLOT = Slot("default", 0)
+
+
+@pytest.fixture
+def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """A slot's process on node "here"."""
+    from rayflink.actors.on_ray import slot_actor
+
+    context = SimpleNamespace(get_node_id=lambda: "here")
+    monkeypatch.setattr(slot_actor.ray, "get_runtime_context", lambda: context)
+    monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
+    monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
+    logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort
+    before = list(logger.handlers), logger.level, root.level
+    yield slot_actor.SlotActor(Appointment("job", SLOT, "leader", title="counts: Map (1/2)"))
+    logger.handlers[:] = before[0]
+    logger.setLevel(before[1])
+    root.setLevel(before[2])
+    logging.lastResort = last_resort
+
+
+class Asked:
+    """A method of the coordinator that gives an answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self.given: list[Any] = []
+        self._answer = answer
+
+    def remote(self, *given: Any) -> Any:
+        self.given.append(given)
+        return self._answer
+
+
+def submit(actor: Any, attempt: TaskAddress, actors: Any = None, **coordinator: Any) -> Any:
+    """The task that the process has then."""
+    from rayflink.actors.on_ray.ray_task import Surroundings
+
+    nodes = {ME: "here", MATE: "here", NEAR: "here", FAR: "there"}
+    around = Surroundings(actors or {}, nodes, SimpleNamespace(**coordinator), "leader", 1_000)
+    deployment = SimpleNamespace(job_id="job", attempt=attempt, title="Map (1/1) (attempt #0)")
+    actor.submit(b"", deployment, SLOT, around)
+    return actor._premises.task(attempt)
+
+
+def data(sender: TaskAddress, receiver: TaskAddress, size: int) -> Envelope:
+    return Envelope(sender, receiver, 0, (BufferResponse(0, 0, 0, b"x" * size),))
+
+
+def deliver(actor: Any, envelope: Envelope) -> None:
+    header, bodies = split_envelope(envelope)
+    actor.deliver(header, *bodies)
+
+
+@pytest.mark.spec("N32")
+def test_a_peer_unknown_at_deployment_is_asked_for_once(actor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rayflink.actors.on_ray import ray_task
+
+    monkeypatch.setattr(ray_task.ray, "get", lambda answer, timeout: answer)
+    process_of = Asked("another process")
+    peers = submit(actor, ME, {NEAR: "a known process"}, process_of=process_of)._peers
+    assert (peers[NEAR], process_of.given) == ("a known process", [])
+    assert [peers[FAR], peers[FAR]] == ["another process"] * 2
+    assert process_of.given == [(FAR,)]
+
+
+@pytest.mark.spec("N04", "X66")
+def test_bytes_from_the_same_node_and_from_another_are_told_apart(actor: Any) -> None:
+    task = submit(actor, ME)
+    for sender, size in ((NEAR, 10), (FAR, 300), (FAR, 4)):
+        deliver(actor, data(sender, ME, size))
+    assert (task._bytes_near, task._bytes_far) == (10, 304)
+    assert [envelope.sender for envelope in task._mailbox] == [NEAR, FAR, FAR]
+
+
+@pytest.mark.spec("N04", "X66", "N02", "transfer", "N05", "waits")
+def test_tasks_of_a_slot_hand_each_other_their_envelopes_and_others_get_them_by_a_call(actor: Any) -> None:
+    calls: list[Any] = []
+    ref = SimpleNamespace(future=lambda: SimpleNamespace(add_done_callback=calls.append))
+    far = SimpleNamespace(deliver=Asked(ref))
+    first, second = submit(actor, ME, {FAR: far}), submit(actor, MATE)
+    envelope = data(ME, MATE, 10)
+    assert not second._wake.is_set(), "it may wait"
+    first._send(envelope)
+    assert second._wake.is_set()
+    assert list(second._mailbox) == [envelope] and second._mailbox[0] is envelope, "the very object"
+    assert list(first._returned) == [MATE] and second._bytes_near == 10
+    first._send(data(ME, FAR, 10))
+    assert len(far.deliver.given) == 1 and len(calls) == 1 and list(first._returned) == [MATE]
+
+
+def test_what_comes_before_its_task_waits_for_it(actor: Any) -> None:
+    early = [data(FAR, ME, 1), data(NEAR, ME, 2)]
+    for envelope in early:
+        deliver(actor, envelope)
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(actor._premises.task(ME)))
+    waiting.start()
+    task = submit(actor, ME)
+    deliver(actor, data(FAR, ME, 3))
+    waiting.join(timeout=10)
+    assert found == [task]
+    assert [len(envelope.frames[0].body) for envelope in task._mailbox] == [1, 2, 3]
+
+
+def test_a_command_reaches_the_task_it_is_for(actor: Any) -> None:
+    from rayflink.actors.messages.messages import CancelTask
+    from rayflink.common.user_code.value_bytes import to_bytes
+
+    first, second = submit(actor, ME), submit(actor, MATE)
+    first._unseal()
+    actor.command(MATE, to_bytes(CancelTask()))
+    assert (list(first._mailbox), list(second._mailbox)) == ([], [])
+    second._unseal()  # its program is loaded
+    assert (list(first._mailbox), list(second._mailbox)) == ([], [CancelTask()])
+    actor.command(MATE, to_bytes(CancelTask()))
+    assert list(second._mailbox) == [CancelTask()] * 2
+
+
+def test_what_a_task_that_has_ended_leaves_is_collected_though_it_was_frozen(actor: Any) -> None:
+    from rayflink.actors.on_ray.ray_task import COLLECT_EVERY_S
+
+    class Knot:
+        def __init__(self) -> None:
+            self.itself = self
+
+    knot = Knot()
+    left, premises = weakref.ref(knot), actor._premises
+    try:
+        premises.settle()
+        del knot
+        premises.collect(premises._collected_at + COLLECT_EVERY_S)
+        assert left() is not None, "it is not looked at while the tasks it was loaded with run"
+        premises.has_ended()
+        premises.collect(premises._collected_at + COLLECT_EVERY_S)
+        assert left() is None
+        assert gc.get_freeze_count() > 0, "what the others have is not looked at again"
+    finally:
+        gc.unfreeze()
+        gc.enable()
+
+
+def test_ray_shows_an_actor_by_its_job_and_tasks(actor):
+    assert repr(actor) == "counts: Map (1/2)"
+
+
+def test_what_ray_prints_of_a_new_actor_is_no_output_of_a_task(actor):
+    print(":actor_name:counts: Map (1/1)", flush=True)
+    assert not actor._premises.printed.pending
+    submit(actor, ME)
+    print("by a task")
+    assert actor._premises.printed.pending

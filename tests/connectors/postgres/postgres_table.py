@@ -1,0 +1,55 @@
+"""A PostgreSQL server with a table for one test: written by subtasks of sinks, looked at by the test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+import pytest
+
+from rayflink.connectors.postgres.postgres_sink import PostgresSink
+from rayflink.operators.sinks import SinkOperator
+from rayflink.testing import OperatorHarness, Place
+from rayflink.testing.harness import Snapshots
+from tests.connectors.postgres.postgres_server import postgres_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres_server() as dsn:
+        yield dsn
+
+
+@pytest.fixture
+def dsn(server: str) -> Iterator[str]:
+    """A server with an empty table `t (n int, word text)`."""
+    execute(server, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "CREATE TABLE t (n int, word text)")
+    yield server
+    assert ask(server, "SELECT count(*) FROM pg_prepared_xacts") == [(0,)]
+
+
+def execute(dsn: str, *statements: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def ask(dsn: str, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(dsn) as connection:
+        return list(connection.execute(query).fetchall())
+
+
+def numbers_in(dsn: str) -> list[int]:
+    return [n for (n,) in ask(dsn, "SELECT n FROM t ORDER BY n")]
+
+
+def started(
+    sink: PostgresSink, restore: Sequence[Snapshots] = (), place: Place | None = None, attempt: int = 0
+) -> OperatorHarness:
+    class Numbered(SinkOperator):
+        def setup(self, ctx: Any) -> None:
+            ctx.attempt = attempt
+            super().setup(ctx)
+
+    return OperatorHarness(lambda: Numbered(sink), restore=restore, place=place)

@@ -1,0 +1,148 @@
+"""What happens to the rows of each step is known before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table.connectors.contract import TableSink, TableSource
+from rayflink.table.plan.changelog import Change, ChangelogMode, ChangelogModes
+from rayflink.table.plan.logical import Attribute, Filter, Project, Relation, Scan, Sink, Union
+from rayflink.table.plan.typed import Column
+from rayflink.table.types import DataTypes
+
+
+@dataclass(frozen=True)
+class Made(Relation):
+    """A step that gives and takes what it is told."""
+
+    name: str
+    given: tuple[Relation, ...]
+    gives: Change
+    takes: Change = Change.ALL
+    before: bool = False
+
+    @property
+    def inputs(self):
+        return self.given
+
+    def gives_changes(self, inputs):
+        return self.gives
+
+    def takes_changes(self):
+        return self.takes
+
+    def wants_before(self, is_wanted):
+        return self.before
+
+    def told(self):
+        return f"{self.name}()"
+
+
+@dataclass
+class Taking(TableSink):
+    is_append_only: bool = False
+    wants_before: bool = True
+
+    def attach(self, stream, name):
+        raise NotImplementedError
+
+
+UPSERT = Change.INSERT | Change.UPDATE
+
+
+def counts(gives=UPSERT):
+    return Made((Attribute("n", DataTypes.BIGINT()), Attribute("b", DataTypes.BOOLEAN())), "GroupAggregate", (), gives)
+
+
+def projected(below):
+    return Project(below.schema, below, tuple(below.column(at) for at in range(len(below.schema))))
+
+
+def filtered(below):
+    return Filter(below.schema, below, Column(DataTypes.BOOLEAN(), 1, "b"))
+
+
+def written(below, sink):
+    return Sink((), below, ("c", "d", "t"), sink)
+
+
+def modes(*roots, of):
+    return str(ChangelogModes(roots).of(of))
+
+
+def test_rows_of_a_source_only_come():
+    class Source(TableSource):
+        def stream(self, env, strategy, name):
+            raise NotImplementedError
+
+    scan = Scan(counts().schema, ("t",), Source())
+    assert modes(projected(filtered(scan)), of=projected(filtered(scan))) == "[I]"
+
+
+def test_steps_of_each_row_pass_changes_on():
+    plan = projected(counts(Change.ALL))
+    assert modes(plan, of=plan) == "[I,UA,D]"
+    both = Union(counts().schema, (counts(), counts(Change.INSERT | Change.DELETE)))
+    assert modes(both, of=both) == "[I,UA,D]"
+
+
+def test_what_was_there_before_is_told_to_those_that_want_it():
+    count = counts()
+    assert modes(projected(count), of=count) == "[I,UA]"
+    assert modes(filtered(count), of=count) == "[I,UB,UA]"
+    assert modes(written(count, Taking()), of=count) == "[I,UB,UA]"
+    keyed = written(projected(count), Taking(wants_before=False))
+    assert modes(keyed, of=count) == "[I,UA]" and modes(keyed, of=keyed) == "[NONE]"
+
+
+def test_a_step_with_two_consumers_is_as_the_more_demanding_one_wants_it():
+    count = counts()
+    keyed, filtering = projected(count), filtered(count)
+    for roots in ((keyed, filtering), (filtering, keyed)):
+        assert modes(*roots, of=count) == "[I,UB,UA]"
+    join = Made(count.schema, "Join", (projected(count), count), UPSERT, before=True)
+    assert modes(projected(join), of=join) == "[I,UA]" and modes(projected(join), of=count) == "[I,UB,UA]"
+
+
+@pytest.mark.parametrize(
+    ("gives", "kind"),
+    [(UPSERT, "update"), (Change.INSERT | Change.DELETE, "delete"), (Change.ALL, "update and delete")],
+)
+def test_a_sink_of_insertions_refuses_other_changes(gives, kind):
+    with pytest.raises(SqlError) as raised:
+        ChangelogModes([written(projected(counts(gives)), Taking(is_append_only=True))])
+    assert raised.value.problem.startswith(f"Table sink 'c.d.t' doesn't support consuming {kind} changes which is ")
+    assert "'print'" in raised.value.remedy
+
+
+def test_a_step_that_takes_insertions_alone_is_told_apart():
+    top = Made(counts().schema, "WindowJoin", (counts(),), Change.INSERT, takes=Change.INSERT)
+    with pytest.raises(SqlError, match=r"WindowJoin doesn't support consuming update changes .* GroupAggregate\(\)"):
+        ChangelogModes([top])
+
+
+def test_an_append_only_mode_is_one():
+    assert ChangelogMode(Change.INSERT).is_append_only and not ChangelogMode(UPSERT).is_append_only
+
+
+def test_a_query_that_updates_is_refused_before_anything_starts(tmp_path):
+    @dataclass(frozen=True)
+    class Updating(TableSource):
+        started: list = field(default_factory=list, compare=False)
+        changes = UPSERT
+
+        def stream(self, env, strategy, name):
+            self.started.append(name)
+            raise AssertionError("it was started")
+
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.execute_sql(f"CREATE TABLE out (n BIGINT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', "
+                      "'format' = 'csv')")  # fmt: skip
+    from rayflink.table import Table
+
+    t_env.create_temporary_view("t", Table(t_env, Scan(counts().schema, ("t",), Updating())))
+    with pytest.raises(SqlError, match="'default_catalog.default_database.out' doesn't support consuming update"):
+        t_env.execute_sql("INSERT INTO out SELECT n FROM t WHERE b")

@@ -1,0 +1,76 @@
+"""Queries with their plans and rows: one folder each in tests/golden/sql.
+
+`query.sql` holds a query over the tables of tables.sql; lines `-- key: value` in front of it set options, and
+`-- mode: batch` runs it in batch mode. `expected.txt` holds the plan and the rows, sorted where the query does not
+say in which order. RAYFLINK_WRITE_GOLDEN=1 writes it anew.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table.conversion.row_format import RowText
+from rayflink.table.parsing.statement_parser import script_parts
+from tests.source_files import ROOT
+
+FOLDER = ROOT / "tests" / "golden" / "sql"
+
+
+@dataclass(frozen=True)
+class GoldenQuery:
+    """A folder's query."""
+
+    folder: Path
+
+    @property
+    def text(self) -> str:
+        """The query, without its options."""
+        lines = (self.folder / "query.sql").read_text(encoding="utf-8").splitlines()
+        return "\n".join(line for line in lines if not line.startswith("-- ")).strip().rstrip(";")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What stands in front of it."""
+        text = (self.folder / "query.sql").read_text(encoding="utf-8")
+        return dict(re.findall(r"^-- ([\w.-]+): (.*)$", text, re.M))
+
+    @property
+    def expected(self) -> str:
+        """Plan and rows."""
+        path = self.folder / "expected.txt"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def environment(self, **options: str) -> TableEnvironment:
+        """With the tables, and the query's options."""
+        given = dict(self.options)
+        batch = given.pop("mode", "streaming") == "batch"
+        settings = EnvironmentSettings.in_batch_mode() if batch else EnvironmentSettings.in_streaming_mode()
+        t_env = TableEnvironment.create(settings)
+        config = t_env.get_config()
+        defaults = {"execution.target": "local", "parallelism.default": "2", "table.local-time-zone": "UTC"}
+        for key, value in {**defaults, **given, **options}.items():
+            config.set_string(key, value)
+        tables = (FOLDER / "tables.sql").read_text(encoding="utf-8").replace("{folder}", str(FOLDER))
+        for statement in (part.text for part in script_parts(tables)):
+            t_env.execute_sql(statement)
+        return t_env
+
+    def rows(self, t_env: TableEnvironment) -> list[str]:
+        """What the query gives."""
+        result = t_env.execute_sql(self.text)
+        text = RowText(result.get_table_schema().get_field_data_types())
+        rows = [text(row) for row in result.collect()]
+        return rows if "ORDER BY" in self.text.upper() and self.options.get("mode") == "batch" else sorted(rows)
+
+    def told(self, t_env: TableEnvironment) -> str:
+        """Plan and rows, as they are expected."""
+        plan = t_env.explain_sql(self.text).replace(str(FOLDER), "{folder}")
+        return f"{plan}\n== Rows ==\n" + "".join(f"{row}\n" for row in self.rows(t_env))
+
+
+def golden_queries() -> list[GoldenQuery]:
+    """All of them, by name."""
+    return [GoldenQuery(path.parent) for path in sorted(FOLDER.glob("*/query.sql"))]

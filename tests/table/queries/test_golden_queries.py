@@ -1,0 +1,27 @@
+"""Queries give the plans and rows that are kept beside them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.table.queries.golden_queries import GoldenQuery, golden_queries
+
+
+@pytest.mark.parametrize("query", [
+    pytest.param(query, marks=[pytest.mark.slow] * (number % 2)) for number, query in enumerate(golden_queries())
+], ids=lambda query: query.folder.name)  # fmt: skip
+def test_a_query_gives_its_plan_and_rows(query: GoldenQuery) -> None:
+    found = query.told(query.environment())
+    if os.environ.get("RAYFLINK_WRITE_GOLDEN"):
+        (query.folder / "expected.txt").write_text(found, encoding="utf-8")
+    assert found == query.expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", golden_queries(), ids=lambda query: query.folder.name)
+@pytest.mark.parametrize("parallelism", ["1", "3"])
+def test_its_rows_do_not_depend_on_the_number_of_subtasks(query: GoldenQuery, parallelism: str) -> None:
+    rows = query.rows(query.environment(**{"parallelism.default": parallelism}))
+    assert rows == query.expected.partition("== Rows ==\n")[2].splitlines()

@@ -1,0 +1,218 @@
+"""What is wrong with a statement is told before anything starts: where, what was found, and what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from tests.table.queries.golden_queries import FOLDER, GoldenQuery
+
+TUMBLED = "(SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)))"
+SESSIONS = (
+    "(SELECT COUNT(*) AS n, customer, window_start, window_end FROM TABLE(SESSION(TABLE orders PARTITION BY customer, "
+    "DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY customer, window_start, window_end)"
+)
+CLOCKED = "(SELECT * FROM TABLE(TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '1' HOUR)))"
+WINDOWS = "TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
+BAD = [
+    # the text
+    ("SELEC 1", 1, "'SELEC' begins no statement", "did you mean SELECT?"),
+    ("SELECT id,, ts FROM orders", 11, "something is wanted behind the ','", ""),
+    ("SELECT id FROM orders WHERE", 23, "something is missing behind 'WHERE'", ""),
+    ("SELECT id FROM orders GROUP id", 29, "'id' is not expected here", ""),
+    ("SELECT 'abc FROM orders", 8, "the text cannot be read", "close the quote"),
+    ("SELECT 1 /* '' FROM orders", 10, "the text cannot be read", "close the quote"),
+    ("SELECT id FROM orders; SELECT id FROM orders", 0, "2 statements are found", "one statement a call"),
+    ("CREATE TABLE t (a INTT)", 19, "a type is wanted", ""),
+    ("CREATE TABLE t (a INT, a STRING)", 24, "a second column 'a'", "another name"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (a))", 39, "a key that would be enforced", "NOT ENFORCED"),
+    ("CREATE TABLE t (a INT, PRIMARY KEY (b) NOT ENFORCED)", 14, "there is no column 'b'", "the columns are a"),
+    ("CREATE TABLE t (a INT, WATERMARK FOR a AS a)", 14, "the time column 'a'", "TIMESTAMP(3)"),
+    ("CREATE TABLE t (a INT, b AS c + 1)", 1, "there is no column 'c'", ""),
+    ("CREATE TABLE orders (a INT) WITH ('connector' = 'print')", 14, "there is a table 'orders' already", "drop it"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'kafkaa')", 14, "which is not known", "known are"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'print', 'pat' = 'x')", 14, "'print' does not know", "options are"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem')", 14, "has no option 'path'", "needs it"),
+    ("SELECT id FROM orders TABLESAMPLE BERNOULLI (10)", 23, "TABLESAMPLE is not supported", "RAND()"),
+    ("SELECT " + "9" * 5000, 8, "has 5000 digits", "at most 38 are possible"),
+    ("SELECT '\ud800'", 0, "a text has \\ud800, which is half of a character", "leave it out"),
+    ("SELECT INTERVAL '999999999999999999999' SECOND", 0, "is too long for an interval of SECOND", "73 million years"),
+    ("SELECT INTERVAL '178956971' YEAR", 0, "is too long for an interval of YEAR", "44 million years"),
+    # names
+    ("SELECT idd FROM orders", 8, "there is no column 'idd' (did you mean id?)", "the columns are id"),
+    ("SELECT o.id FROM orders AS p", 8, "there is no table or column 'o'", "the tables of FROM are p"),
+    ("SELECT id FROM order", 16, "", ""),
+    ("SELECT id FROM ordersx", 16, "there is no table or view 'ordersx' (did you mean orders?)", "there are "),
+    ("SELECT id FROM other.orders", 16, "there is no database 'other'", "there are default_database"),
+    ("SELECT MODD(id, 2) FROM orders", 8, "there is no function MODD (did you mean MOD?)", ""),
+    ("SELECT TRY_PARSE_JSON(product) FROM orders", 8, "TRY_PARSE_JSON is not there yet", "JSON_VALUE"),
+    ("SELECT BITMAP_CARDINALITY(id) FROM orders", 8, "BITMAP_CARDINALITY is not there yet", "COUNT(DISTINCT"),
+    ("DROP TABLE nothing", 12, "there is no table 'nothing'", "IF EXISTS"),
+    # types
+    ("SELECT id + product FROM orders", 8, "+ does not take (BIGINT, STRING)", "wanted is"),
+    ("SELECT id FROM orders WHERE id", 29, "is of type BIGINT, wanted is BOOLEAN", ""),
+    ("SELECT CAST(ts AS BOOLEAN) FROM orders", 13, "cannot be cast to BOOLEAN", ""),
+    ("SELECT id FROM orders UNION ALL SELECT product FROM orders", 8, "has types BIGINT and STRING", "cast them"),
+    ("SELECT id FROM orders UNION ALL SELECT id, id FROM orders", 8, "UNION ALL of 1 and 2 columns", "as many"),
+    ("SELECT * FROM (VALUES (1, 2), (3))", 24, "rows of different lengths", ""),
+    ("INSERT INTO sink SELECT id FROM orders", 13, "the query gives 1 columns", "takes 2"),
+    ("INSERT INTO sink SELECT id, 'x' FROM orders", 13, "is of type BIGINT, the query gives CHAR(1)", "CAST"),
+    ("INSERT INTO sink (a, c) SELECT id, id FROM orders", 13, "there is no column 'c'", "the columns are a, b"),
+    # files
+    ("INSERT OVERWRITE sink SELECT id, 'x' FROM orders", 18, "INSERT OVERWRITE in streaming mode", "batch mode"),
+    ("INSERT INTO sink PARTITION (b = 'x') SELECT id FROM orders", 13, "PARTITION is written", "leave PARTITION out"),
+    ("INSERT INTO sales PARTITION (city = 'x') SELECT 1 FROM orders", 13, "'city' is no partition key", "country"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'print') AS SELECT 1", 14, "CREATE TABLE AS with columns", "INSERT"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv', "
+     "'source.monitor-interval' = 'often')", 14, "'often'", "a duration"),
+    ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv', "
+     "'sink.partition-commit.trigger' = 'often')", 14, "'often'", "process-time or partition-time"),
+    # streams
+    ("SELECT product, COUNT(*) FROM orders GROUP BY product", 47, "GROUP BY without a window", "window_start"),
+    ("SELECT COUNT(*) FROM orders", 8, "an aggregate of all rows without a window", "window_start"),
+    ("SELECT DISTINCT ARRAY[id] AS ids FROM orders", 17, "column 'ids' of type ARRAY<BIGINT> NOT NULL is not compared",
+     "leave it out"),
+    ("SELECT 1 FROM orders GROUP BY ARRAY[id]", 31, "a group by ARRAY<BIGINT> NOT NULL", "a part of it"),
+    ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY ARRAY[id] ORDER BY ts) = 1", 63,
+     "rows divided by ARRAY<BIGINT> NOT NULL", "a part of it"),
+    ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY product ORDER BY ts DESC) = 1", 31,
+     "ROW_NUMBER() over a stream without a window", "ORDER BY ts ASC"),
+    ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY product ORDER BY ts, id) = 1", 31,
+     "ROW_NUMBER() over a stream without a window", "window_start"),
+    ("SELECT id FROM orders ORDER BY id", 32, "ORDER BY over a stream", "batch mode"),
+    ("SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY product ORDER BY id) AS rn FROM orders) WHERE rn < 3",
+     27, "ROW_NUMBER() over a stream without a window", "add window_start and window_end to PARTITION BY"),
+    (f"SELECT id, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price) FROM {WINDOWS}", 12,
+     "ROW_NUMBER() of all rows of a stream", "WHERE rn <= 3"),
+    (f"SELECT id FROM {WINDOWS} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) > 3", 0,
+     "ROW_NUMBER() of all rows of a stream", "WHERE rn <= 3"),
+    ("SELECT id, ROW_NUMBER() OVER (PARTITION BY id) FROM orders", 12, "ROW_NUMBER() without ORDER BY", "ORDER BY b"),
+    ("SELECT id, RANK() OVER (PARTITION BY product ORDER BY id) FROM orders", 12, "RANK with OVER",
+     "ROW_NUMBER() is, which"),
+    ("SELECT id, SUM(id) OVER (ORDER BY id) FROM orders", 12, "SUM with OVER",
+     "keep the value so far as state of a process function; or GROUP BY a window"),
+    ("SELECT id, LAG(id) OVER (ORDER BY id) FROM orders", 12, "LAG with OVER", "keep the rows before as state"),
+    ("SELECT id, ROW_NUMBER(id) OVER (ORDER BY id) FROM orders", 12, "ROW_NUMBER() with arguments", ""),
+    ("SELECT id, ROW_NUMBER() OVER (ORDER BY MAP[id, id]) FROM orders", 40, "values of type MAP", "have no order"),
+    ("SELECT id, ROW_NUMBER() OVER (ORDER BY pric) FROM orders", 40, "there is no column 'pric'", "price"),
+    ("SELECT id FROM orders WHERE ROW_NUMBER() OVER (ORDER BY id) < 3", 29, "OVER is not supported here", ""),
+    (f"SELECT id FROM {CLOCKED} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) = 1", 0,
+     "ROW_NUMBER() in windows of processing time", "WATERMARK"),
+    ("SELECT id, ROW_NUMBER() OVER (PARTITION BY window_start ORDER BY id) AS rn FROM "
+     f"{WINDOWS} QUALIFY rn < 2", 12, "ROW_NUMBER() over a stream without a window", "window_end"),
+    ("SELECT GROUPING(id), ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) AS rn FROM "
+     f"{WINDOWS} GROUP BY window_start, window_end, ROLLUP (id) QUALIFY rn < 2", 22, "beside grouping sets", "around"),
+    ("SELECT id FROM orders QUALIFY id < 3", 31, "QUALIFY without OVER", "WHERE"),
+    ("SELECT id FROM orders WHERE COUNT(*) > 1", 29, "an aggregate in WHERE", "HAVING"),
+    # joins
+    ("SELECT id FROM orders WHERE id IN (SELECT id FROM orders)", 29, "keeps all rows of both sides", "batch mode"),
+    ("SELECT id FROM orders WHERE id IN (SELECT MAX(id) FROM orders)", 0, "an aggregate of all rows", "window_start"),
+    ("SELECT id FROM orders WHERE id = 1 OR id IN (SELECT id FROM orders)", 39, "IN with a query", "join"),
+    ("SELECT id FROM orders WHERE (id, amount) IN (SELECT id FROM orders)", 30, "2 values with 1 columns", "as many"),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id = b.id", 32, "a join without windows", "window_start"),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id = b.id AND a.ts > b.ts", 32, "a join without windows", "BETWEEN"),
+    ("SELECT a.id FROM timed a JOIN timed b ON a.id = b.id AND a.at > b.at", 31, "a join without windows", "BETWEEN"),
+    ("SELECT a.id FROM timed a, orders b WHERE a.id = b.id AND a.at BETWEEN CAST(b.ts AS TIMESTAMP_LTZ(3)) - "
+     "INTERVAL '1' HOUR AND CAST(b.ts AS TIMESTAMP_LTZ(3))", 27, "a join without windows", "bound the times"),
+    ("SELECT id FROM orders a JOIN orders b ON a.id = b.id", 8, "column 'id' is in a and b", "a.id"),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id = c.id", 51, "there is no table or column 'c'", "are a, b"),
+    ("SELECT a.id FROM orders a JOIN orders b USING (idd)", 0, "there is no column 'idd' (did you mean id?)", ""),
+    ("SELECT a.id FROM orders a JOIN orders b ON a.id + b.id", 44, "the condition of ON is of type", "comparison"),
+    ("SELECT a.id FROM orders a LEFT SEMI JOIN orders b ON a.id = b.id", 42, "SEMI JOIN is no SQL", "EXISTS"),
+    ("SELECT a.id FROM orders a JOIN orders FOR SYSTEM_TIME AS OF a.ts AS b ON a.id = b.id", 0,
+     "FOR SYSTEM_TIME AS OF is not", "KeyedCoProcessFunction"),
+    (f"SELECT L.id FROM (SELECT * FROM {TUMBLED} UNION ALL SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     f"INTERVAL '1' MINUTE))) L JOIN {TUMBLED} R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
+     "a join without windows", "window_start"),
+    (f"SELECT L.n FROM {SESSIONS} L JOIN {SESSIONS} R ON L.window_start = R.window_start", 0,
+     "a join of windows by window_start alone", "let a.window_end = b.window_end"),
+    (f"SELECT L.id FROM {TUMBLED} L JOIN (SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     "INTERVAL '1' MINUTE))) R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
+     "a join of windows of TUMBLE(size=[1 h]) and TUMBLE(size=[1 min])", "the same lengths"),
+    (f"SELECT L.id FROM {CLOCKED} L JOIN {CLOCKED} R ON L.window_end = R.window_end AND "
+     "L.window_start = R.window_start", 0, "a join of windows of processing time", "WATERMARK"),
+    ("SELECT window_start, id, COUNT(*) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)) "
+     "GROUP BY window_start, window_end", 22, "column 'id' is not in GROUP BY", "group by it too"),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(id), INTERVAL '1' HOUR))", 21, "is no time attribute",
+     "WATERMARK"),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), 10))", 21, "for a length of time", "write TUMBLE("),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '4000000' DAY))", 21,
+     "SIZE of TUMBLE is 4000000 d", "give 3652059 d at most"),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' DAY, INTERVAL '4000000' DAY))", 21,
+     "the OFFSET of TUMBLE", "at most"),
+    ("SELECT COUNT(*) FROM orders GROUP BY SESSION(ts, INTERVAL '4000000' DAY)", 38, "the GAP of SESSION", "at most"),
+    ("SELECT * FROM TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '1000' DAY))", 21,
+     "into up to 86400000 windows", "for 1000000 windows at most"),
+    ("SELECT id FROM orders WHERE ts > ts - INTERVAL '1000000000000' DAY", 0,
+     "is too long for an interval of DAY", "73 million years"),
+    ("SELECT * FROM orders MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE A AS A.price > 1) AS m", 22,
+     "MATCH_RECOGNIZE is not supported", "process function"),
+    ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MONTH))", 21, "a window of months", "days"),
+    ("SELECT * FROM TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '3' SECOND, INTERVAL '10' SECOND))", 21,
+     "a size of 10000 ms and a slide of 3000 ms", "multiple"),
+    ("SELECT window_start, JSON_OBJECTAGG(KEY id VALUE amount) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "a key of type BIGINT", "cast it to STRING"),
+    ("SELECT window_start, SUM(amount IGNORE NULLS) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
+     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "SUM always leaves out NULL", "leave the words out"),
+    ("SELECT id, x FROM orders CROSS JOIN UNNEST(id) AS u(x)", 44, "UNNEST of id of type BIGINT", "an ARRAY, a MAP"),
+    ("SELECT id, x FROM orders, UNNEST(ARRAY[id], ARRAY[1]) AS u(x)", 34, "UNNEST of 2 collections", "give it one"),
+    ("SELECT id, x FROM orders, UNNEST(ARRAY[id]) AS u(x, y)", 34, "2 names for 1 columns", "name all of them"),
+    ("SELECT id, x FROM orders, UNNEST(ARRAY[idd]) AS u(x)", 40, "there is no column 'idd' (did you mean id?)", ""),
+    ("SELECT id, x FROM orders LEFT JOIN UNNEST(ARRAY[id]) AS u(x) ON x = 1", 43, "takes ON TRUE alone", "ON TRUE"),
+    ("SELECT id, x FROM orders FULL JOIN UNNEST(ARRAY[id]) AS u(x) ON TRUE", 43, "FULL JOIN with what is", "write"),
+    ("SELECT * FROM orders, LATERAL TABLE(split(product)) AS u(x)", 37, "no table function SPLIT", "udtf"),
+    ("SELECT * FROM TABLE(TUMBEL(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))", 21, "", "TUMBLE"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def t_env() -> TableEnvironment:
+    """The tables of the golden queries, and one to write to."""
+    found = GoldenQuery(FOLDER / "project").environment()
+    found.execute_sql("CREATE TABLE sink (a BIGINT, b BIGINT) WITH ('connector' = 'blackhole')")
+    found.execute_sql("CREATE TABLE timed (id BIGINT, at AS PROCTIME()) WITH ('connector' = 'datagen')")
+    return found
+
+
+@pytest.mark.spec("R05", "R09", "syntax", "table", "field", "function", "types")
+@pytest.mark.parametrize(("statement", "column", "problem", "remedy"), BAD, ids=[one[0][:60] for one in BAD])
+def test_a_bad_statement_says_where_what_and_the_remedy(t_env, statement, column, problem, remedy):
+    with pytest.raises(SqlError) as raised:
+        t_env.execute_sql(statement)
+    assert problem in raised.value.problem and remedy in str(raised.value), str(raised.value)
+    if column:
+        assert raised.value.column == column, str(raised.value)
+    assert raised.value.remedy
+
+
+@pytest.mark.spec("R06", "parser", "validator", "R09", "syntax")
+def test_the_text_is_read_before_names_are_looked_up_and_those_before_types(t_env):
+    steps = [
+        ("SELECT id + product FROM ordersx WHERE", "something is missing behind 'WHERE'"),
+        ("SELECT id + product FROM ordersx", "there is no table or view 'ordersx'"),
+        ("SELECT id + product FROM orders", "+ does not take (BIGINT, STRING)"),
+    ]
+    for statement, problem in steps:
+        with pytest.raises(SqlError) as raised:
+            t_env.execute_sql(statement)
+        assert problem in raised.value.problem
+
+
+def test_the_place_is_underlined(t_env):
+    with pytest.raises(SqlError) as raised:
+        t_env.execute_sql("SELECT id,\n       prise * 2 AS twice\nFROM orders")
+    assert str(raised.value).splitlines()[1:] == ["         prise * 2 AS twice", "         ^^^^^"]
+    assert (raised.value.line, raised.value.column) == (2, 8)
+
+
+def test_what_only_writes_is_not_read():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.execute_sql("CREATE TABLE out (a INT) WITH ('connector' = 'print')")
+    with pytest.raises(SqlError, match="can only be written"):
+        t_env.execute_sql("SELECT a FROM out")
+
+
+def test_an_order_of_values_without_one_is_told():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    with pytest.raises(SqlError, match="values of type MAP<INT NOT NULL, INT NOT NULL> NOT NULL have no order"):
+        t_env.execute_sql("SELECT MAP[a, 1] AS m FROM (VALUES (1)) AS t(a) ORDER BY m")
