@@ -17,6 +17,7 @@ from benchmarks.contestants import (
     W1_PEERS,
     Contestant,
     checkpoint_cost,
+    debloating_cost,
     flink_large_state,
     flink_state_large,
     in_flight,
@@ -155,8 +156,9 @@ def _checkpoint_cost(asked: argparse.Namespace) -> list[Record]:
 def _debloating_cost(asked: argparse.Namespace) -> list[Record]:
     words = max(asked.words // (16 if asked.small else 2) // WORDS_A_LINE, 1) * WORDS_A_LINE
     cache = cache_directory()
-    given = [(ours(asked.name, _params(asked)), words, word_file(cache / "data", words))]
-    return measure(given, asked.runs, cache, _say)
+    data = word_file(cache / "data", words)
+    ways = debloating_cost(_params(asked))
+    return measure([(way, None, data) for way in ways], asked.runs, cache, _say)
 
 
 def _state_large(asked: argparse.Namespace) -> list[Record]:
@@ -248,6 +250,7 @@ _MEASURED = {
 """Benchmarks that have peers; the others are ours alone."""
 _SHOWN = {
     "in_flight": report.lines_table,
+    "debloating_cost": report.lines_table,
     "w1": report.rates_table,
     "sql": report.slopes_table,
     "sql_latency": report.side_by_side,

@@ -242,6 +242,20 @@ def in_flight(costs_ms: Sequence[float], hops: Sequence[int], seconds: int, flin
     return ways
 
 
+def debloating_cost(params: Mapping[str, object]) -> list[PythonModule]:
+    """Jobs with debloating and without it, in pairs within one process: each case in this process and on Ray."""
+    return [
+        PythonModule(
+            f"{case}-{target}",
+            f"{case}, {target}",
+            "benchmarks.ours_debloating_cost",
+            params={"case": case, "target": target, **params},
+        )
+        for case in ("w1", "int64x4", "string_int64")
+        for target in ("local", "ray")
+    ]
+
+
 @dataclass(frozen=True)
 class FlinkSession:
     """Queries of Nexmark in one JVM, one after the other.
