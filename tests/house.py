@@ -1,0 +1,228 @@
+"""Figures of the code's structure and language, and the limits that hold them: `python -m tests.house [--write]`.
+
+`tests/house_limits.json` has a limit for each figure that may only fall. `--write` lowers the limits to today's
+figures; it never raises one.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tests.source_files import EVERYTHING, PRODUCT, ROOT, SourceFile, source_files
+
+LIMITS = Path(__file__).with_name("house_limits.json")
+GENERATED = {"configuration.md", "failures.md", "sql-functions.md", "flink-semantics.md"}
+MOST_PROSE = 100
+"""Characters in a line of prose."""
+MOST_NAME = 80
+"""Characters in the name of a test."""
+OPENINGS = ("What", "Whether", "Of", "As", "So", "By")
+"""Words that open a docstring which is no sentence."""
+REPLACEMENTS = {
+    r"told|tells": "describe, report",
+    r"dealt|deals? out|dealing": "partition, distribute",
+    r"texts": "strings",
+    r"so many": "the number of",
+    r"what of": "which part of",
+    r"nobody": "no process, no user, nothing",
+    r"of before": "earlier",
+    r"besides": "also",
+    r"goes by": "uses, follows",
+}
+"""Pattern of a private word -> what the field says."""
+
+
+def docstrings(file: SourceFile) -> Iterable[str]:
+    """Yield the docstrings of a file: its own and those of its classes and functions."""
+    for node in file.nodes:
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            text = ast.get_docstring(node)
+            if text:
+                yield text
+
+
+def opening(docstring: str) -> str:
+    """Return the first word of a docstring.
+
+    >>> opening("What it is."), opening("`x`: a value.")
+    ('What', 'x')
+    """
+    found = re.search(r"[A-Za-z']+", docstring)
+    return found[0] if found else ""
+
+
+def private_reaches(file: SourceFile) -> int:
+    """Count the private attributes that a file uses of objects whose class it does not define."""
+    own = {
+        node.attr
+        for node in file.nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    }
+    own |= {
+        node.name for node in file.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    }
+    annotated = [node.target for node in file.nodes if isinstance(node, ast.AnnAssign)]
+    own |= {target.id for target in annotated if isinstance(target, ast.Name)}
+    return sum(
+        isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and node.attr not in own
+        for node in file.nodes
+    )
+
+
+def late_imports(file: SourceFile, known: set[str]) -> int:
+    """Count the lines within functions that import modules of this package."""
+    return len({found.line for found in file.imports if found.in_function and found.module in known})
+
+
+def import_circles(files: Iterable[SourceFile]) -> list[list[str]]:
+    """Return the groups of modules that import each other when they are loaded."""
+    known = {file.module for file in files}
+    arrows = {file.module: _loaded_with(file, known) for file in files}
+    return [group for group in _strong_components(arrows) if len(group) > 1]
+
+
+def _loaded_with(file: SourceFile, known: set[str]) -> set[str]:
+    """Return what a file imports when it is loaded; of `from package import module` the module."""
+    for_types = {
+        line
+        for node in file.nodes
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    loaded = {found.module for found in file.imports if not found.in_function and found.line not in for_types} & known
+    return loaded - {name.rpartition(".")[0] for name in loaded}
+
+
+def _strong_components(arrows: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the strongly connected components of a graph, by two searches (Kosaraju)."""
+    back: dict[str, set[str]] = {name: set() for name in arrows}
+    for name, targets in arrows.items():
+        for target in targets:
+            back[target].add(name)
+    order: list[str] = []
+    seen: set[str] = set()
+    for start in arrows:
+        _search(start, arrows, seen, order)
+    seen.clear()
+    groups = []
+    for start in reversed(order):
+        group: list[str] = []
+        _search(start, back, seen, group)
+        if group:
+            groups.append(group)
+    return groups
+
+
+def _search(start: str, arrows: Mapping[str, set[str]], seen: set[str], finished: list[str]) -> None:
+    """Append all nodes that can be reached and were not seen, each after those that it leads to."""
+    stack = [] if start in seen else [(start, iter(arrows[start]))]
+    seen.add(start)
+    while stack:
+        name, targets = stack[-1]
+        following = next((target for target in targets if target not in seen), None)
+        if following is None:
+            finished.append(name)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(arrows[following])))
+
+
+def prose_lines(page: str) -> Iterable[str]:
+    """Yield the lines of a Markdown page outside code blocks and tables; lines that are one link do not count."""
+    in_code = False
+    for line in page.splitlines():
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not in_code and not line.startswith(("    ", "|")) and " " in line.strip():
+            yield line
+
+
+def pages() -> list[Path]:
+    """Return the Markdown pages that people write."""
+    docs = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in GENERATED]
+    return sorted([*ROOT.glob("*.md"), *docs, ROOT / "benchmarks" / "README.md"])
+
+
+def classes(files: Iterable[SourceFile]) -> list[tuple[int, int, int, str]]:
+    """Return lines, methods, attributes and name of each class, the longest first."""
+    found = []
+    for file in files:
+        for node in file.nodes:
+            if isinstance(node, ast.ClassDef):
+                methods = sum(isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) for part in node.body)
+                attributes = {
+                    part.attr
+                    for part in ast.walk(node)
+                    if isinstance(part, ast.Attribute)
+                    and isinstance(part.ctx, ast.Store)
+                    and isinstance(part.value, ast.Name)
+                    and part.value.id == "self"
+                }
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                found.append((lines, methods, len(attributes), f"{file.module}.{node.name}"))
+    return sorted(found, reverse=True)
+
+
+def figures() -> dict[str, int]:
+    """Return the figures that may only fall."""
+    product = source_files(PRODUCT)
+    known = {file.module for file in product}
+    opened = Counter(opening(text) for file in product for text in docstrings(file))
+    words = "\n".join(file.text() for file in product)
+    tests = [
+        node.name
+        for file in source_files(("tests",))
+        for node in file.nodes
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    return {
+        "annotations that are Any": sum(len(re.findall(r": Any\b", file.text())) for file in product),
+        "private members of other modules": sum(private_reaches(file) for file in product),
+        "late imports of own modules": sum(late_imports(file, known) for file in product),
+        "modules in import circles": sum(len(circle) for circle in import_circles(product)),
+        **{f"docstrings that begin with {word}": opened[word] for word in OPENINGS},
+        **{
+            f"'{pattern}' instead of {better}": len(re.findall(rf"\b(?:{pattern})\b", words, re.I))
+            for pattern, better in REPLACEMENTS.items()
+        },
+        f"prose lines over {MOST_PROSE} characters": sum(
+            len(line) > MOST_PROSE for page in pages() for line in prose_lines(page.read_text(encoding="utf-8"))
+        ),
+        f"names of tests over {MOST_NAME} characters": sum(len(name) > MOST_NAME for name in tests),
+    }
+
+
+def limits() -> dict[str, int]:
+    """Return the limits of the figures."""
+    loaded: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8")) if LIMITS.exists() else {}
+    return loaded
+
+
+def main(arguments: list[str]) -> None:
+    """Print the figures beside their limits; `--write` lowers the limits."""
+    found, allowed = figures(), limits()
+    for name, value in found.items():
+        print(f"{value:6} (limit {allowed.get(name, '-')})  {name}")
+    product = source_files(PRODUCT)
+    folders = Counter(file.path.parent.relative_to(ROOT).as_posix() for file in product)
+    print(f"{len(product)} files, the largest folders: {dict(folders.most_common(6))}")
+    for lines, methods, attributes, name in classes(source_files(PRODUCT))[:8]:
+        print(f"{lines:6} lines, {methods} methods, {attributes} attributes: {name}")
+    print(f"{len(source_files(EVERYTHING))} files with tests, benchmarks and examples")
+    if "--write" in arguments:
+        lowered = {name: min(value, allowed.get(name, value)) for name, value in found.items()}
+        LIMITS.write_text(json.dumps(lowered, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

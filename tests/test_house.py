@@ -1,0 +1,68 @@
+"""Figures of structure and language only fall; see `tests.house`."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+
+import pytest
+
+from tests import house
+from tests.source_files import SourceFile
+
+
+@pytest.mark.slow  # reads the whole tree
+def test_no_figure_rises():
+    found, allowed = house.figures(), house.limits()
+    risen = {name: (value, allowed[name]) for name, value in found.items() if value > allowed[name]}
+    assert not risen, f"figures above their limits (figure, limit): {risen}; see python -m tests.house"
+    assert set(found) == set(allowed), "write the limits: python -m tests.house --write"
+
+
+def test_the_examples_run():
+    found = doctest.testmod(house)
+    assert found.attempted and not found.failed
+
+
+class Code(SourceFile):
+    """A file that is only a string."""
+
+    code: str
+
+    @classmethod
+    def of(cls, code: str) -> Code:
+        file = cls(house.LIMITS, "rayflink.x", "rayflink")
+        object.__setattr__(file, "code", code)
+        return file
+
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(ast.walk(ast.parse(self.code)))
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("class A:\n  def f(self):\n    return self._x", 0),
+        ("def f(a):\n  return a._x", 1),
+        ("class A:\n  def __init__(self, b):\n    self._x = b._x", 0),
+        ("def f(a):\n  return a.__class__", 0),
+    ],
+)
+def test_a_reach_into_another_module_is_counted(code, count):
+    assert house.private_reaches(Code.of(code)) == count
+
+
+def test_docstrings_are_found_by_their_first_word():
+    found = list(house.docstrings(Code.of('"""What."""\nclass A:\n  "Of it."\n  def f(self): pass')))
+    assert [house.opening(text) for text in found] == ["What", "Of"]
+
+
+def test_circles_of_imports_are_found():
+    arrows = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
+    assert sorted(map(sorted, house._strong_components(arrows))) == [["a", "b", "c"], ["d"]]
+
+
+def test_prose_is_what_is_neither_code_nor_table():
+    page = "A line.\n```\ncode line\n```\n| a table |\n    indented code\nword\n- an item"
+    assert list(house.prose_lines(page)) == ["A line.", "- an item"]
