@@ -65,7 +65,7 @@ local: $(READY) $(DOCS_READY)
 	@"$(BIN)/python" -m pytest $(OPTIONS) -m "not ray" $(if $(SOAK),--soak $(SOAK)) --durations=12 --durations-min=5
 
 cluster: $(READY) $(DOCS_READY)
-	@"$(BIN)/python" -m pytest $(OPTIONS) -m ray $(if $(SOAK),--soak $(SOAK)) --durations=12 --durations-min=5
+	@"$(BIN)/python" -m pytest $(OPTIONS) -m ray $(if $(SOAK),--soak $(SOAK)) --durations=30 --durations-min=5
 
 # Tests without Ray first, which are divided among the processors.
 soak: $(READY) $(DOCS_READY)
