@@ -50,7 +50,7 @@ class CacheBudget:
                 cache.grown = 0
             for cache in caches:
                 surplus -= cache.shrink(surplus)
-        if sum(cache.weight for cache in self._caches) > self._limit() * _HOT_SHARE:
+        if sum(cache.estimated_bytes for cache in self._caches) > self._limit() * _HOT_SHARE:
             for cache in caches:
                 cache.rotate()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RayflinkError, StateError
-from .write_overlay import ELSEWHERE, HeldWrites
+from .write_overlay import NOT_OVERLAID, WriteOverlay
 
 if TYPE_CHECKING:
     from .rocksdb_store import RocksDBStore
@@ -43,7 +43,7 @@ class DatabaseError(StateError):
         )
 
 
-class Column:
+class ColumnFamily:
     """The sorted rows of one state; until something is written it is empty and costs nothing."""
 
     def __init__(self, store: RocksDBStore, name: str) -> None:
@@ -51,78 +51,78 @@ class Column:
         self._name = name
         self._rows: Any = None
         self._handle: Any = None
-        self._held: HeldWrites | None = None
-        self._until: Future[Path] | None = None
+        self._overlay: WriteOverlay | None = None
+        self._linked: Future[Path] | None = None
 
     @property
     def is_empty(self) -> bool:
         """True while nothing was ever written."""
-        return self._rows is None and not self._held
+        return self._rows is None and not self._overlay
 
-    # what waits
+    # the overlay
 
-    def hold(self, until: Future[Path]) -> None:
+    def overlay_until(self, linked: Future[Path]) -> None:
         """Keep in memory what is written until that is done; nothing waits from before."""
-        self._held, self._until = HeldWrites(), until
+        self._overlay, self._linked = WriteOverlay(), linked
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Write all that waits, once it need not wait any more."""
-        if self._until is not None:
-            self._until.exception()  # a capture is told of it
-        while not self.is_settled:
-            self.write_held()
+        if self._linked is not None:
+            self._linked.exception()  # a capture is told of it
+        while not self.is_drained:
+            self.drain_some()
 
     @property
-    def is_settled(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether nothing waits in memory."""
-        return self._held is None
+        return self._overlay is None
 
-    def write_held(self) -> None:
+    def drain_some(self) -> None:
         """Write some of what waits, as far as it need not wait any more."""
-        held = self._held
-        if held is None or self._holds():
+        overlay = self._overlay
+        if overlay is None or self._still_linking():
             return
         batch = None
         try:
-            for row, value in held.take(WRITE_ROWS):
+            for row, value in overlay.pop_rows(WRITE_ROWS):
                 batch = self._batch() if batch is None else batch
                 if value is None:
                     batch.delete(row)
                 else:
                     batch[row] = value
-                batch = self._written(batch)
+                batch = self._write_if_full(batch)
             if batch is not None:
-                self._put_in(batch)
+                self._write_batch(batch)
         except Exception as error:
-            raise self._refused("write", error) from error
-        if not held:
-            self._let_go()
+            raise self._database_error("write", error) from error
+        if not overlay:
+            self._drop_overlay()
 
-    def _holds(self) -> bool:
+    def _still_linking(self) -> bool:
         """Whether writes still wait; the first time they do not, ranges are deleted, for rows come after them."""
-        if self._until is not None and self._until.done():
-            self._until = None
-            assert self._held is not None
-            for start, stop in self._held.take_ranges():
+        if self._linked is not None and self._linked.done():
+            self._linked = None
+            assert self._overlay is not None
+            for start, stop in self._overlay.pop_ranges():
                 self._delete_range(start, stop)
-        return self._until is not None
+        return self._linked is not None
 
-    def _let_go(self) -> None:
+    def _drop_overlay(self) -> None:
         """Nothing waits any more."""
-        if self._held is not None:
-            self._held = None
-            self._store.holding.discard(self)
+        if self._overlay is not None:
+            self._overlay = None
+            self._store.overlaid.discard(self)
 
-    def _write_later(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
-        held, until = self._held, self._until
-        assert held is not None and until is not None
-        self._store.holding.add(self)
+    def _write_to_overlay(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        overlay, linked = self._overlay, self._linked
+        assert overlay is not None and linked is not None
+        self._store.overlaid.add(self)
         for row in deletes:
-            held.put(row, None)
+            overlay.put(row, None)
         for row, value in puts:
-            held.put(row, value)
-        if held.bytes > self._store.most_held_bytes:
-            until.exception()  # wait: what is written faster than the disk takes it does not fill the memory
+            overlay.put(row, value)
+        if overlay.bytes > self._store.max_overlay_bytes:
+            linked.exception()  # wait: what is written faster than the disk takes it does not fill the memory
 
     def open(self) -> None:
         """Make the column, if it is not there: rows are to be written by another thread."""
@@ -132,7 +132,7 @@ class Column:
             except DatabaseError:
                 raise
             except Exception as error:
-                raise self._refused("make a column", error) from error
+                raise self._database_error("make a column", error) from error
 
     def write_now(self, puts: Iterable[tuple[bytes, bytes]]) -> None:
         """Set rows before those that wait, in an open column; by the thread for which they wait."""
@@ -146,14 +146,14 @@ class Column:
         Raises:
             DatabaseError: RocksDB refused; so do all methods.
         """
-        if self._held is not None and (held := self._held.get(row)) is not ELSEWHERE:
-            return held
+        if self._overlay is not None and (overlaid := self._overlay.get(row)) is not NOT_OVERLAID:
+            return overlaid
         if self._rows is None:
             return None
         try:
             found: bytes | None = self._rows.get(row)
         except Exception as error:
-            raise self._refused("read", error) from error
+            raise self._database_error("read", error) from error
         return found
 
     def read_all(self, rows: list[bytes]) -> list[bytes | None]:
@@ -166,24 +166,24 @@ class Column:
                 for part in self._store.read_in_parallel(self._rows, rows):
                     found += part
             except Exception as error:
-                raise self._refused("read", error) from error
-        if self._held is not None:
-            held = map(self._held.get, rows)
-            found = [data if mine is ELSEWHERE else mine for mine, data in zip(held, found, strict=True)]
+                raise self._database_error("read", error) from error
+        if self._overlay is not None:
+            overlaid = map(self._overlay.get, rows)
+            found = [data if new is NOT_OVERLAID else new for new, data in zip(overlaid, found, strict=True)]
         return found
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
         """Delete rows, then set rows; what `puts` raises is passed on."""
-        held = self._held
-        if held is not None and self._holds():
-            self._write_later(puts, deletes)
+        overlay = self._overlay
+        if overlay is not None and self._still_linking():
+            self._write_to_overlay(puts, deletes)
             return
-        if held is None:
+        if overlay is None:
             self._write(puts, deletes)
             return
-        deletes = [row for row in deletes if not held.replaced(row, None)]
-        self._write((pair for pair in puts if not held.replaced(*pair)), deletes)
-        self.write_held()
+        deletes = [row for row in deletes if not overlay.replace_if_present(row, None)]
+        self._write((pair for pair in puts if not overlay.replace_if_present(*pair)), deletes)
+        self.drain_some()
 
     def _write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         batch = None
@@ -191,26 +191,26 @@ class Column:
             for row in deletes:
                 batch = self._batch() if batch is None else batch
                 batch.delete(row)
-                batch = self._written(batch)
+                batch = self._write_if_full(batch)
             for row, value in puts:
                 batch = self._batch() if batch is None else batch
                 batch[row] = value
-                batch = self._written(batch)
+                batch = self._write_if_full(batch)
             if batch is not None:
-                self._put_in(batch)
+                self._write_batch(batch)
         except RayflinkError:
             raise  # of a value or a key, not of the disk
         except Exception as error:
-            raise self._refused("write", error) from error
+            raise self._database_error("write", error) from error
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Delete all rows from `start` on and before `stop`."""
-        if self._held is not None:
-            if self._holds():
-                self._held.delete_range(start, stop)
-                self._write_later((), ())
+        if self._overlay is not None:
+            if self._still_linking():
+                self._overlay.delete_range(start, stop)
+                self._write_to_overlay((), ())
                 return
-            self._held.forget(start, stop)
+            self._overlay.discard_range(start, stop)
         self._delete_range(start, stop)
 
     def _delete_range(self, start: bytes, stop: bytes) -> None:
@@ -218,17 +218,17 @@ class Column:
             try:
                 self._rows.delete_range(start, stop)
             except Exception as error:
-                raise self._refused("delete rows", error) from error
+                raise self._database_error("delete rows", error) from error
 
     def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
         if self.is_empty:
             return
-        stored: Iterator[tuple[bytes, bytes]] = iter(()) if self._rows is None else scanned(self._rows, prefix, start)
+        stored: Iterator[tuple[bytes, bytes]] = iter(()) if self._rows is None else scan_rows(self._rows, prefix, start)
         try:
-            yield from stored if self._held is None else self._held.merged(stored, max(prefix, start), beyond(prefix))
+            yield from stored if self._overlay is None else self._overlay.merge(stored, max(prefix, start), prefix_end(prefix))
         except Exception as error:
-            raise self._refused("read", error) from error
+            raise self._database_error("read", error) from error
 
     def flush(self) -> None:
         """Write the memtable to disk; other threads run meanwhile."""
@@ -236,7 +236,7 @@ class Column:
             try:
                 self._rows.flush()
             except Exception as error:
-                raise self._refused("flush", error) from error
+                raise self._database_error("flush", error) from error
 
     @property
     def unflushed_bytes(self) -> int:
@@ -256,7 +256,7 @@ class Column:
                 self._rows, self._handle = self._store.open_column(self._name)
             self._rows.ingest_external_file([str(file) for file in files], options)
         except Exception as error:
-            raise self._refused("take in rows", error) from error
+            raise self._database_error("take in rows", error) from error
 
     def bind(self, rows: Any, handle: Any) -> None:
         """The database was opened with this column in it."""
@@ -264,10 +264,10 @@ class Column:
 
     def release(self) -> None:
         """Let go of the database."""
-        self._let_go()
-        self._rows = self._handle = self._until = None
+        self._drop_overlay()
+        self._rows = self._handle = self._linked = None
 
-    def _refused(self, action: str, error: Exception) -> DatabaseError:
+    def _database_error(self, action: str, error: Exception) -> DatabaseError:
         """RocksDB's errors are of one class, with the story in the text."""
         return DatabaseError(action, str(self._store.folder), str(error))
 
@@ -280,13 +280,13 @@ class Column:
         batch.set_default_column_family(self._handle)
         return batch
 
-    def _written(self, batch: Any) -> Any:
+    def _write_if_full(self, batch: Any) -> Any:
         if len(batch) < WRITE_ROWS and batch.size_in_bytes() < WRITE_BYTES:
             return batch
-        self._put_in(batch)
+        self._write_batch(batch)
         return None
 
-    def _put_in(self, batch: Any) -> None:
+    def _write_batch(self, batch: Any) -> None:
         """Write a batch; where memtables have all of their memory, wait until they are on disk.
 
         RocksDB's own way to wait would do so inside of the write, which holds the interpreter's lock; a flush does not.
@@ -296,25 +296,25 @@ class Column:
             self._rows.flush()
 
 
-def scanned(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+def scan_rows(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
     """(row, value) of all rows of an open column with a prefix, in order, from `start` on."""
     import rocksdict
 
     options = rocksdict.ReadOptions()
-    stop = beyond(prefix)
+    stop = prefix_end(prefix)
     if stop is not None:
         options.set_iterate_upper_bound(stop)
     yield from rows.items(from_key=max(prefix, start), read_opt=options)
 
 
-def beyond(prefix: bytes) -> bytes | None:
+def prefix_end(prefix: bytes) -> bytes | None:
     """The least bytes above all that begin with a prefix; None where there are none.
 
-    >>> beyond(b"ab"), beyond(bytes([1, 255])), beyond(bytes([255]))
+    >>> prefix_end(b"ab"), prefix_end(bytes([1, 255])), prefix_end(bytes([255]))
     (b'ac', b'\\x02', None)
     """
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+    trimmed = prefix.rstrip(b"\xff")
+    return trimmed[:-1] + bytes((trimmed[-1] + 1,)) if trimmed else None
 
 
-__all__ = ["Column", "DatabaseError", "beyond", "scanned"]
+__all__ = ["ColumnFamily", "DatabaseError", "prefix_end", "scan_rows"]

@@ -38,7 +38,7 @@ class Rows(Protocol):
     def key_of(self, space: Any, name: Any) -> Any: ...
 
 
-class UnwrittenRows:
+class DirtyRows:
     """Entries as they are now.
 
     Args:
@@ -97,4 +97,4 @@ def _bytes(rows: Rows, state: str, space: Any, names: list[Any], values: list[An
     return found
 
 
-__all__ = ["LIST_PART", "Rows", "UnwrittenRows", "encoded"]
+__all__ = ["LIST_PART", "Rows", "DirtyRows", "encoded"]

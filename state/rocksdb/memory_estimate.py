@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 
-def weigh(value: Any, depth: int = 4) -> int:
+def estimate_bytes(value: Any, depth: int = 4) -> int:
     """About how many bytes of memory a value takes; of long lists and maps only some parts are looked at.
 
-    >>> weigh("abc") < 100 < weigh(list(range(1000)))
+    >>> estimate_bytes("abc") < 100 < estimate_bytes(list(range(1000)))
     True
     """
     size = sys.getsizeof(value, 64)
@@ -23,11 +23,11 @@ def weigh(value: Any, depth: int = 4) -> int:
     elif hasattr(value, "nbytes"):
         return size + int(value.nbytes)
     elif hasattr(value, "__dict__"):
-        return size + weigh(vars(value), depth - 1)
+        return size + estimate_bytes(vars(value), depth - 1)
     else:
         return size
-    looked_at = [weigh(part, depth - 1) for part, _ in zip(parts, range(16), strict=False)]
+    looked_at = [estimate_bytes(part, depth - 1) for part, _ in zip(parts, range(16), strict=False)]
     return size + (sum(looked_at) * count // len(looked_at) if looked_at else 0)
 
 
-__all__ = ["weigh"]
+__all__ = ["estimate_bytes"]

@@ -186,9 +186,9 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
 
         State that fits few megabytes stays in memory: it is written as a whole.
         """
-        if not self._announced or not (self.store.is_open or self._weight > _SMALL_BYTES):
+        if not self._announced or not (self.store.is_open or self._estimated_bytes > _SMALL_BYTES):
             return None
-        if not self.store.write_held():
+        if not self.store.drain_some():
             return _PREPARED_AGAIN_MS if self.store.is_linking else 0
         for _, table in self._tables.values():
             while table.cache.has_changed_more_than(_LEFT_CHANGED):
@@ -197,7 +197,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
                     return 0
         for queue in self._timers.values():
             queue.flush()
-        self.store.flush_beside(_FLUSHED_BYTES)
+        self.store.flush_in_background(_FLUSHED_BYTES)
         return _PREPARED_AGAIN_MS
 
     def capture(self, checkpoint_id: int) -> KeyedCapture:
@@ -207,7 +207,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             queue.flush()  # far timers, of which the first open the database
         if not self.store.is_open:
             return self._remembered(self._of_memory(self._tables))
-        self.store.settle()
+        self.store.drain()
         caches = [table.cache for _, table in self._tables.values()]
         taken = [(cache.column, cache.take_changed()) for cache in caches]
         far = {name: at for name, queue in self._timers.items() if (at := queue.far_from_ms) is not None}
@@ -230,8 +230,8 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         return GroupCapture("the RocksDB backend", entries, timers, self._kept, self._groups_of)
 
     @property
-    def _weight(self) -> float:
-        return sum(table.cache.weight for _, table in self._tables.values())
+    def _estimated_bytes(self) -> float:
+        return sum(table.cache.estimated_bytes for _, table in self._tables.values())
 
     def confirm(self, checkpoint_id: int) -> None:
         """That checkpoint is complete: later ones refer to its files."""

@@ -19,7 +19,7 @@ from ..errors import SerializationError, SnapshotMismatch, UnresolvedClassError,
 from ..group_content import Content
 from ..keys.key_encoding import KEY_ENCODING_VERSION, read_key
 from ..snapshots import Blob, DatabaseFiles, SnapshotReader
-from .column_family import Column, DatabaseError, scanned
+from .column_family import ColumnFamily, DatabaseError, scan_rows
 from .rocksdb_rows import StoredRow, entries_in, timer_in
 from .rocksdb_store import RocksDBStore, name_in
 from .row_layout import RowLayout, prefixes
@@ -159,7 +159,7 @@ class StoredDatabase:
         if rows is None:
             return
         try:
-            yield from scanned(rows, prefixes[group])
+            yield from scan_rows(rows, prefixes[group])
         except Exception as error:
             raise DatabaseError("read a snapshot", str(self._folder), str(error)) from error
 
@@ -285,7 +285,7 @@ def _renumbered(row: bytes, at: int, numbers: Mapping[int, int]) -> bytes:
     return row[: at + 1] + bytes((numbers[row[at + 1]],)) + row[at + 2 :]
 
 
-def _ingest(store: RocksDBStore, column: Column, rows: Iterator[StoredRow]) -> None:
+def _ingest(store: RocksDBStore, column: ColumnFamily, rows: Iterator[StoredRow]) -> None:
     """Add sorted rows by way of files of their own."""
     import rocksdict
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..private_folders import make_private
-from .column_family import Column, DatabaseError
+from .column_family import ColumnFamily, DatabaseError
 
 READ_ROWS = 1024
 """Rows asked for at once, at most."""
@@ -72,7 +72,7 @@ class RocksDBMemory:
         self._write_bytes = max(1, int(size * write_ratio))
         self.write_buffer_bytes = min(64 << 20, max(64 << 10, self._write_bytes // 4))
         """Of a column's memtable where no option says it: several columns have to share."""
-        self.holding: set[Column] = set()
+        self.overlaid: set[ColumnFamily] = set()
         """Columns that have written rows since links began to be made, which wait in memory."""
         self.cache = rocksdict.Cache(size)
         self.writes = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
@@ -93,9 +93,9 @@ class RocksDBMemory:
         return int(self.cache.get_usage())
 
     @property
-    def most_held_bytes(self) -> int:
+    def max_overlay_bytes(self) -> int:
         """What a column may keep while links are made: a memtable's, and its share of what all memtables have."""
-        return min(self.write_buffer_bytes, self._write_bytes // max(1, len(self.holding)))
+        return min(self.write_buffer_bytes, self._write_bytes // max(1, len(self.overlaid)))
 
     def close(self) -> None:
         """End the threads."""
@@ -120,7 +120,7 @@ class RocksDBStore:
         self.folder = folder
         self._memory = memory
         self._options = options or RocksDBOptions()
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, ColumnFamily] = {}
         self._opened: Any = None
         self._flushing: dict[str, Future[None]] = {}
         self._linking: Future[Path] | None = None
@@ -196,12 +196,12 @@ class RocksDBStore:
             return map(column.__getitem__, parts)
         return memory.readers.map(column.__getitem__, parts)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> ColumnFamily:
         """The column of a state; the same for the same name."""
         if name not in self._columns:
-            self._columns[name] = Column(self, name)
+            self._columns[name] = ColumnFamily(self, name)
             if self._linking is not None and self.is_linking:
-                self._columns[name].hold(self._linking)
+                self._columns[name].overlay_until(self._linking)
         return self._columns[name]
 
     def open_column(self, name: str) -> tuple[Any, Any]:
@@ -212,62 +212,62 @@ class RocksDBStore:
         return rows, self.database.get_column_family_handle(name)
 
     @property
-    def most_held_bytes(self) -> int:
+    def max_overlay_bytes(self) -> int:
         """What a column may keep in memory while links are made, for memtables are empty then."""
-        return self._memory().most_held_bytes
+        return self._memory().max_overlay_bytes
 
     @property
-    def holding(self) -> set[Column]:
+    def overlaid(self) -> set[ColumnFamily]:
         """The columns of the slot that keep rows in memory."""
-        return self._memory().holding
+        return self._memory().overlaid
 
     @property
     def is_linking(self) -> bool:
         """Whether links are being made."""
         return self._linking is not None and not self._linking.done()
 
-    def flush_beside(self, least_bytes: int) -> None:
+    def flush_in_background(self, least_bytes: int) -> None:
         """Let other threads write to disk the memtables of so many bytes, while rows are written to new ones."""
         for name, column in self._columns.items():
             if name not in self._flushing or self._flushing[name].done():
                 if column.unflushed_bytes >= least_bytes:
                     self._flushing[name] = self._memory().flushers.submit(column.flush)
 
-    def write_held(self) -> bool:
+    def drain_some(self) -> bool:
         """Write some of what was held back while links were made; whether nothing of it is left."""
         for column in self._columns.values():
-            column.write_held()
-        return all(column.is_settled for column in self._columns.values())
+            column.drain_some()
+        return all(column.is_drained for column in self._columns.values())
 
-    def settle(self) -> None:
+    def drain(self) -> None:
         """Wait for links that are being made, and write all that was held back."""
         if self._linking is not None:
             self._linking.exception()  # a capture is told of it
         for column in self._columns.values():
-            column.settle()
+            column.drain()
 
-    def link(self, unwritten: Mapping[Column, Iterable[tuple[bytes, bytes]]]) -> Future[Path]:
+    def link(self, dirty: Mapping[ColumnFamily, Iterable[tuple[bytes, bytes]]]) -> Future[Path]:
         """Begin to make a folder with hard links to files that hold all rows as they are now; give it to `unlink`.
 
-        Another thread does it: it writes the unwritten rows, and waits for memtables to be on disk, and so for
+        Another thread does it: it writes the dirty rows, and waits for memtables to be on disk, and so for
         compactions. Rows that are written until it is done are held back, for they would be in the files.
         """
-        self.settle()
+        self.drain()
         flushing, self._flushing = list(self._flushing.values()), {}
-        for column in unwritten:
+        for column in dirty:
             column.open()
         self._links_made += 1
         folder = self.folder / f"links-{self._links_made}"
         columns = list(self._columns.values())
-        self._linking = self._memory().linkers.submit(self._make_links, unwritten, columns, flushing, folder)
+        self._linking = self._memory().linkers.submit(self._make_links, dirty, columns, flushing, folder)
         for column in self._columns.values():
-            column.hold(self._linking)
+            column.overlay_until(self._linking)
         return self._linking
 
     def _make_links(
         self,
-        unwritten: Mapping[Column, Iterable[tuple[bytes, bytes]]],
-        columns: Sequence[Column],
+        dirty: Mapping[ColumnFamily, Iterable[tuple[bytes, bytes]]],
+        columns: Sequence[ColumnFamily],
         flushing: Sequence[Future[None]],
         folder: Path,
     ) -> Path:
@@ -276,7 +276,7 @@ class RocksDBStore:
 
         flushers, under_way = self._memory().flushers, list(flushing)
         try:
-            for column, rows in unwritten.items():
+            for column, rows in dirty.items():
                 column.write_now(rows)
             under_way += [flushers.submit(column.flush) for column in columns if column.unflushed_bytes]
         finally:

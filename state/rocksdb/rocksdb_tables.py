@@ -11,8 +11,8 @@ from ..errors import InvalidKeyError
 from ..group_capture import FrozenTable
 from ..keys.key_encoding import canonical_key
 from .cache_budget import CacheBudget
-from .column_family import Column, beyond
-from .dirty_rows import LIST_PART, UnwrittenRows
+from .column_family import ColumnFamily, prefix_end
+from .dirty_rows import LIST_PART, DirtyRows
 from .rocksdb_rows import (
     EXOTIC,
     Entry,
@@ -40,7 +40,7 @@ class _Table:
     """What the tables share: the writing and reading of all of it."""
 
     cache: RowCache
-    _column: Column
+    _column: ColumnFamily
     _layout: RowLayout
     _kind: ClassVar[str]
 
@@ -106,7 +106,7 @@ class RocksDBTable(RowCache, _Table):
     tracks_changes = True
     _kind = "value"
 
-    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
+    def __init__(self, column: ColumnFamily, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         super().__init__(column, ValueRows(layout), budget, state)
         self._column, self._layout = column, layout
 
@@ -139,7 +139,7 @@ class RocksDBTable(RowCache, _Table):
         super().flush()
         self.recount()
 
-    def take_changed(self) -> UnwrittenRows | None:
+    def take_changed(self) -> DirtyRows | None:
         """As in `RowCache`."""
         taken = super().take_changed()
         self.recount()
@@ -165,7 +165,7 @@ class RocksDBMapTable(_Table):
 
     _kind = "map"
 
-    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
+    def __init__(self, column: ColumnFamily, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         self._column, self._layout, self._rows = column, layout, MapRows(layout)
         self.cache = RowCache(column, self._rows, budget, state)
 
@@ -242,7 +242,7 @@ class RocksDBListTable(_Table):
     tracks_changes = True
     _kind = "list"
 
-    def __init__(self, column: Column, layout: RowLayout, budget: CacheBudget, state: str) -> None:
+    def __init__(self, column: ColumnFamily, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         self._column, self._layout, self._rows = column, layout, ListRows(layout)
         self.cache = RowCache(column, self._rows, budget, state)
         self._open: dict[Any, tuple[int, list[Any]]] = {}
@@ -362,7 +362,7 @@ def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
         return
     prefix = rows.prefix(space)
     if known is None:
-        stop = beyond(prefix)
+        stop = prefix_end(prefix)
         assert stop is not None, "key groups end below ff ff"
         cache.column.delete_range(prefix, stop)
     else:

@@ -21,7 +21,7 @@ from typing import Any
 from ..clock import epoch_ms
 from ..keys.key_encoding import encode_key
 from ..timers import TimerQueue
-from .column_family import Column
+from .column_family import ColumnFamily
 from .rocksdb_rows import TIME_BIAS, timer_in
 from .row_layout import RowLayout, dumped, prefixes, reads_back
 
@@ -39,7 +39,7 @@ class RocksDBTimerQueue:
         most: timers kept in memory.
     """
 
-    def __init__(self, column: Column, layout: RowLayout, key_groups: range, most: int = 50_000) -> None:
+    def __init__(self, column: ColumnFamily, layout: RowLayout, key_groups: range, most: int = 50_000) -> None:
         self.near = TimerQueue()
         """The timers in memory."""
         self._column, self._layout, self._key_groups = column, layout, key_groups

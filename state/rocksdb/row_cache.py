@@ -20,9 +20,9 @@ from typing import Any
 from ..errors import InvalidKeyError
 from ..keys.key_encoding import canonical_key
 from .cache_budget import CacheBudget
-from .column_family import Column
-from .dirty_rows import Rows, UnwrittenRows, encoded
-from .memory_estimate import weigh
+from .column_family import ColumnFamily
+from .dirty_rows import Rows, DirtyRows, encoded
+from .memory_estimate import estimate_bytes
 
 _ABSENT: Any = object()
 ENTRY_BYTES = 110
@@ -50,7 +50,7 @@ class RowCache:
         state: name of the state, for errors.
     """
 
-    def __init__(self, column: Column, rows: Rows, budget: CacheBudget, state: str) -> None:
+    def __init__(self, column: ColumnFamily, rows: Rows, budget: CacheBudget, state: str) -> None:
         self.column, self._rows, self._budget, self._state = column, rows, budget, state
         self._hot: dict[Any, dict[Any, Any]] = {}
         self._cold: dict[Any, dict[Any, Any]] = {}
@@ -84,7 +84,7 @@ class RowCache:
         return self._average + ENTRY_BYTES
 
     @property
-    def weight(self) -> float:
+    def estimated_bytes(self) -> float:
         """Bytes of the hot generation."""
         spaces = len(self._hot) + len(self.complete)
         return self._count * self.entry_bytes + spaces * SPACE_BYTES
@@ -187,7 +187,7 @@ class RowCache:
         self.lent = False
         for name in islice(names, 1):
             if name in entries:
-                self._weigh(name, entries[name])
+                self._sample_bytes(name, entries[name])
 
     # what is in memory
 
@@ -327,7 +327,7 @@ class RowCache:
             )
             changed.clear()
 
-    def take_changed(self) -> UnwrittenRows | None:
+    def take_changed(self) -> DirtyRows | None:
         """All that changed, as it is now, for another thread to write; None: nothing. What was deleted is written here.
 
         Until `written_with` it counts as changed only where it is evicted, or all of a space is read.
@@ -344,7 +344,7 @@ class RowCache:
                     self._unwritten.setdefault(space, set()).update(there)
                     entries.append((space, there, [held[name] for name in there]))
             changed.clear()
-        return UnwrittenRows(self._rows, self._state, entries) if entries else None
+        return DirtyRows(self._rows, self._state, entries) if entries else None
 
     def written_with(self, until: Future[Any]) -> None:
         """What was taken is written when that is done, unless it failed."""
@@ -452,7 +452,7 @@ class RowCache:
             if len(data) > largest:
                 largest = len(data)
                 if largest > _LARGE_BYTES:
-                    self._weigh(names[at], value)
+                    self._sample_bytes(names[at], value)
 
     def _evict(self, most: int) -> int:
         """Write back and drop entries of the cold generation; how many those were."""
@@ -541,15 +541,15 @@ class RowCache:
 
     def _sample(self, name: Any, value: Any) -> None:
         self._touched = 0
-        self._weigh(name, value)
+        self._sample_bytes(name, value)
         self.make_room()
 
-    def _weigh(self, name: Any, value: Any) -> None:
-        weight = weigh(name) + weigh(value)
-        if weight > 64 * _LARGE_BYTES:
-            self._count += int(weight / self.entry_bytes)
+    def _sample_bytes(self, name: Any, value: Any) -> None:
+        size = estimate_bytes(name) + estimate_bytes(value)
+        if size > 64 * _LARGE_BYTES:
+            self._count += int(size / self.entry_bytes)
         else:
-            self._average += (weight - self._average) / 8
+            self._average += (size - self._average) / 8
 
 
 def _nothing() -> None:

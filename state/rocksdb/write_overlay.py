@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
-from heapq import merge
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-ELSEWHERE: Any = object()
-"""What `HeldWrites.get` gives for a row that was not written."""
+NOT_OVERLAID: Any = object()
+"""What `WriteOverlay.get` gives for a row that was not written."""
 _ROW_BYTES = 200
 """Memory of a row beside its bytes."""
 _RANGE_BYTES = 4096
@@ -18,16 +18,16 @@ _RANGE_BYTES = 4096
 Row = tuple[bytes, bytes]
 
 
-class HeldWrites:
+class WriteOverlay:
     """What rows hold by now, as far as they were written, and the ranges that were deleted before that.
 
-    >>> held = HeldWrites()
-    >>> held.put(b"b", b"2")
-    >>> held.delete_range(b"a", b"c")
-    >>> held.put(b"a", b"1")
-    >>> held.get(b"a"), held.get(b"b"), held.get(b"c") is ELSEWHERE
+    >>> overlay = WriteOverlay()
+    >>> overlay.put(b"b", b"2")
+    >>> overlay.delete_range(b"a", b"c")
+    >>> overlay.put(b"a", b"1")
+    >>> overlay.get(b"a"), overlay.get(b"b"), overlay.get(b"c") is NOT_OVERLAID
     (b'1', None, True)
-    >>> list(held.merged(iter([(b"a", b"0"), (b"b", b"0"), (b"c", b"3")]), b"", None))
+    >>> list(overlay.merge(iter([(b"a", b"0"), (b"b", b"0"), (b"c", b"3")]), b"", None))
     [(b'a', b'1'), (b'c', b'3')]
     """
 
@@ -38,15 +38,15 @@ class HeldWrites:
         self._sorted: list[bytes] | None = None  # made when it is asked for; then those taken out may still be in it
         self._starts: list[bytes] = []  # of the deleted ranges, which do not meet
         self._stops: list[bytes] = []
-        self._left: list[bytes] | None = None
+        self._undrained: list[bytes] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def put(self, row: bytes, value: bytes | None) -> None:
         """Set a row; None: delete it."""
-        old = self._rows.get(row, ELSEWHERE)
-        if old is ELSEWHERE:
+        old = self._rows.get(row, NOT_OVERLAID)
+        if old is NOT_OVERLAID:
             self.bytes += _ROW_BYTES + len(row)
             if self._sorted is not None:
                 insort(self._sorted, row)
@@ -56,7 +56,7 @@ class HeldWrites:
             self.bytes += len(value)
         self._rows[row] = value
 
-    def replaced(self, row: bytes, value: bytes | None) -> bool:
+    def replace_if_present(self, row: bytes, value: bytes | None) -> bool:
         """Set a row if it is here; whether it is."""
         is_here = row in self._rows
         if is_here:
@@ -64,20 +64,20 @@ class HeldWrites:
         return is_here
 
     def get(self, row: bytes) -> bytes | None:
-        """What the row holds, None where it is deleted, or ELSEWHERE."""
-        found: bytes | None = self._rows.get(row, ELSEWHERE)
-        return None if found is ELSEWHERE and self._is_in_range(row) else found
+        """What the row holds, None where it is deleted, or NOT_OVERLAID."""
+        found: bytes | None = self._rows.get(row, NOT_OVERLAID)
+        return None if found is NOT_OVERLAID and self._is_in_range(row) else found
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Delete all rows from `start` on and before `stop`, wherever they are."""
-        self.forget(start, stop)
+        self.discard_range(start, stop)
         first, end = bisect_left(self._stops, start), bisect_right(self._starts, stop)
         if first < end:
             start, stop = min(start, self._starts[first]), max(stop, self._stops[end - 1])
         self.bytes += _RANGE_BYTES * (1 - end + first)
         self._starts[first:end], self._stops[first:end] = [start], [stop]
 
-    def forget(self, start: bytes, stop: bytes) -> None:
+    def discard_range(self, start: bytes, stop: bytes) -> None:
         """Leave out the rows from `start` on and before `stop`."""
         names = self._in_order()
         first, end = bisect_left(names, start), bisect_left(names, stop)
@@ -85,7 +85,7 @@ class HeldWrites:
             self._rows.pop(row, None)
         del names[first:end]
 
-    def merged(self, stored: Iterator[Row], start: bytes, stop: bytes | None) -> Iterator[Row]:
+    def merge(self, stored: Iterator[Row], start: bytes, stop: bytes | None) -> Iterator[Row]:
         """Stored rows with these writes done, as of now; both in order, from `start` on and before `stop`."""
         first = next(stored, None)  # now, so that both are of one moment
         names = self._in_order()
@@ -98,22 +98,22 @@ class HeldWrites:
             if pair[0] not in here and not _is_between(pair[0], starts, stops)
         )
         above = ((row, value) for row, value in here.items() if value is not None)
-        return merge(above, beneath, key=itemgetter(0))
+        return heapq.merge(above, beneath, key=itemgetter(0))
 
-    def take_ranges(self) -> list[tuple[bytes, bytes]]:
+    def pop_ranges(self) -> list[tuple[bytes, bytes]]:
         """Take out the deleted ranges, which come before the rows."""
         ranges = list(zip(self._starts, self._stops, strict=True))
         self._starts, self._stops = [], []
         return ranges
 
-    def take(self, most: int) -> Iterator[tuple[bytes, bytes | None]]:
+    def pop_rows(self, most: int) -> Iterator[tuple[bytes, bytes | None]]:
         """Take out so many rows; from the first time on only rows that are here may be set."""
-        if self._left is None:
-            self._left = list(self._rows)
-        while self._left and most > 0:
-            row = self._left.pop()
-            value = self._rows.pop(row, ELSEWHERE)
-            if value is not ELSEWHERE:
+        if self._undrained is None:
+            self._undrained = list(self._rows)
+        while self._undrained and most > 0:
+            row = self._undrained.pop()
+            value = self._rows.pop(row, NOT_OVERLAID)
+            if value is not NOT_OVERLAID:
                 most -= 1
                 yield row, value
 
@@ -131,4 +131,4 @@ def _is_between(row: bytes, starts: list[bytes], stops: list[bytes]) -> bool:
     return at >= 0 and row < stops[at]
 
 
-__all__ = ["ELSEWHERE", "HeldWrites"]
+__all__ = ["NOT_OVERLAID", "WriteOverlay"]

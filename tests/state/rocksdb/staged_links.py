@@ -24,7 +24,7 @@ from rayflink.state.rocksdb import (
 from rayflink.state.rocksdb import (
     dirty_rows as unwritten_rows,
 )
-from rayflink.state.rocksdb.column_family import Column, DatabaseError
+from rayflink.state.rocksdb.column_family import ColumnFamily, DatabaseError
 from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb.rocksdb_timers import RocksDBTimerQueue
 from rayflink.state.snapshots import KeyedCapture
@@ -128,7 +128,7 @@ class StagedBackend(RocksDBBackend):
 
 def in_steps(patched: pytest.MonkeyPatch) -> None:
     """From now on links are made in small steps, and all that has a bound has a low one."""
-    write_now, checkpoint_of = Column.write_now, rocksdict.Checkpoint
+    write_now, checkpoint_of = ColumnFamily.write_now, rocksdict.Checkpoint
 
     def stopping(puts: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         for number, pair in enumerate(puts):
@@ -136,7 +136,7 @@ def in_steps(patched: pytest.MonkeyPatch) -> None:
                 stop()
             yield pair
 
-    def write_in_steps(self: Column, puts: Iterable[tuple[bytes, bytes]]) -> None:
+    def write_in_steps(self: ColumnFamily, puts: Iterable[tuple[bytes, bytes]]) -> None:
         write_now(self, stopping(puts))
         stop()
 
@@ -149,7 +149,7 @@ def in_steps(patched: pytest.MonkeyPatch) -> None:
             self._made.create_checkpoint(folder)
             stop()
 
-    patched.setattr(Column, "write_now", write_in_steps)
+    patched.setattr(ColumnFamily, "write_now", write_in_steps)
     patched.setattr(rocksdict, "Checkpoint", Checkpoint)
     patched.setattr(rocksdb_column, "WRITE_ROWS", 3)
     patched.setattr(rocksdb_tables, "_SMALL_MAP", 3)

@@ -12,7 +12,7 @@ from rayflink.state.handles import StateStore
 from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb import dirty_rows as unwritten_rows
-from rayflink.state.rocksdb.column_family import Column, DatabaseError
+from rayflink.state.rocksdb.column_family import ColumnFamily, DatabaseError
 from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.testing import OperatorHarness
 from rayflink.testing.backend_laws.subject import snapshot_of
@@ -28,14 +28,14 @@ def backend(folder: Path, memory: int | StateMemory, groups: range = ALL) -> Roc
 def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Rows of each write from now on."""
     sizes: list[int] = []
-    write = Column.write
+    write = ColumnFamily.write
 
-    def counted(self: Column, puts: Any, deletes: Any = ()) -> None:
+    def counted(self: ColumnFamily, puts: Any, deletes: Any = ()) -> None:
         put, deleted = list(puts), list(deletes)
         sizes.append(len(put) + len(deleted))
         write(self, put, deleted)
 
-    monkeypatch.setattr(Column, "write", counted)
+    monkeypatch.setattr(ColumnFamily, "write", counted)
     return sizes
 
 
@@ -65,7 +65,7 @@ def test_state_of_twenty_times_its_memory_stays_within_it_and_is_all_there(
     value = "x" * 4000
     for number in range(40_000):  # 160 MB
         table.put(number, f"{number}{value}")
-        assert table.weight <= memory.cache_bytes()
+        assert table.estimated_bytes <= memory.cache_bytes()
     assert memory.native().used < 1.5 * memory.native().size
     assert max(sizes) <= 8192, "no call has to wait for very many rows"
     for number in range(0, 40_000, 97):
@@ -133,9 +133,9 @@ def test_adding_to_a_list_reads_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     state = backend(tmp_path, 1)
     elements = state.table(ListStateDescriptor("l"))
     reads: list[Any] = []
-    monkeypatch.setattr(Column, "read", lambda self, row: reads.append(row))
-    monkeypatch.setattr(Column, "read_all", lambda self, rows: reads.append(rows))
-    monkeypatch.setattr(Column, "scan", lambda self, *given: reads.append(given))
+    monkeypatch.setattr(ColumnFamily, "read", lambda self, row: reads.append(row))
+    monkeypatch.setattr(ColumnFamily, "read_all", lambda self, rows: reads.append(rows))
+    monkeypatch.setattr(ColumnFamily, "scan", lambda self, *given: reads.append(given))
     for number in range(500):
         for key in range(10):
             elements.append(key, number)

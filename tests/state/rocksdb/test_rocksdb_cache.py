@@ -45,8 +45,8 @@ def cold(backend: RocksDBBackend) -> None:
         cache.rotate()
 
 
-def weight(backend: RocksDBBackend) -> float:
-    return sum(cache.weight for cache in backend._budget._caches)
+def estimated_bytes(backend: RocksDBBackend) -> float:
+    return sum(cache.estimated_bytes for cache in backend._budget._caches)
 
 
 def test_looking_for_what_is_not_there_takes_no_more_memory_than_the_budget(backend: RocksDBBackend) -> None:
@@ -54,7 +54,7 @@ def test_looking_for_what_is_not_there_takes_no_more_memory_than_the_budget(back
     table.put(0, 0)
     cold(backend)
     assert all(table.get(key) is None for key in range(1, 3000))
-    assert weight(backend) < BUDGET
+    assert estimated_bytes(backend) < BUDGET
 
 
 def test_lists_and_maps_that_are_only_read_take_no_more_memory_than_the_budget(backend: RocksDBBackend) -> None:
@@ -64,9 +64,9 @@ def test_lists_and_maps_that_are_only_read_take_no_more_memory_than_the_budget(b
         maps.put(key, "a", key)
     cold(backend)
     assert all(lists.get(key) == [key] for key in range(600))
-    assert weight(backend) < BUDGET
+    assert estimated_bytes(backend) < BUDGET
     assert all(list(maps.items(key)) == [("a", key)] for key in range(600))
-    assert weight(backend) < BUDGET
+    assert estimated_bytes(backend) < BUDGET
 
 
 def test_maps_that_come_and_go_leave_nothing_in_memory(backend: RocksDBBackend, monkeypatch: Any) -> None:

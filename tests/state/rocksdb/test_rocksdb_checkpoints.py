@@ -17,7 +17,7 @@ from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.keys.key_groups import key_group, key_group_range
 from rayflink.state.keys.key_hash import key_hash
 from rayflink.state.memory import HashMapBackend
-from rayflink.state.rocksdb.column_family import Column, DatabaseError, scanned
+from rayflink.state.rocksdb.column_family import ColumnFamily, DatabaseError, scan_rows
 from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb.rocksdb_store import RocksDBMemory
 from rayflink.state.rocksdb.row_layout import Namespaces
@@ -308,7 +308,7 @@ def test_a_capture_writes_no_rows_itself_and_none_is_lost_before_another_thread_
     values.flush()
     put(state, range(2_000, 6_000), "second")
     capture = state.capture(1)
-    on_disk = dict(scanned(state.store.column("state/v")._rows, b""))
+    on_disk = dict(scan_rows(state.store.column("state/v")._rows, b""))
     assert len(on_disk) == 3_000 and b"second" not in b"".join(on_disk.values())
     assert not all_are_read or len(values) == 6_000
     for _ in range(2):
@@ -326,7 +326,7 @@ def test_a_capture_writes_no_rows_itself_and_none_is_lost_before_another_thread_
     state.close()
 
 
-@pytest.mark.parametrize("broken", ["rocksdict.Checkpoint", "rayflink.state.rocksdb.column_family.Column.write_now"])
+@pytest.mark.parametrize("broken", ["rocksdict.Checkpoint", "rayflink.state.rocksdb.column_family.ColumnFamily.write_now"])
 def test_files_that_cannot_be_made_fail_the_checkpoint_and_not_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
@@ -356,13 +356,13 @@ def test_links_that_fail_wait_for_the_memtables_that_are_being_written(
     state, may_flush = backend(tmp_path, memory=64 << 20), Event()
     put(state, range(3_000), "first")
     state.table(VALUES).flush()
-    flush = Column.flush
-    monkeypatch.setattr(Column, "flush", lambda column: flush(column) if may_flush.wait(60) else None)
-    state.store.flush_beside(1)
-    monkeypatch.setattr(Column, "write_now", lambda column, rows: 1 / 0)
+    flush = ColumnFamily.flush
+    monkeypatch.setattr(ColumnFamily, "flush", lambda column: flush(column) if may_flush.wait(60) else None)
+    state.store.flush_in_background(1)
+    monkeypatch.setattr(ColumnFamily, "write_now", lambda column, rows: 1 / 0)
     put(state, range(10), "second")
     capture = state.capture(1)
-    failed = Thread(target=state.store.settle)
+    failed = Thread(target=state.store.drain)
     failed.start()
     failed.join(0.05)
     assert failed.is_alive(), "the database may not be closed yet"
@@ -413,7 +413,7 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
     state = backend(tmp_path)
     put(state, range(5_000), "some")
     capture = state.capture(1)
-    state.store.settle()
+    state.store.drain()
     put(state, range(5_000, 9_000), "more")
     shutil.rmtree(tmp_path / "a")
     state.close()
@@ -482,8 +482,8 @@ def test_checkpoints_in_a_row_do_not_make_the_cache_seem_heavier(tmp_path: Path)
             loaded[key] = f"{turn}" * 200
         table.changed(range(1_000))
         checkpoint(state, checkpoints)
-        weight = weight or table.weight
-    assert table.weight < 1.2 * weight
+        weight = weight or table.estimated_bytes
+    assert table.estimated_bytes < 1.2 * weight
     state.close()
 
 

@@ -61,7 +61,7 @@ class Run:
             while self.captures:
                 self.write()
             self.all()
-            self.backend.store.settle()
+            self.backend.store.drain()
             same("links that are left", list(self.backend.store.folder.glob("links-*")), [])
         same("files that are left", self.backend.store.folder.exists(), False)
 
@@ -171,7 +171,7 @@ class Run:
             for _ in range(self.random.randrange(1, 5)):
                 link.step()
         if self.random.random() < 0.2:
-            self.backend.store.write_held()
+            self.backend.store.drain_some()
 
     def break_link(self) -> None:
         for link in self.backend.threads.links[-1:]:

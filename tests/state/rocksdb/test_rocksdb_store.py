@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.state.errors import SerializationError
-from rayflink.state.rocksdb.column_family import Column, DatabaseError
+from rayflink.state.rocksdb.column_family import ColumnFamily, DatabaseError
 from rayflink.state.rocksdb.rocksdb_store import RocksDBMemory, RocksDBStore
 
 
@@ -61,7 +61,7 @@ def test_what_is_wrong_with_a_value_is_passed_on(store: RocksDBStore) -> None:
 
 def test_states_may_have_any_name(store: RocksDBStore) -> None:
     names = ["default", "a/b", "\0", "\\x00", "\ud800", "../../x", "é" * 300]
-    columns: list[Column] = [store.column(f"state/{name}") for name in names]
+    columns: list[ColumnFamily] = [store.column(f"state/{name}") for name in names]
     for number, column in enumerate(columns):
         column.write([(b"row", bytes((number,)))])
     assert [column.read(b"row") for column in columns] == [bytes((number,)) for number in range(len(names))]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rayflink.state.rocksdb.column_family import Column
+from rayflink.state.rocksdb.column_family import ColumnFamily
 from rayflink.state.rocksdb.rocksdb_store import RocksDBMemory, RocksDBStore
-from rayflink.state.rocksdb.write_overlay import HeldWrites
+from rayflink.state.rocksdb.write_overlay import WriteOverlay
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def row(number: int) -> bytes:
 class Model:
     """A column, and a dict that is to have the same rows."""
 
-    def __init__(self, column: Column, seed: int) -> None:
+    def __init__(self, column: ColumnFamily, seed: int) -> None:
         self.column, self.random = column, random.Random(seed)
         self.rows: dict[bytes, bytes] = {}
 
@@ -66,19 +66,19 @@ def test_a_column_has_the_same_rows_whether_writes_wait_or_not(store: RocksDBSto
         for _ in range(model.random.randrange(4) if turn else 0):
             model.change()
         until: Future[Path] = Future()
-        model.column.hold(until)
+        model.column.overlay_until(until)
         for _ in range(model.random.randrange(6)):
             model.change()
             model.check()
-        before = next(scanned := model.column.scan(b""), None)
+        before = next(scan_rows := model.column.scan(b""), None)
         until.set_result(Path())
         rows = sorted(model.rows.items())
-        while not model.column.is_settled:
+        while not model.column.is_drained:
             model.check()
-            model.column.write_held()
+            model.column.drain_some()
             model.change()
             model.check()
-        assert [*([] if before is None else [before]), *scanned] == rows, "a scan is of its first moment"
+        assert [*([] if before is None else [before]), *scan_rows] == rows, "a scan is of its first moment"
         model.check()
 
 
@@ -86,11 +86,11 @@ def test_of_many_held_rows_some_are_written_at_a_time(store: RocksDBStore, monke
     monkeypatch.setattr("rayflink.state.rocksdb.column_family.WRITE_ROWS", 10)
     column, until = store.column("state/s"), Future[Path]()
     column.write([(row(1), b"before")])
-    column.hold(until)
+    column.overlay_until(until)
     column.write((row(number), b"held") for number in range(100))
     until.set_result(Path())
     writes = 0
-    while not column.is_settled:
+    while not column.is_drained:
         column.write([(row(50), b"last"), (row(200 + writes), b"new")], [row(20)])
         assert column.read(row(50)) == b"last" and column.read(row(20)) is None
         writes += 1
@@ -106,15 +106,15 @@ def test_who_writes_faster_than_the_disk_waits(store: RocksDBStore) -> None:
 
     class Until(Future[Path]):
         def exception(self, timeout: float | None = None) -> None:
-            waited.append(len(column._held or ()))
+            waited.append(len(column._overlay or ()))
             if not self.done():
                 self.set_result(Path())
 
     column = store.column("state/s")
-    column.hold(Until())
+    column.overlay_until(Until())
     for number in range(0, 3000, 100):
         column.write((row(number + at), bytes(500)) for at in range(100))
-    assert len(waited) == 1 and 600 < waited[0] <= store.most_held_bytes // 500
+    assert len(waited) == 1 and 600 < waited[0] <= store.max_overlay_bytes // 500
 
 
 def test_columns_share_what_may_wait(store: RocksDBStore) -> None:
@@ -125,19 +125,19 @@ def test_columns_share_what_may_wait(store: RocksDBStore) -> None:
 
     columns = [store.column(f"state/{number}") for number in range(16)]
     for column in columns:
-        column.hold(Until())
+        column.overlay_until(Until())
     most = 0
     for number in range(0, 1_000, 20):
         for column in columns:
             column.write((row(number + at), bytes(500)) for at in range(20))
-            most = max(most, sum(0 if one._held is None else one._held.bytes for one in columns))
+            most = max(most, sum(0 if one._overlay is None else one._overlay.bytes for one in columns))
     assert 1 << 20 < most < 3 << 20, "as much as all memtables may take, which is 2 MiB, and a write of each"
-    store.settle()
-    assert not store.holding
+    store.drain()
+    assert not store.overlaid
 
 
 def test_deleted_ranges_that_meet_become_one() -> None:
-    held = HeldWrites()
+    overlay = WriteOverlay()
     for start, stop in ((5, 10), (20, 30), (10, 12), (28, 40), (1, 2), (0, 50), (60, 61)):
-        held.delete_range(row(start), row(stop))
-    assert held.take_ranges() == [(row(0), row(50)), (row(60), row(61))] and held.take_ranges() == []
+        overlay.delete_range(row(start), row(stop))
+    assert overlay.pop_ranges() == [(row(0), row(50)), (row(60), row(61))] and overlay.pop_ranges() == []
