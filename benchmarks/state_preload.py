@@ -18,7 +18,7 @@ import rocksdict
 from rayflink.state.keys.key_columns import hash_keys
 from rayflink.state.keys.key_groups import key_groups_of
 from rayflink.state.rocksdb.rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
-from rayflink.state.rocksdb.row_layout import RowLayout, dumped
+from rayflink.state.rocksdb.row_layout import RowLayout, to_pickle
 
 MAX_PARALLELISM = 128
 """Of the job; it decides the key groups."""
@@ -35,7 +35,7 @@ def sst_folder(directory: Path, keys: int) -> Path:
         directory: where they are kept, in a folder for each number of keys, layout and options.
     """
     layout, options = RowLayout(MAX_PARALLELISM, lambda keys, groups: None), RocksDBOptions()
-    told = repr((layout.rows(list(range(100)), None), dumped(0), options))
+    told = repr((layout.rows(list(range(100)), None), to_pickle(0), options))
     folder = directory / f"state-{keys}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
     if not folder.exists():
         directory.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def _groups(keys: range) -> npt.NDArray[np.int16]:
 
 
 def _write(path: Path, rows: list[bytes], settings: Any) -> None:
-    writer, value = rocksdict.SstFileWriter(settings), dumped(0)
+    writer, value = rocksdict.SstFileWriter(settings), to_pickle(0)
     writer.open(str(path))
     for row in rows:
         writer[row] = value

@@ -52,7 +52,7 @@ class KeyContext:
         counter_of: name of a state that expires -> what is told how many of its entries were forgotten as expired.
     """
 
-    __slots__ = ("counter_of", "key", "namespace", "now_ms", "swept", "written")
+    __slots__ = ("counter_of", "key", "namespace", "now_ms", "restored_summaries", "swept")
 
     def __init__(
         self, now_ms: Callable[[], int] = _no_clock, counter_of: Callable[[str], Callable[[int], None]] = _uncounted
@@ -63,7 +63,7 @@ class KeyContext:
         self.counter_of = counter_of
         self.swept: list[Expiring] = []
         """The states to be swept in the background, as their handles were made."""
-        self.written: Mapping[str, StateSummary] = {}
+        self.restored_summaries: Mapping[str, StateSummary] = {}
         """What the states were that were restored, by name."""
 
 
@@ -253,7 +253,7 @@ class KeyedBackend(Protocol):
         """
         ...
 
-    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+    def filter_snapshots(self, descriptor: StateDescriptor, snapshot_filter: Callable[[Any], Any]) -> None:
         """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
         ...
 

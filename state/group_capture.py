@@ -7,15 +7,15 @@ from itertools import chain, islice, repeat
 from typing import Any
 
 from .group_content import Content, encode_group
-from .snapshot_copies import frozen, thawed
+from .snapshot_copies import copy_values, read_copy
 from .snapshots import KeyedParts, SnapshotWriter
-from .timers import FrozenTimers
+from .timers import TimersCopy
 
 _PART = 4096
 """Entries that are dealt to their groups in one go; other threads get the interpreter in between."""
 
 
-class FrozenTable:
+class TableCopy:
     """The entries of one table as they were: (key, namespace, value).
 
     Args:
@@ -26,12 +26,12 @@ class FrozenTable:
         self._namespaces = list(spaces)
         self._sizes = list(map(len, spaces.values()))
         self._keys = list(chain.from_iterable(spaces.values()))
-        self._values = frozen(list(chain.from_iterable(map(dict.values, spaces.values()))))
+        self._values = copy_values(list(chain.from_iterable(map(dict.values, spaces.values()))))
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
         """The entries, by namespace; to be gone through once."""
         spaces = chain.from_iterable(map(repeat, self._namespaces, self._sizes))
-        return zip(self._keys, spaces, map(thawed, self._values), strict=True)
+        return zip(self._keys, spaces, map(read_copy, self._values), strict=True)
 
 
 class GroupCapture:
@@ -41,7 +41,7 @@ class GroupCapture:
         backend: who wrote it, for errors.
         tables: state -> (stored kind, its entries).
         timers: queue -> its timers.
-        kept: state -> what a snapshot holds of a value, nothing where that is None; asked when it is written.
+        filters: state -> what a snapshot holds of a value, nothing where that is None; asked when it is written.
         groups_of: keys -> their key groups; called by the thread that writes.
     """
 
@@ -49,12 +49,12 @@ class GroupCapture:
         self,
         backend: str,
         tables: Mapping[str, tuple[str, Iterable[tuple[Any, Any, Any]]]],
-        timers: dict[str, FrozenTimers],
-        kept: dict[str, Callable[[Any], Any]],
+        timers: dict[str, TimersCopy],
+        filters: dict[str, Callable[[Any], Any]],
         groups_of: Callable[[list[Any]], list[int]],
     ) -> None:
         self._backend, self._groups_of = backend, groups_of
-        self.kept = dict(kept)
+        self.filters = dict(filters)
         self._tables: Mapping[str, tuple[str, Iterable[tuple[Any, Any, Any]]]] = tables
         self._timers = timers
         self.is_released = False
@@ -79,23 +79,23 @@ class GroupCapture:
         """
         contents: dict[int, Content] = {}
         for name, (kind, entries) in self._tables.items():
-            for group, row in self._dealt(self._filtered(name, entries)):
+            for group, row in self._by_group(self._filtered(name, entries)):
                 tables = contents.setdefault(group, {"tables": {}, "timers": {}})["tables"]
                 tables.setdefault(name, (kind, []))[1].append(row)
         for name, timers in self._timers.items():
-            for group, row in self._dealt((key, namespace, at) for at, key, namespace in timers):
+            for group, row in self._by_group((key, namespace, at) for at, key, namespace in timers):
                 queues = contents.setdefault(group, {"tables": {}, "timers": {}})["timers"]
                 queues.setdefault(name, []).append(row)
         return contents
 
     def _filtered(self, name: str, entries: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any]]:
-        kept = self.kept.get(name)
-        if kept is None:
+        snapshot_filter = self.filters.get(name)
+        if snapshot_filter is None:
             return iter(entries)
-        held = ((key, namespace, kept(value)) for key, namespace, value in entries)
-        return (entry for entry in held if entry[2] is not None)
+        filtered = ((key, namespace, snapshot_filter(value)) for key, namespace, value in entries)
+        return (entry for entry in filtered if entry[2] is not None)
 
-    def _dealt(self, entries: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[int, tuple[int, Any, Any, Any]]]:
+    def _by_group(self, entries: Iterator[tuple[Any, Any, Any]]) -> Iterator[tuple[int, tuple[int, Any, Any, Any]]]:
         position = 0
         while part := list(islice(entries, _PART)):
             for group, (key, namespace, value) in zip(self._groups_of([entry[0] for entry in part]), part, strict=True):
@@ -103,4 +103,4 @@ class GroupCapture:
                 position += 1
 
 
-__all__ = ["FrozenTable", "GroupCapture"]
+__all__ = ["TableCopy", "GroupCapture"]

@@ -48,7 +48,7 @@ class GroupedBackend(Generic[T, Q]):
         self._operator_uid = operator_uid
         self._tables: dict[str, tuple[str, T]] = {}
         self._timers: dict[str, Q] = {}
-        self._kept: dict[str, Callable[[Any], Any]] = {}
+        self._snapshot_filters: dict[str, Callable[[Any], Any]] = {}
         self._captures: list[GroupCapture] = []
         self._declared: dict[str, StateDescriptor] = {}
         self._summaries: dict[str, StateSummary] = {}
@@ -58,9 +58,9 @@ class GroupedBackend(Generic[T, Q]):
         """The groups this subtask owns."""
         return self._key_groups
 
-    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+    def filter_snapshots(self, descriptor: StateDescriptor, snapshot_filter: Callable[[Any], Any]) -> None:
         """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
-        self._kept[descriptor.name] = kept
+        self._snapshot_filters[descriptor.name] = snapshot_filter
 
     def timers(self, name: str) -> Q:
         """The queue of timers of this name."""
@@ -115,7 +115,7 @@ class GroupedBackend(Generic[T, Q]):
             raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
         return table
 
-    def _remembered(self, capture: GroupCapture) -> GroupCapture:
+    def _track_capture(self, capture: GroupCapture) -> GroupCapture:
         self._captures = [known for known in self._captures if not known.is_released]
         self._captures.append(capture)
         return capture

@@ -333,8 +333,8 @@ class AggregatingState(MergingState[IN, OUT]):
     def _join(self, held: Any) -> None:
         key, namespace = self._key(), self._namespace()
         mine = self._table.get(key, namespace, _ABSENT)
-        joined = held if mine is _ABSENT else self._function.merge(mine, held)
-        self._table.put(key, self._taken(joined), namespace)
+        merged = held if mine is _ABSENT else self._function.merge(mine, held)
+        self._table.put(key, self._taken(merged), namespace)
 
 
 class StateStore:
@@ -406,11 +406,11 @@ class StateStore:
         Raises:
             SnapshotMismatch: they cannot.
         """
-        fits = fitting(self._context.written.get(descriptor.name), descriptor, self._operator_uid)
+        fits = fitting(self._context.restored_summaries.get(descriptor.name), descriptor, self._operator_uid)
         if fits is not None:
             change_values(self._backend, descriptor, fits)
-            told = summary_of(descriptor, descriptor.stored_kind, ())
-            self._context.written = {**self._context.written, descriptor.name: told}
+            declared = summary_of(descriptor, descriptor.stored_kind, ())
+            self._context.restored_summaries = {**self._context.restored_summaries, descriptor.name: declared}
 
     def _table_of(self, descriptor: StateDescriptor) -> Entries:
         if descriptor.expiry is None:

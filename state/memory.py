@@ -9,7 +9,7 @@ from typing import Any
 
 from .backend import KeyedMapTable, KeyedTable
 from .descriptors import StateDescriptor
-from .group_capture import FrozenTable, GroupCapture
+from .group_capture import GroupCapture, TableCopy
 from .group_content import Content, Rows
 from .grouped_backend import GroupedBackend
 from .keys import canonical_key
@@ -96,9 +96,9 @@ class HashMapTable:
             for key in _steady(self._spaces.get(namespace, {}), lambda: self._removals):
                 yield key, namespace
 
-    def frozen(self) -> FrozenTable:
+    def copy_entries(self) -> TableCopy:
         """All entries as they are now, in the order of `rows`."""
-        return FrozenTable(self._spaces)
+        return TableCopy(self._spaces)
 
     def clear_all(self) -> None:
         """Delete all entries."""
@@ -192,17 +192,19 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
 
     def capture(self, checkpoint_id: int) -> GroupCapture:
         """All tables and timers as they are now."""
-        tables = {name: (kind, table.frozen()) for name, (kind, table) in self._tables.items()}
+        tables = {name: (kind, table.copy_entries()) for name, (kind, table) in self._tables.items()}
         timers = {name: queue.capture() for name, queue in self._timers.items()}
-        return self._remembered(GroupCapture("the hashmap backend", tables, timers, self._kept, self._groups_of))
+        return self._track_capture(
+            GroupCapture("the hashmap backend", tables, timers, self._snapshot_filters, self._groups_of)
+        )
 
     def restore_databases(
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
         """Take the owned groups out of RocksDB's files."""
-        from .rocksdb.rocksdb_files import contents_of
+        from .rocksdb.rocksdb_files import database_contents
 
-        self._take(contents_of(databases, reader, self._key_groups, self._max_parallelism, self._operator_uid))
+        self._take(database_contents(databases, reader, self._key_groups, self._max_parallelism, self._operator_uid))
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups; entries and timers come back in the order they had in the subtask that wrote them."""

@@ -15,7 +15,7 @@ from .descriptors import ListStateDescriptor, MapStateDescriptor, StateDescripto
 from .errors import DuplicateStateError, SerializationError, SnapshotMismatch, StateError, VersionMismatch
 from .handles import State, convert_of
 from .schema.evolution import Evolution, fitting
-from .schema.state_summary import SAMPLES, StateSummary, joined, summary_of
+from .schema.state_summary import SAMPLES, StateSummary, merge_summaries, summary_of
 from .type_variables import K, T, V
 from .value_isolation import isolated
 
@@ -265,12 +265,12 @@ class OperatorStateStore:
     def summaries(self) -> tuple[StateSummary, ...]:
         """What the states are, those that were restored and not asked for included."""
         known = {} if self._evolution is None else self._evolution.lists
-        kept = [known[name] for name in self._restored if name in known]
-        told = []
+        unclaimed = [known[name] for name in self._restored if name in known]
+        declared = []
         for mode, descriptor, state in self._states.values():
             kind = mode if mode == "broadcast" else f"{mode} list"
-            told.append(summary_of(descriptor, kind, state.samples(SAMPLES)))
-        return joined((*told, *kept))
+            declared.append(summary_of(descriptor, kind, state.samples(SAMPLES)))
+        return merge_summaries((*declared, *unclaimed))
 
     @staticmethod
     def _fitted(mode: str, fits: Callable[[Any], Any] | None, entry: Any) -> Any:

@@ -63,22 +63,22 @@ class Unpicklable:
         raise self._failure
 
 
-def thawed(value: Any) -> Any:
+def read_copy(value: Any) -> Any:
     """The value that was frozen; for one that was pickled a new object.
 
-    >>> thawed(frozen([[[1]]])[0]), thawed(5)
+    >>> read_copy(copy_values([[[1]]])[0]), read_copy(5)
     ([[1]], 5)
     """
     return value.value() if value.__class__ is Pickled else value
 
 
-def frozen(values: list[Any]) -> list[Any]:
-    """The values as they are now, each to be `thawed`, in order; the same list where none of them can be changed.
+def copy_values(values: list[Any]) -> list[Any]:
+    """The values as they are now, each to be `read_copy`, in order; the same list where none of them can be changed.
 
     >>> held = [[1], [2]]
-    >>> kept = frozen(held)
+    >>> kept = copy_values(held)
     >>> held[0].append(3)
-    >>> [thawed(value) for value in kept]
+    >>> [read_copy(value) for value in kept]
     [[1], [2]]
     """
     if all_immutable(values):
@@ -154,4 +154,4 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-__all__ = ["all_immutable", "frozen", "thawed"]
+__all__ = ["all_immutable", "copy_values", "read_copy"]

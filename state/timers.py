@@ -15,7 +15,7 @@ from typing import Any
 from .clock import epoch_ms
 
 
-class FrozenTimers:
+class TimersCopy:
     """Timers as they were at a capture, or are; (timestamp, key, namespace) in the order in which they would fire."""
 
     __slots__ = ("_at",)
@@ -140,10 +140,10 @@ class TimerQueue:
                 if chosen:
                     yield timestamp, namespace, chosen
 
-    def capture(self) -> FrozenTimers:
+    def capture(self) -> TimersCopy:
         """The timers as they are now; they are copied as they change, time by time."""
         self._shared = dict(self._at)
-        return FrozenTimers(self._shared)
+        return TimersCopy(self._shared)
 
     def end_captures(self) -> None:
         """No capture is read any more."""
@@ -157,11 +157,11 @@ class TimerQueue:
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
-        return iter(FrozenTimers(self._at))
+        return iter(TimersCopy(self._at))
 
     def __len__(self) -> int:
         """Number of timers set."""
-        return len(FrozenTimers(self._at))
+        return len(TimersCopy(self._at))
 
     def _own(self, timestamp: int) -> Any:
         """The timers of a time, to be changed; none where there are none."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from rayflink.common.records.batches import CheckpointBarrier
-from rayflink.state.schema.state_summary import joined
+from rayflink.state.schema.state_summary import merge_summaries
 from rayflink.state.snapshots import FileSlice, StoredSnapshot
 from rayflink.state.storage.manifest import METADATA, CheckpointManifest, OperatorManifest, checkpoint_folder
 
@@ -141,7 +141,7 @@ class PendingCheckpoint:
             finished=self.plan.finished.get(place.operator_id, frozenset())
             | {subtask for vertex, subtask in self._over if vertex == place.vertex_id},
             coordinator=self.enumerators.get(place.operator_id),
-            states=joined(state for snapshot in given.values() for state in snapshot.states),
+            states=merge_summaries(state for snapshot in given.values() for state in snapshot.states),
         )
 
 

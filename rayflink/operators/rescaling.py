@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rayflink.state.keys.key_groups import key_group_range
 from rayflink.state.redistribution import redistributed
-from rayflink.state.schema.state_summary import joined
+from rayflink.state.schema.state_summary import merge_summaries
 from rayflink.state.snapshots import Blob, StoredSnapshot
 
 
@@ -34,7 +34,7 @@ def rescaled(
     lists = redistributed([snapshot.lists for snapshot in held], parallelism, operator_uid)
     owned = [key_group_range(subtask, parallelism, max_parallelism) for subtask in range(parallelism)]
     version = max(snapshot.version for snapshot in held)
-    states = joined(state for snapshot in held for state in snapshot.states)
+    states = merge_summaries(state for snapshot in held for state in snapshot.states)
     return [
         StoredSnapshot(
             _of(groups, keyed),

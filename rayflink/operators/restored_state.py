@@ -7,7 +7,7 @@ from typing import Any
 
 from rayflink.common.options.registry import MOVED_CLASSES
 from rayflink.state.backend import KeyedBackend
-from rayflink.state.rocksdb.rocksdb_files import groups_of
+from rayflink.state.rocksdb.rocksdb_files import database_groups
 from rayflink.state.schema.evolution import Evolution, moved_classes
 from rayflink.state.snapshots import DatabaseFiles, OperatorSnapshot, SnapshotReader
 
@@ -64,7 +64,7 @@ def _of_databases(
 ) -> Iterator[Mapping[int, bytes]]:
     """The owned key groups, one by one."""
     whose = ctx.max_parallelism, ctx.label
-    for group, content in groups_of(databases, reader, owned, whose, evolution.stood_for):
+    for group, content in database_groups(databases, reader, owned, whose, evolution.stood_for):
         yield {group: evolution.encoded(content)}
 
 

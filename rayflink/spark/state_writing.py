@@ -20,7 +20,7 @@ from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.group_content import encode_group
 from rayflink.state.keys.key_groups import key_group
-from rayflink.state.schema.state_summary import StateSummary, joined
+from rayflink.state.schema.state_summary import StateSummary, merge_summaries
 from rayflink.state.snapshots import Blob, StoredSnapshot
 from rayflink.state.storage.manifest import METADATA, OperatorManifest
 from rayflink.state.storage.manifest_format import encode_manifest
@@ -259,7 +259,7 @@ class SparkSavepoint:
                 1,
                 operator.max_parallelism,
                 (StoredSnapshot({group: groups[group] for group in sorted(groups)}) if groups else None,),
-                states=joined((*declared, *seen)),
+                states=merge_summaries((*declared, *seen)),
             )
 
 
@@ -309,7 +309,7 @@ class _Writing:
         try:
             for operator, group, content, seen in contents(batches, states):
                 groups.append((operator, group, writer.put(encode_group(content, "a savepoint"))))
-                summaries[operator] = list(joined((*summaries.get(operator, ()), *seen)))
+                summaries[operator] = list(merge_summaries((*summaries.get(operator, ()), *seen)))
                 if writer.bytes_written - stored >= self.stored_bytes:
                     writer.finish()
                     stored = writer.bytes_written

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from rayflink.state.classes.unknown_objects import loads_leniently
 from rayflink.state.group_content import Content, decode_group
-from rayflink.state.rocksdb.rocksdb_files import groups_of
+from rayflink.state.rocksdb.rocksdb_files import database_groups
 from rayflink.state.snapshots import Blob, SnapshotReader
 from rayflink.state.storage.manifest import OperatorManifest
 
@@ -55,7 +55,7 @@ class StoredContents:
         waiting = sorted(plain)
         waiting.reverse()
         everything = range(self._manifest.max_parallelism)
-        for group, content in groups_of(databases, self._reader, everything, whose, self._loads):
+        for group, content in database_groups(databases, self._reader, everything, whose, self._loads):
             while waiting and waiting[-1] < group:
                 before = waiting.pop()
                 yield before, self._decoded(plain[before], whose[1])

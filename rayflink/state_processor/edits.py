@@ -12,7 +12,7 @@ from rayflink.graph.uids import uid_to_operator_id
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.handles import convert_of
-from rayflink.state.schema.state_summary import SAMPLES, StateSummary, joined, summary_of
+from rayflink.state.schema.state_summary import SAMPLES, StateSummary, merge_summaries, summary_of
 from rayflink.state.snapshots import InlineSnapshots
 from rayflink.state.storage.manifest import OperatorManifest
 
@@ -83,7 +83,7 @@ def _known(operator: OperatorState, state: str | StateDescriptor) -> SavedState:
             if known.summary.kind != wanted.kind:
                 problem = f"state {state.name!r} of {operator.uid or operator.name!r} is {known.summary.kind} state"
                 raise StateError(f"{problem}, not {wanted.kind} state; describe it as it is, or remove it first")
-            return SavedState(joined((wanted, known.summary))[0], known.rows)
+            return SavedState(merge_summaries((wanted, known.summary))[0], known.rows)
     return SavedState(wanted, lambda: iter(()))
 
 
@@ -133,7 +133,7 @@ def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummar
     """
     others = [one for one in old.manifest.states if (one.is_keyed, one.name) != (summary.is_keyed, summary.name)]
     is_new = not any(part is not None for part in old.manifest.subtasks)
-    states = joined((*others, summary)) if old.manifest.states or is_new else ()
+    states = merge_summaries((*others, summary)) if old.manifest.states or is_new else ()
     return OperatorState(replace(old.manifest, states=states), contents, old.reader)
 
 
@@ -141,7 +141,7 @@ def _seen(summary: StateSummary, rows: Iterable[StateRow]) -> StateSummary:
     """A summary with what classes are in the rows, besides those it knows."""
     values = [row.value for row in islice(rows, SAMPLES)]
     described = summary_of(StateDescriptor(summary.name), summary.kind, values)
-    return summary.joined(described)
+    return summary.merge(described)
 
 
 def _dated(row: StateRow, expires: bool, now_ms: int) -> StateRow:

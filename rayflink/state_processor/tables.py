@@ -101,7 +101,7 @@ def _window(row: dict[str, Any]) -> TimeWindow:
 
 def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
     """What makes a value of the program's class of a struct; where that class is not known, dicts and tuples."""
-    names = summary.told.get("values", ())
+    names = summary.parsed_schema.get("values", ())
     cls = found_class(names[0]) if len(names) == 1 else None
     if cls is None or not (dataclasses.is_dataclass(cls) or is_named_tuple(cls)):
         return native

@@ -45,9 +45,9 @@ class ClassSchema:
         return {"form": self.form, "fields": [list(field) for field in self.fields]}
 
     @staticmethod
-    def of_json(name: str, told: Mapping[str, Any]) -> ClassSchema:
+    def from_json(name: str, fields: Mapping[str, Any]) -> ClassSchema:
         """What `to_json` gave."""
-        return ClassSchema(name, told["form"], tuple((field, kind) for field, kind in told["fields"]))
+        return ClassSchema(name, fields["form"], tuple((field, kind) for field, kind in fields["fields"]))
 
 
 def schema_of(cls: type) -> ClassSchema | None:

@@ -226,7 +226,9 @@ class ColumnFamily:
             return
         stored: Iterator[tuple[bytes, bytes]] = iter(()) if self._rows is None else scan_rows(self._rows, prefix, start)
         try:
-            yield from stored if self._overlay is None else self._overlay.merge(stored, max(prefix, start), prefix_end(prefix))
+            yield from (
+                stored if self._overlay is None else self._overlay.merge(stored, max(prefix, start), prefix_end(prefix))
+            )
         except Exception as error:
             raise self._database_error("read", error) from error
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from ..errors import SerializationError
-from ..snapshot_copies import frozen, thawed
+from ..snapshot_copies import copy_values, read_copy
 
 MAX_VALUE_BYTES = 2**31 - 1
 """Most bytes of one row."""
@@ -50,7 +50,7 @@ class DirtyRows:
     def __init__(self, rows: Rows, state: str, entries: list[tuple[Any, list[Any], list[Any]]]) -> None:
         self._rows, self._state = rows, state
         self._spaces = [(space, names) for space, names, _ in entries]
-        self._values = frozen([value for _, _, values in entries for value in values])
+        self._values = copy_values([value for _, _, values in entries for value in values])
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         """(row, its bytes) of all; to be gone through once.
@@ -58,7 +58,7 @@ class DirtyRows:
         Raises:
             SerializationError: a value cannot be turned into bytes.
         """
-        values = map(thawed, self._values)
+        values = map(read_copy, self._values)
         for space, names in self._spaces:
             yield from encoded(self._rows, self._state, space, names, list(islice(values, len(names))))
 

@@ -28,7 +28,7 @@ from .rocksdb_rows import EXOTIC
 from .rocksdb_store import RocksDBMemory, RocksDBOptions, RocksDBStore
 from .rocksdb_tables import RocksDBListTable, RocksDBMapTable, RocksDBTable
 from .rocksdb_timers import RocksDBTimerQueue
-from .row_layout import RowLayout, dumped
+from .row_layout import RowLayout, to_pickle
 
 _MOST_TIMERS = 50_000
 _TIMER_BYTES = 300
@@ -206,7 +206,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         for queue in self._timers.values():
             queue.flush()  # far timers, of which the first open the database
         if not self.store.is_open:
-            return self._remembered(self._of_memory(self._tables))
+            return self._track_capture(self._capture_memory(self._tables))
         self.store.drain()
         caches = [table.cache for _, table in self._tables.values()]
         taken = [(cache.column, cache.take_changed()) for cache in caches]
@@ -218,16 +218,16 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         link = self.store.link({column: rows for column, rows in taken if rows is not None})
         for cache in caches:
             cache.written_with(link)
-        increments = self._increments.begin(checkpoint_id), partial(self._increments.written, checkpoint_id)
-        near = self._remembered(self._of_memory({}))
+        increments = self._increments.begin(checkpoint_id), partial(self._increments.stored, checkpoint_id)
+        near = self._track_capture(self._capture_memory({}))
         return DatabaseCapture(
             link, self.store.unlink, self._key_groups, lambda: about(self._layout.namespaces.classes), near, increments
         )
 
-    def _of_memory(self, tables: dict[str, tuple[str, Table]]) -> GroupCapture:
-        entries = {name: (kind, table.frozen()) for name, (kind, table) in tables.items()}
+    def _capture_memory(self, tables: dict[str, tuple[str, Table]]) -> GroupCapture:
+        entries = {name: (kind, table.copy_entries()) for name, (kind, table) in tables.items()}
         timers = {name: queue.near.capture() for name, queue in self._timers.items()}
-        return GroupCapture("the RocksDB backend", entries, timers, self._kept, self._groups_of)
+        return GroupCapture("the RocksDB backend", entries, timers, self._snapshot_filters, self._groups_of)
 
     @property
     def _estimated_bytes(self) -> float:
@@ -247,32 +247,32 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
         """Open a database with the owned groups."""
-        held = [
+        overlapping = [
             (database, read_about(database, self._max_parallelism, self._operator_uid))
             for database in databases
             if owned_part(database, self._key_groups)
         ]
-        if not held:
+        if not overlapping:
             return
-        for _, about in held:
+        for _, about in overlapping:
             for name, kind in about.tables.items():
                 self._table(name, kind)
-        files = open_restored(self.store, self._layout, held, reader, self._key_groups)
+        files = open_restored(self.store, self._layout, overlapping, reader, self._key_groups)
         if reusable:
-            self._increments.restored(files)
-        for _, about in held:
+            self._increments.start_from(files)
+        for _, about in overlapping:
             for name in about.tables:
-                self._tables[name][1].restored(about.next_parts.get(name, 0))
+                self._tables[name][1].on_restored(about.next_parts.get(name, 0))
                 self._unfiltered.add(name)
-        for name in {name for _, about in held for name in about.far_from_ms}:
-            self.timers(name).restored(min(about.far_from_ms.get(name, _NEVER) for _, about in held))
+        for name in {name for _, about in overlapping for name in about.far_from_ms}:
+            self.timers(name).on_restored(min(about.far_from_ms.get(name, _NEVER) for _, about in overlapping))
 
-    def filter_snapshots(self, descriptor: StateDescriptor, kept: Callable[[Any], Any]) -> None:
+    def filter_snapshots(self, descriptor: StateDescriptor, snapshot_filter: Callable[[Any], Any]) -> None:
         """As in `KeyedBackend`; files hold all there was, so what comes from them is filtered now."""
-        super().filter_snapshots(descriptor, kept)
+        super().filter_snapshots(descriptor, snapshot_filter)
         if descriptor.name in self._unfiltered:
             self._unfiltered.discard(descriptor.name)
-            _filter(self._tables[descriptor.name][1], self._key_groups, kept)
+            _filter(self._tables[descriptor.name][1], self._key_groups, snapshot_filter)
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
         """Take the owned groups, one after the other."""
@@ -325,21 +325,21 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             queue.register(timestamp, canonical_key(key), namespace)
 
 
-def _filter(table: Table, groups: range, kept: Callable[[Any], Any]) -> None:
+def _filter(table: Table, groups: range, snapshot_filter: Callable[[Any], Any]) -> None:
     """Leave of each entry what `kept` gives for it."""
     for key, namespace, value in table.entries(groups):
-        held = kept(value)
+        new = snapshot_filter(value)
         if isinstance(table, RocksDBMapTable):
             for map_key in value:
-                if held is None or map_key not in held:
+                if new is None or map_key not in new:
                     table.remove(key, map_key, namespace)
-            changed = {} if held is None else {k: v for k, v in held.items() if dumped(v) != dumped(value.get(k))}
+            changed = {} if new is None else {k: v for k, v in new.items() if to_pickle(v) != to_pickle(value.get(k))}
             for map_key, entry in changed.items():
                 table.put(key, map_key, entry, namespace)
-        elif held is None:
+        elif new is None:
             table.remove(key, namespace)
-        elif dumped(held) != dumped(value):
-            table.put(key, held, namespace)
+        elif to_pickle(new) != to_pickle(value):
+            table.put(key, new, namespace)
 
 
 def _restore_table(table: Table, rows: Rows) -> None:
@@ -349,7 +349,7 @@ def _restore_table(table: Table, rows: Rows) -> None:
             for map_key, entry in value.items():
                 table.put(key, map_key, entry, namespace)
         elif isinstance(table, RocksDBListTable):
-            table.take(key, value, namespace)
+            table.put_new(key, value, namespace)
         else:
             table.put(key, value, namespace)
 

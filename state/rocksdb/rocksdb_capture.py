@@ -26,14 +26,15 @@ class Increments:
 
     >>> a, b = FileSlice("shared/a", 0, 5, 1), FileSlice("shared/b", 0, 5, 2)
     >>> increments = Increments()
-    >>> increments.begin(1), increments.written(1, {"1.sst": a})
+    >>> increments.begin(1), increments.stored(1, {"1.sst": a})
     ({}, None)
-    >>> increments.begin(2), increments.written(2, {"1.sst": b})
+    >>> increments.begin(2), increments.stored(2, {"1.sst": b})
     ({}, None)
     >>> increments.confirm(1)
     >>> increments.begin(3)  # what 2 stored by itself may be all that is left when 3 is complete
     {}
-    >>> increments.confirm(2)
+    >>> increments.confirm(2), increments.abort(3)
+    (None, None)
     >>> list(increments.begin(4))
     ['1.sst']
     """
@@ -54,11 +55,11 @@ class Increments:
         self._under_way[checkpoint_id] = base
         return base
 
-    def written(self, checkpoint_id: int, files: Mapping[str, Blob]) -> None:
+    def stored(self, checkpoint_id: int, files: Mapping[str, Blob]) -> None:
         """This checkpoint has these files; may be called by any thread, before it is confirmed."""
         self._written[checkpoint_id] = {name: blob for name, blob in files.items() if isinstance(blob, FileSlice)}
 
-    def restored(self, files: Mapping[str, Blob]) -> None:
+    def start_from(self, files: Mapping[str, Blob]) -> None:
         """The database came from these files, to which checkpoints may refer."""
         self._confirmed = {name: blob for name, blob in files.items() if isinstance(blob, FileSlice)}
 
@@ -66,9 +67,9 @@ class Increments:
         """This checkpoint is complete; earlier ones do not matter any more."""
         if checkpoint_id in self._written:
             self._confirmed = self._written[checkpoint_id]
-        for known in (self._under_way, self._written):
-            for number in [number for number in list(known) if number <= checkpoint_id]:  # another thread adds
-                del known[number]
+        for files in (self._under_way, self._written):
+            for number in [number for number in list(files) if number <= checkpoint_id]:  # another thread adds
+                del files[number]
 
     def abort(self, checkpoint_id: int) -> None:
         """This checkpoint will never be complete."""
@@ -109,7 +110,7 @@ class DatabaseCapture:
             SerializationError: a value cannot be turned into bytes.
         """
         if writer.is_savepoint:
-            return KeyedParts(self._written_groups(writer))
+            return KeyedParts(self._write_groups(writer))
         groups = self._near.write(writer).groups
         files: dict[str, Blob] = {}
         folder = self._link.result()
@@ -128,13 +129,13 @@ class DatabaseCapture:
         self._near.release()
         self._unlink(self._link)
 
-    def _written_groups(self, writer: SnapshotWriter) -> dict[int, Blob]:
+    def _write_groups(self, writer: SnapshotWriter) -> dict[int, Blob]:
         contents, groups = self._near.contents(), {}
         folder = self._link.result()
         with StoredDatabase(folder, self._about()) as stored:
             for group in self._key_groups:
                 content = contents.pop(group, None) or {"tables": {}, "timers": {}}
-                stored.add_group(group, content, self._near.kept)
+                stored.add_group(group, content, self._near.filters)
                 if content["tables"] or content["timers"]:
                     groups[group] = writer.put(encode_group(content, "the RocksDB backend"))
         return groups

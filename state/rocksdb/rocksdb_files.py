@@ -20,8 +20,8 @@ from ..group_content import Content
 from ..keys.key_encoding import KEY_ENCODING_VERSION, read_key
 from ..snapshots import Blob, DatabaseFiles, SnapshotReader
 from .column_family import ColumnFamily, DatabaseError, scan_rows
-from .rocksdb_rows import StoredRow, entries_in, timer_in
-from .rocksdb_store import RocksDBStore, name_in
+from .rocksdb_rows import StoredRow, entry_reader, read_timer
+from .rocksdb_store import RocksDBStore, column_name
 from .row_layout import RowLayout, prefixes
 
 DATABASE_FORMAT = 1
@@ -92,8 +92,8 @@ def read_about(
         written, read = f"key encoding {about.key_encoding}", f"key encoding {KEY_ENCODING_VERSION}"
         raise VersionMismatch(written, read, "(all)", operator_uid)
     if about.max_parallelism != max_parallelism:
-        written, wanted = f"max parallelism {about.max_parallelism}", f"max parallelism {max_parallelism}"
-        raise SnapshotMismatch("(all)", operator_uid, written, wanted, "the key groups differ")
+        written, declared = f"max parallelism {about.max_parallelism}", f"max parallelism {max_parallelism}"
+        raise SnapshotMismatch("(all)", operator_uid, written, declared, "the key groups differ")
     return about
 
 
@@ -141,7 +141,7 @@ class StoredDatabase:
             self._opened = rocksdict.Rdict(
                 str(self._folder), options, dict.fromkeys(names, options), rocksdict.AccessType.read_only(False)
             )
-            self._columns = {name_in(name): self._opened.get_column_family(name) for name in names}
+            self._columns = {column_name(name): self._opened.get_column_family(name) for name in names}
         except Exception as error:
             self.__exit__()
             raise DatabaseError("open a snapshot", str(self._folder), str(error)) from error
@@ -165,22 +165,22 @@ class StoredDatabase:
 
     def entries(self, state: str, group: int) -> Iterator[tuple[Any, Any, Any]]:
         """(key, namespace, value) of all entries of a state in a key group."""
-        return entries_in(self.about.tables[state])(self.layout, self.rows(STATE + state, group))
+        return entry_reader(self.about.tables[state])(self.layout, self.rows(STATE + state, group))
 
     def timers(self, queue: str, group: int) -> Iterator[tuple[int, Any, Any]]:
         """(timestamp, key, namespace) of the timers of a key group, in the order of firing."""
-        return (timer_in(self.layout, row, data) for row, data in self.rows(TIMERS + queue, group))
+        return (read_timer(self.layout, row, data) for row, data in self.rows(TIMERS + queue, group))
 
-    def add_group(self, group: int, content: Content, kept: Mapping[str, Callable[[Any], Any]]) -> None:
+    def add_group(self, group: int, content: Content, filters: Mapping[str, Callable[[Any], Any]]) -> None:
         """Add to the content of a key group what the database has of it, behind what is there.
 
         Args:
-            kept: state -> what a snapshot holds of a value; nothing where that is None.
+            filters: state -> what a snapshot holds of a value; nothing where that is None.
         """
         for state, kind in self.about.tables.items():
             rows = [(at, space, key, value) for at, (key, space, value) in enumerate(self.entries(state, group))]
-            if state in kept:
-                filtered = ((at, space, key, kept[state](value)) for at, space, key, value in rows)
+            if state in filters:
+                filtered = ((at, space, key, filters[state](value)) for at, space, key, value in rows)
                 rows = [row for row in filtered if row[3] is not None]
             if rows:
                 content["tables"][state] = kind, rows
@@ -192,7 +192,7 @@ class StoredDatabase:
                 content["timers"][queue] = near + far
 
 
-def contents_of(
+def database_contents(
     databases: Iterable[DatabaseFiles],
     reader: SnapshotReader,
     owned: range,
@@ -200,11 +200,11 @@ def contents_of(
     operator_uid: str,
 ) -> Iterator[Content]:
     """What databases hold of the owned key groups, group by group."""
-    for _, content in groups_of(databases, reader, owned, (max_parallelism, operator_uid)):
+    for _, content in database_groups(databases, reader, owned, (max_parallelism, operator_uid)):
         yield content
 
 
-def groups_of(
+def database_groups(
     databases: Iterable[DatabaseFiles],
     reader: SnapshotReader,
     owned: range,
@@ -247,11 +247,11 @@ def open_restored(
     base, *others = sorted(databases, key=lambda pair: -len(owned_part(pair[0], owned)))
     names = store.open_from(lambda folder: fetch(base[0].files, reader, folder))
     layout.namespaces.numbers_of(base[1].classes)
-    held = range(base[0].first_group, base[0].end_group)
-    for gone in (range(held.start, owned.start), range(owned.stop, held.stop)):
-        if gone:
+    present = range(base[0].first_group, base[0].end_group)
+    for surplus in (range(present.start, owned.start), range(owned.stop, present.stop)):
+        if surplus:
             for name in names:
-                store.column(name).delete_range(prefixes[gone.start], prefixes[gone.stop - 1] + b"\xff" * 64)
+                store.column(name).delete_range(prefixes[surplus.start], prefixes[surplus.stop - 1] + b"\xff" * 64)
     for number, (database, about) in enumerate(others):
         folder = store.folder / f"from-{number}"
         folder.mkdir()
@@ -311,7 +311,6 @@ def _ingest(store: RocksDBStore, column: ColumnFamily, rows: Iterator[StoredRow]
 
 
 __all__ = [
-    "AboutDatabase", "DATABASE_FORMAT", "STATE", "StoredDatabase", "TIMERS", "contents_of", "fetch", "groups_of",
-    "open_restored",
-    "owned_part", "read_about",
+    "AboutDatabase", "DATABASE_FORMAT", "STATE", "StoredDatabase", "TIMERS", "database_contents", "database_groups",
+    "fetch", "open_restored", "owned_part", "read_about",
 ]  # fmt: skip

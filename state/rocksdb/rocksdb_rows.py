@@ -9,21 +9,21 @@ from typing import Any
 
 from ..keys.key_encoding import encode_key, read_key
 from ..keys.key_forms import INT64_MIN, INT64_STOP
-from .row_layout import EXACT_TYPES, Kept, RowLayout, dumped, reads_back, same_key
+from .row_layout import EXACT_TYPES, RowLayout, ValueWithKeys, canonical_if_key, reads_back, to_pickle
 
 _INTS = {int}
 
 
-def value_of(data: bytes) -> Any:
+def decode_value(data: bytes) -> Any:
     """The value in the bytes of a row."""
     value = pickle.loads(data)
-    return value.value if value.__class__ is Kept else value
+    return value.value if value.__class__ is ValueWithKeys else value
 
 
 class _Rows:
     """What all kinds of rows share."""
 
-    decode = staticmethod(value_of)
+    decode = staticmethod(decode_value)
 
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout
@@ -32,8 +32,8 @@ class _Rows:
         """The values of rows, None where there is no row."""
         loads = pickle.loads
         values = [None if data is None else loads(data) for data in found]
-        if Kept in set(map(type, values)):
-            return [value.value if value.__class__ is Kept else value for value in values]
+        if ValueWithKeys in set(map(type, values)):
+            return [value.value if value.__class__ is ValueWithKeys else value for value in values]
         return values
 
     def encode(self, space: Any, name: Any, value: Any) -> bytes:
@@ -57,7 +57,7 @@ class ValueRows(_Rows):
         return self._layout.rows(names, space)
 
     def encode(self, space: Any, name: Any, value: Any) -> bytes:
-        return dumped(value if reads_back(name) else Kept(name, value))
+        return to_pickle(value if reads_back(name) else ValueWithKeys(name, value))
 
     def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
         kinds = set(map(type, names))
@@ -113,8 +113,8 @@ class MapRows(SpaceRows):
 
     def encode(self, space: Any, name: Any, value: Any) -> bytes:
         if reads_back(space[1]) and (name is EXOTIC or reads_back(name)):
-            return dumped(value)
-        return dumped(Kept((space[1], None if name is EXOTIC else name), value))
+            return to_pickle(value)
+        return to_pickle(ValueWithKeys((space[1], None if name is EXOTIC else name), value))
 
 
 class ListRows(SpaceRows):
@@ -124,7 +124,7 @@ class ListRows(SpaceRows):
         return name.to_bytes(8, "big")
 
     def encode(self, space: Any, name: Any, value: Any) -> bytes:
-        return dumped(value if reads_back(space[1]) else Kept(space[1], value))
+        return to_pickle(value if reads_back(space[1]) else ValueWithKeys(space[1], value))
 
 
 StoredRow = tuple[bytes, bytes]
@@ -138,7 +138,7 @@ def value_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entr
     for row, data in rows:
         key, namespace, _ = layout.read(row)
         value = layout.loads(data)
-        if value.__class__ is Kept:
+        if value.__class__ is ValueWithKeys:
             key, value = value.keys, value.value
         yield key, namespace, value
 
@@ -148,9 +148,9 @@ def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]
     for (key, namespace, end), part in groupby(rows, lambda pair: layout.read(pair[0])):
         named = list(part)
         kept = layout.loads(named[0][1])
-        if kept.__class__ is Kept:
+        if kept.__class__ is ValueWithKeys:
             key = kept.keys[0]
-        yield key, namespace, dict(expanded(named_value(row, data, end, layout.loads) for row, data in named))
+        yield key, namespace, dict(expand_exotic(named_value(row, data, end, layout.loads) for row, data in named))
 
 
 def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
@@ -160,13 +160,13 @@ def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry
         elements: list[Any] = []
         for _, data in part:
             value = layout.loads(data)
-            if value.__class__ is Kept:
+            if value.__class__ is ValueWithKeys:
                 key, value = value.keys, value.value
             elements += value
         yield key, namespace, elements
 
 
-def entries_in(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], Iterator[Entry]]:
+def entry_reader(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], Iterator[Entry]]:
     """How the rows of a state of this kind are read."""
     if stored_kind.endswith("map"):
         return map_entries
@@ -177,13 +177,13 @@ def named_value(row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any]
     """Map key and value of a map's row, whose map key begins at `end`."""
     value = loads(data)
     if row[end:] == EXOTIC_ROW:
-        return EXOTIC, value.value if value.__class__ is Kept else value
-    if value.__class__ is Kept:
+        return EXOTIC, value.value if value.__class__ is ValueWithKeys else value
+    if value.__class__ is ValueWithKeys:
         return value.keys[1], value.value
     return read_key(row, end)[0], value
 
 
-def expanded(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+def expand_exotic(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     """(map key, value) of all, those without canonical bytes included."""
     for name, value in named:
         if name is EXOTIC:
@@ -192,10 +192,10 @@ def expanded(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
             yield name, value
 
 
-def timer_in(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
+def read_timer(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
     """(timestamp, key, namespace) of a timer's row."""
     namespace, at = layout.namespaces.read(row, 10)
-    key = same_key(layout.loads(data)) if data else read_key(row, at)[0]
+    key = canonical_if_key(layout.loads(data)) if data else read_key(row, at)[0]
     return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace
 
 
@@ -204,5 +204,6 @@ TIME_BIAS = 1 << 63
 
 __all__ = [
     "EXOTIC", "EXOTIC_ROW", "Entry", "ListRows", "MapRows", "SpaceRows", "StoredRow", "TIME_BIAS", "ValueRows",
-    "entries_in", "expanded", "list_entries", "map_entries", "named_value", "timer_in", "value_entries", "value_of",
+    "decode_value", "entry_reader", "expand_exotic", "list_entries", "map_entries", "named_value", "read_timer",
+    "value_entries",
 ]  # fmt: skip

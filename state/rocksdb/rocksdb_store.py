@@ -175,7 +175,7 @@ class RocksDBStore:
                 if name != "default":
                     rows = self._opened.get_column_family(name)
                     rows.set_write_options(self._without_log())
-                    names.append(name_in(name))
+                    names.append(column_name(name))
                     self.column(names[-1]).bind(rows, self._opened.get_column_family_handle(name))
         except Exception as error:
             raise DatabaseError("open a restored database", str(self.folder), str(error)) from error
@@ -378,13 +378,13 @@ class RocksDBStore:
 def stored_name(name: str) -> str:
     r"""The name of a column in the database: RocksDB's are C strings of UTF-8.
 
-    >>> stored_name("a\tb") == "a\tb", name_in(stored_name("a\tb")) == "a\tb"
+    >>> stored_name("a\tb") == "a\tb", column_name(stored_name("a\tb")) == "a\tb"
     (False, True)
     """
     return name.encode("unicode_escape").decode()
 
 
-def name_in(stored: str) -> str:
+def column_name(stored: str) -> str:
     """The name whose `stored_name` it is."""
     return stored.encode().decode("unicode_escape")
 
@@ -405,5 +405,5 @@ def _remove(folder: Path) -> None:
 
 
 __all__ = [
-    "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "name_in", "stored_name",
+    "RocksDBMemory", "RocksDBOptions", "RocksDBStore", "column_name", "stored_name",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from itertools import chain, groupby, islice
 from typing import Any, ClassVar
 
 from ..errors import InvalidKeyError
-from ..group_capture import FrozenTable
+from ..group_capture import TableCopy
 from ..keys.key_encoding import canonical_key
 from .cache_budget import CacheBudget
 from .column_family import ColumnFamily, prefix_end
@@ -20,13 +20,13 @@ from .rocksdb_rows import (
     MapRows,
     SpaceRows,
     ValueRows,
-    entries_in,
-    expanded,
+    decode_value,
+    entry_reader,
+    expand_exotic,
     named_value,
-    value_of,
 )
 from .row_cache import RowCache, is_hashable
-from .row_layout import RowLayout, is_kept, prefixes
+from .row_layout import RowLayout, has_stored_keys, prefixes
 
 _SMALL_MAP = 256
 """Entries up to which a map that is read as a whole stays in memory."""
@@ -44,7 +44,7 @@ class _Table:
     _layout: RowLayout
     _kind: ClassVar[str]
 
-    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+    def _merge_rows(self, named: Iterable[Entry]) -> Iterable[Entry]:
         """The entries of (name, space, value) that lie together by space."""
         raise NotImplementedError
 
@@ -52,32 +52,32 @@ class _Table:
         """(key, namespace) of the entries in memory."""
         return ((key, namespace) for namespace, key in self.cache.spaces())
 
-    def _kept_key(self, data: bytes) -> Any:
+    def _stored_key(self, data: bytes) -> Any:
         """The key that is stored in a row, since it cannot be read back from where the row lies."""
         return pickle.loads(data).keys
 
-    def restored(self, from_part: int) -> None:
+    def on_restored(self, next_part: int) -> None:
         """The column has come with rows, parts of lists with numbers below `from_part`."""
         self.cache.forget_stored()
 
-    def frozen(self) -> Iterable[Entry]:
+    def copy_entries(self) -> Iterable[Entry]:
         """All entries, which are in memory, as they are now."""
         cache = self.cache
-        return self._joined(FrozenTable({space: cache.space(space) for space in cache.spaces()}))
+        return self._merge_rows(TableCopy({space: cache.space(space) for space in cache.spaces()}))
 
     def entries(self, groups: Collection[int]) -> Iterator[Entry]:
         """(key, namespace, value) of all entries in these key groups, by group."""
         cache = self.cache
         if self._column.is_empty:
             named = ((name, space, value) for space in cache.spaces() for name, value in cache.space(space).items())
-            held = list(self._joined(named))
-            of_groups = self._layout.groups_of([key for key, _, _ in held])
-            in_order = sorted(range(len(held)), key=of_groups.__getitem__)
-            yield from (held[at] for at in in_order if of_groups[at] in groups)
+            entries = list(self._merge_rows(named))
+            groups_of = self._layout.groups_of([key for key, _, _ in entries])
+            in_order = sorted(range(len(entries)), key=groups_of.__getitem__)
+            yield from (entries[index] for index in in_order if groups_of[index] in groups)
             return
         cache.flush()
         for group in sorted(groups):
-            yield from entries_in(self._kind)(self._layout, self._column.scan(prefixes[group]))
+            yield from entry_reader(self._kind)(self._layout, self._column.scan(prefixes[group]))
 
     def flush(self) -> None:
         """Write back all that changed."""
@@ -95,7 +95,7 @@ class _Table:
             for row, data in part:
                 key, namespace, _ = self._layout.read(row)
                 if (key, namespace) != last:
-                    yield self._kept_key(data) if is_kept(data) else key, namespace
+                    yield self._stored_key(data) if has_stored_keys(data) else key, namespace
                 last = key, namespace
             start = part[-1][0] + b"\0"
 
@@ -151,7 +151,7 @@ class RocksDBTable(RowCache, _Table):
         self.flush()
         return sum(1 for _ in self._column.scan(b""))
 
-    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+    def _merge_rows(self, named: Iterable[Entry]) -> Iterable[Entry]:
         return named
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
@@ -187,10 +187,10 @@ class RocksDBMapTable(_Table):
         """Delete the value at `map_key`, if there is one."""
         space, name = (namespace, key), _name_of(map_key)
         if name is EXOTIC:
-            held = dict(self.cache.get(EXOTIC, space, {}))
-            held.pop(map_key, None)
-            if held:
-                self.cache.put(EXOTIC, held, space)
+            exotic = dict(self.cache.get(EXOTIC, space, {}))
+            exotic.pop(map_key, None)
+            if exotic:
+                self.cache.put(EXOTIC, exotic, space)
                 return
         self.cache.remove_all((name,), space)
 
@@ -202,13 +202,13 @@ class RocksDBMapTable(_Table):
         """All (map key, value) of one key as of now; those of a large map are read as they are asked for."""
         space, cache = (namespace, key), self.cache
         if cache.is_only_here(space):
-            return list(expanded(self._in_order(space)))
+            return list(expand_exotic(self._in_order(space)))
         cache.flush_space(space)
         prefix = self._rows.prefix(space)
         rows = (named_value(row, data, len(prefix)) for row, data in self._column.scan(prefix))
         first = list(islice(rows, _SMALL_MAP))
         if len(first) == _SMALL_MAP:
-            return expanded(chain(first, rows))
+            return expand_exotic(chain(first, rows))
         here = cache.space(space)
         cache.lent = True  # nothing leaves the cache meanwhile
         for name, value in first:
@@ -217,19 +217,19 @@ class RocksDBMapTable(_Table):
         cache.gather(space)
         cache.lent = False
         cache.make_room()
-        return list(expanded([(name, here.get(name, value)) for name, value in first]))
+        return list(expand_exotic([(name, here.get(name, value)) for name, value in first]))
 
     def clear(self, key: Any, namespace: Any = None) -> None:
         """Delete the whole map of one key."""
         _delete_space(self.cache, self._rows, (namespace, key))
 
-    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+    def _merge_rows(self, named: Iterable[Entry]) -> Iterable[Entry]:
         return (
-            (key, namespace, dict(expanded((name, value) for name, _, value in part)))
+            (key, namespace, dict(expand_exotic((name, value) for name, _, value in part)))
             for (namespace, key), part in groupby(named, _space)
         )
 
-    def _kept_key(self, data: bytes) -> Any:
+    def _stored_key(self, data: bytes) -> Any:
         return pickle.loads(data).keys[0]
 
     def _in_order(self, space: Any) -> list[tuple[Any, Any]]:
@@ -284,7 +284,7 @@ class RocksDBListTable(_Table):
         for row, data in self._column.scan(prefix):
             number = int.from_bytes(row[len(prefix) :], "big")
             if number not in here:
-                cache.admit(space, number, value_of(data))
+                cache.admit(space, number, decode_value(data))
         cache.gather(space)
         cache.lent = lent
         found = self._whole(space, default)
@@ -294,7 +294,7 @@ class RocksDBListTable(_Table):
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the whole list."""
         self.remove(key, namespace)
-        self.take(key, value, namespace)
+        self.put_new(key, value, namespace)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Add `value` to the end of the entry's list."""
@@ -323,7 +323,7 @@ class RocksDBListTable(_Table):
         self.flush()
         return sum(1 for _ in groupby(self._column.scan(b""), lambda pair: pair[0][:-8]))
 
-    def take(self, key: Any, value: Any, namespace: Any) -> None:
+    def put_new(self, key: Any, value: Any, namespace: Any) -> None:
         """Set the whole list of a key that has none."""
         elements, space = list(value), (namespace, key)
         for at in range(0, len(elements), LIST_PART):
@@ -334,11 +334,11 @@ class RocksDBListTable(_Table):
         """A number above those of all parts."""
         return self._next
 
-    def restored(self, from_part: int) -> None:
-        super().restored(from_part)
-        self._next = max(self._next, from_part)
+    def on_restored(self, next_part: int) -> None:
+        super().on_restored(next_part)
+        self._next = max(self._next, next_part)
 
-    def _joined(self, named: Iterable[Entry]) -> Iterable[Entry]:
+    def _merge_rows(self, named: Iterable[Entry]) -> Iterable[Entry]:
         for (namespace, key), of_key in groupby(named, _space):
             parts = sorted(((number, part) for number, _, part in of_key), key=_first)
             elements: list[Any] = []

@@ -22,8 +22,8 @@ from ..clock import epoch_ms
 from ..keys.key_encoding import encode_key
 from ..timers import TimerQueue
 from .column_family import ColumnFamily
-from .rocksdb_rows import TIME_BIAS, timer_in
-from .row_layout import RowLayout, dumped, prefixes, reads_back
+from .rocksdb_rows import TIME_BIAS, read_timer
+from .row_layout import RowLayout, prefixes, reads_back, to_pickle
 
 _PENDING = 8192
 """Changes on their way to disk."""
@@ -150,7 +150,7 @@ class RocksDBTimerQueue:
         """All timers before that time are in memory; None: all there are."""
         return self._horizon[0] if self._horizon is not None and self._has_far else None
 
-    def restored(self, far_from_ms: int) -> None:
+    def on_restored(self, far_from_ms: int) -> None:
         """The column has come with rows, none of them of a timer before that time."""
         self._horizon = far_from_ms, (far_from_ms + TIME_BIAS).to_bytes(8, "big")
         self._has_far = True
@@ -160,7 +160,7 @@ class RocksDBTimerQueue:
         yield from self.near
         self.flush()
         for row, data in merge(*self._scans(), key=_after_group):
-            yield timer_in(self._layout, row, data)
+            yield read_timer(self._layout, row, data)
 
     def __len__(self) -> int:
         """Number of timers set; the far ones are counted one by one."""
@@ -194,7 +194,7 @@ class RocksDBTimerQueue:
             (prefixes[group] + tail(*timer), is_set, timer[2])
             for group, (timer, is_set) in zip(groups, pending.items(), strict=True)
         )
-        puts = ((row, b"" if reads_back(key) else dumped(key)) for row, is_set, key in changes if is_set)
+        puts = ((row, b"" if reads_back(key) else to_pickle(key)) for row, is_set, key in changes if is_set)
         self._column.write(puts, (row for row, is_set, _ in changes if not is_set))
 
     def _scans(self) -> Iterator[Iterator[tuple[bytes, bytes]]]:
@@ -242,7 +242,7 @@ class RocksDBTimerQueue:
         complete = rows if edge is None else [pair for pair in rows if pair[0][2:] <= edge]
         complete.sort(key=_after_group)
         for row, data in complete:
-            self.near.register(*timer_in(self._layout, row, data))
+            self.near.register(*read_timer(self._layout, row, data))
         self._near_count = len(complete)
         self._column.write((), sorted(row for row, _ in complete))
         if edge is None:

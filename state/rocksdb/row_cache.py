@@ -21,7 +21,7 @@ from ..errors import InvalidKeyError
 from ..keys.key_encoding import canonical_key
 from .cache_budget import CacheBudget
 from .column_family import ColumnFamily
-from .dirty_rows import Rows, DirtyRows, encoded
+from .dirty_rows import DirtyRows, Rows, encoded
 from .memory_estimate import estimate_bytes
 
 _ABSENT: Any = object()

@@ -4,7 +4,7 @@ A row is the key group (2 bytes, most significant first), the canonical bytes of
 for maps the canonical bytes of the map key. Rows of a key group are neighbours, and so are those of one map.
 
 Canonical bytes tell keys apart as Python's `==` does, and forget what it forgets: True reads back as 1, a namedtuple as
-a tuple. Where that would show, the key itself is stored with the value (`Kept`).
+a tuple. Where that would show, the key itself is stored with the value (`ValueWithKeys`).
 """
 
 from __future__ import annotations
@@ -37,19 +37,24 @@ prefixes: list[bytes] = []
 """Key group -> its two bytes; made when the first layout is."""
 
 
-class Kept:
+class ValueWithKeys:
     """A value with the keys that could not be read back from its row."""
 
     __slots__ = ("keys", "value")
 
     def __init__(self, keys: Any, value: Any) -> None:
-        self.keys, self.value = same_key(keys), value
+        self.keys, self.value = canonical_if_key(keys), value
 
-    def __reduce__(self) -> tuple[type[Kept], tuple[Any, Any]]:
-        return Kept, (self.keys, self.value)
+    def __reduce__(self) -> tuple[type[ValueWithKeys], tuple[Any, Any]]:
+        return ValueWithKeys, (self.keys, self.value)
 
 
-def same_key(key: Any) -> Any:
+Kept = ValueWithKeys
+"""The name of the class in pickles: rows and savepoints refer to it, so it never changes."""
+ValueWithKeys.__qualname__ = "Kept"
+
+
+def canonical_if_key(key: Any) -> Any:
     """A key that was pickled as it was before; what stands for one whose class is not there, as it is."""
     try:
         return canonical_key(key)
@@ -73,23 +78,23 @@ def reads_back(key: Any) -> bool:
     return kind is float and not key.is_integer() and key == key
 
 
-def is_kept(data: bytes) -> bool:
+def has_stored_keys(data: bytes) -> bool:
     """Whether the bytes of a row are those of a value with its keys.
 
-    >>> is_kept(dumped(Kept(True, 5))), is_kept(dumped("a long enough text to be no less than that"))
+    >>> has_stored_keys(to_pickle(ValueWithKeys(True, 5))), has_stored_keys(to_pickle("a string as long as that"))
     (True, False)
     """
-    return data.startswith(_KEPT, _FRAME)
+    return data.startswith(_VALUE_WITH_KEYS, _FRAME)
 
 
-def dumped(value: Any) -> bytes:
+def to_pickle(value: Any) -> bytes:
     """A value as bytes."""
     return pickle.dumps(value, protocol=5)
 
 
 _FRAME = 11
 """Bytes before what a pickle of protocol 5 holds."""
-_KEPT = dumped(Kept)[_FRAME:-1]
+_VALUE_WITH_KEYS = to_pickle(ValueWithKeys)[_FRAME:-1]
 
 
 class Namespaces:
@@ -244,7 +249,8 @@ class RowLayout:
     def read(self, row: bytes) -> tuple[Any, Any, int]:
         """Key and namespace of a row, and where the namespace ends.
 
-        Of a key whose class is not there it gives the bytes, where `loads` does without classes: such a key is `Kept`.
+        Where `loads` does without classes, the bytes stand for a key whose class is missing; the key itself is then
+        in the `ValueWithKeys`.
         """
         try:
             key, at = read_key(row, 2)
@@ -258,4 +264,14 @@ class RowLayout:
         return key, namespace, at
 
 
-__all__ = ["EXACT_TYPES", "Kept", "Namespaces", "RowLayout", "dumped", "is_kept", "prefixes", "reads_back", "same_key"]
+__all__ = [
+    "EXACT_TYPES",
+    "Namespaces",
+    "RowLayout",
+    "ValueWithKeys",
+    "to_pickle",
+    "has_stored_keys",
+    "prefixes",
+    "reads_back",
+    "canonical_if_key",
+]

@@ -20,7 +20,7 @@ from ..classes.unknown_objects import UnknownObject, loads_leniently
 from ..descriptors import StateDescriptor
 from ..errors import SnapshotMismatch
 from ..group_content import Content, decode_group, encode_group
-from .state_summary import StateSummary, joined, summary_of
+from .state_summary import StateSummary, merge_summaries, summary_of
 
 HOOK = "migrate_state"
 _MISSING: Any = object()
@@ -76,8 +76,8 @@ def judge_class(written: ClassSchema, moved: Mapping[str, str]) -> tuple[Judgeme
     if cls is None:
         where = f"class {written.name} is not there" if name == written.name else f"{written.name} is to be {name}"
         remedy = "" if name == written.name else ", which is not there"
-        told = f"{where}{remedy}; name the class it is now in rayflink.state.moved-classes"
-        return Judgement(Verdict.REFUSE, told), None
+        reason = f"{where}{remedy}; name the class it is now in rayflink.state.moved-classes"
+        return Judgement(Verdict.REFUSE, reason), None
     current = schema_of(cls)
     was = f"{written.name} is now {name}: " if name != written.name else f"{written.name}: "
     changes = _changes(written, current, moved)
@@ -88,8 +88,8 @@ def judge_class(written: ClassSchema, moved: Mapping[str, str]) -> tuple[Judgeme
     refused = [change for change, is_refused in changes if is_refused]
     if refused:
         return Judgement(Verdict.REFUSE, f"{was}{'; '.join(refused)}; or give the class a {HOOK}"), cls
-    told = ", ".join(change for change, _ in changes) or "the same fields"
-    return Judgement(Verdict.MIGRATE, was + told), cls
+    difference = ", ".join(change for change, _ in changes) or "the same fields"
+    return Judgement(Verdict.MIGRATE, was + difference), cls
 
 
 def _changes(written: ClassSchema, current: ClassSchema | None, moved: Mapping[str, str]) -> list[tuple[str, bool]]:
@@ -122,7 +122,7 @@ def _moved_names(text: str, moved: Mapping[str, str]) -> str:
 
 
 def judge_type(written: Any, declared: Any) -> Judgement:
-    """What becomes of values of a declared type, both as `type_told` gives them; None where none was declared."""
+    """What becomes of values of a declared type, both as `describe_type` gives them; None where none was declared."""
     if written is None or declared is None or written == declared:
         return Judgement(Verdict.KEEP)
     if isinstance(written, list) and isinstance(declared, list) and _are_rows(written, declared):
@@ -131,9 +131,9 @@ def judge_type(written: Any, declared: Any) -> Judgement:
             inner = judge_type(before[name], now[name])
             if inner.verdict is Verdict.REFUSE:
                 return Judgement(Verdict.REFUSE, f"field {name!r}: {inner.reason}")
-        told = [f"field {name!r} was added and is None" for name in sorted(now.keys() - before.keys())]
-        told += [f"field {name!r} was removed" for name in sorted(before.keys() - now.keys())]
-        return Judgement(Verdict.MIGRATE, ", ".join(told) or "the fields of the row changed")
+        reasons = [f"field {name!r} was added and is None" for name in sorted(now.keys() - before.keys())]
+        reasons += [f"field {name!r} was removed" for name in sorted(before.keys() - now.keys())]
+        return Judgement(Verdict.MIGRATE, ", ".join(reasons) or "the fields of the row changed")
     if isinstance(written, str) and isinstance(declared, str) and declared in _WIDER_TYPES.get(written, ()):
         return Judgement(Verdict.KEEP)
     return Judgement(Verdict.REFUSE, f"its type was {written} and is {declared}")
@@ -143,7 +143,7 @@ def judge_types(written: StateSummary | None, declared: StateSummary) -> Judgeme
     """What becomes of the values of a state, by the types that were declared then and are now."""
     if written is None:
         return Judgement(Verdict.KEEP)
-    before, now = written.told.get("type"), declared.told.get("type")
+    before, now = written.parsed_schema.get("type"), declared.parsed_schema.get("type")
     if not declared.kind.endswith(("map", "broadcast")):
         return judge_type(before, now)
     pairs = zip(before or (None, None), now or (None, None), strict=True)
@@ -165,7 +165,7 @@ def fitting(
     if judged.verdict is Verdict.KEEP or written is None:
         return None
     if judged.verdict is Verdict.REFUSE:
-        declared = " of ".join(str(one) for one in descriptor.types() if one is not None)
+        declared = " of ".join(str(type_info) for type_info in descriptor.types() if type_info is not None)
         raise SnapshotMismatch(descriptor.name, operator_uid, written.value_type, declared, judged.reason)
     row_type = descriptor.type_info
     return lambda value: _row_of(row_type, value)
@@ -183,12 +183,12 @@ def _row_of(row_type: Any, value: Any) -> Any:
         fields[name] = _row_of(kind, inner) if hasattr(kind, "get_field_names") and inner is not None else inner
     cls = type(value)
     if isinstance(value, tuple):
-        return _made(cls, fields)
+        return _new_object(cls, fields)
     return cls(**{name: fields[name] for name in kinds})
 
 
-def _are_rows(*told: list[Any]) -> bool:
-    return all(isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for row in told for one in row)
+def _are_rows(*types: list[Any]) -> bool:
+    return all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for row in types for pair in row)
 
 
 _WHOLE = ("Byte", "Short", "Integer", "Long", "BigInteger")
@@ -220,16 +220,18 @@ class Evolution:
                 judged, cls = judge_class(schema, moved)
                 if judged.verdict is Verdict.REFUSE:
                     declared = "classes that do not take it"
-                    raise SnapshotMismatch(summary.name, operator_uid, _written(schema), declared, judged.reason)
+                    raise SnapshotMismatch(
+                        summary.name, operator_uid, _describe_schema(schema), declared, judged.reason
+                    )
                 assert cls is not None, "only what is refused has no class"
                 if judged.verdict is Verdict.MIGRATE:
                     self._changes[name] = _Change(schema, cls)
                 current = schema_of(cls)
                 if current is not None:
                     classes[current.name] = current
-            values = (moved.get(name, name) for name in summary.told.get("values", ()))
+            values = (moved.get(name, name) for name in summary.parsed_schema.get("values", ()))
             renewed.append(summary.with_classes(classes, values) if summary.schema else summary)
-        states = joined(renewed)
+        states = merge_summaries(renewed)
         self.keyed = {summary.name: summary for summary in states if summary.is_keyed}
         """State by key as it is now, by name."""
         self.lists = {summary.name: summary for summary in states if not summary.is_keyed}
@@ -318,7 +320,7 @@ class Evolution:
             raise SnapshotMismatch("(a value)", self._operator_uid, f"a {value.class_of}", "a class of now", reason)
         fields = {name: self.renewed(part, met) for name, part in written_fields(value, change.written.names).items()}
         hook = getattr(change.cls, HOOK, None)
-        return hook(fields) if callable(hook) else _made(change.cls, fields)
+        return hook(fields) if callable(hook) else _new_object(change.cls, fields)
 
 
 def written_fields(value: UnknownObject, names: Iterable[str]) -> dict[str, Any]:
@@ -329,18 +331,20 @@ def written_fields(value: UnknownObject, names: Iterable[str]) -> dict[str, Any]
     return {**{next(left, f"f{at}"): part for at, part in enumerate(given)}, **named}
 
 
-def _made(cls: type, fields: Mapping[str, Any]) -> Any:
+def _new_object(cls: type, fields: Mapping[str, Any]) -> Any:
     """An object of a class with these fields, as far as it has them, and defaults of the others."""
     if is_named_tuple(cls):
         names: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
         return cls(**{name: fields[name] for name in names if name in fields})
-    made: Any = object.__new__(cls)
+    result: Any = object.__new__(cls)
     if not dataclasses.is_dataclass(cls):
-        made.__dict__.update(fields)
-        return made
+        result.__dict__.update(fields)
+        return result
     for field in dataclasses.fields(cls):
-        object.__setattr__(made, field.name, fields[field.name] if field.name in fields else _default(cls, field.name))
-    return made
+        object.__setattr__(
+            result, field.name, fields[field.name] if field.name in fields else _default(cls, field.name)
+        )
+    return result
 
 
 def _default(cls: type, name: str) -> Any:
@@ -371,7 +375,7 @@ def _deep(key: Any) -> Iterator[Any]:
             yield from _deep(part)
 
 
-def _written(schema: ClassSchema) -> str:
+def _describe_schema(schema: ClassSchema) -> str:
     fields = ", ".join(f"{name}: {kind}" if kind else name for name, kind in schema.fields)
     return f"{schema.name}({fields})"
 

@@ -44,28 +44,28 @@ class StateSummary:
     @property
     def classes(self) -> dict[str, ClassSchema]:
         """The classes of records in its values, by name."""
-        found = self.told.get("classes", {})
-        return {name: ClassSchema.of_json(name, told) for name, told in found.items()}
+        classes = self.parsed_schema.get("classes", {})
+        return {name: ClassSchema.from_json(name, fields) for name, fields in classes.items()}
 
     @property
-    def told(self) -> dict[str, Any]:
-        """The schema."""
-        told: dict[str, Any] = json.loads(self.schema) if self.schema else {}
-        return told
+    def parsed_schema(self) -> dict[str, Any]:
+        """Return the schema as an object; {} where the state has none."""
+        schema: dict[str, Any] = json.loads(self.schema) if self.schema else {}
+        return schema
 
     def with_classes(self, classes: Mapping[str, ClassSchema], values: Iterable[str] = ()) -> StateSummary:
         """The summary with these classes of records in place of its own."""
-        told = self.told
-        told["classes"] = {name: classes[name].to_json() for name in sorted(classes)}
-        told["values"] = sorted(values)
-        return replace(self, value_type=_text(told), schema=_json(told))
+        schema = self.parsed_schema
+        schema["classes"] = {name: classes[name].to_json() for name in sorted(classes)}
+        schema["values"] = sorted(values)
+        return replace(self, value_type=_display_type(schema), schema=_encode_schema(schema))
 
-    def joined(self, other: StateSummary) -> StateSummary:
+    def merge(self, other: StateSummary) -> StateSummary:
         """What both know: this one first."""
-        mine, its = self.told, other.told
-        values = {*mine.get("values", ()), *its.get("values", ())}
-        whole = replace(self, schema=_json({**mine, "type": mine.get("type", its.get("type"))}))
-        return whole.with_classes({**other.classes, **self.classes}, values)
+        left, right = self.parsed_schema, other.parsed_schema
+        values = {*left.get("values", ()), *right.get("values", ())}
+        merged = replace(self, schema=_encode_schema({**left, "type": left.get("type", right.get("type"))}))
+        return merged.with_classes({**other.classes, **self.classes}, values)
 
 
 def summary_of(descriptor: StateDescriptor, kind: str, samples: Iterable[Any]) -> StateSummary:
@@ -81,43 +81,43 @@ def summary_of(descriptor: StateDescriptor, kind: str, samples: Iterable[Any]) -
         classes_in(value, classes)
     expiry = descriptor.expiry
     ttl = "" if expiry is None else f"{expiry.ttl_ms} ms"
-    told: dict[str, Any] = {}
-    types = [None if one is None else type_told(one) for one in descriptor.types()]
-    if any(one is not None for one in types):
-        told["type"] = types[0] if len(types) == 1 else types
-    summary = StateSummary(descriptor.name, kind, "", _json(told), ttl)
+    schema: dict[str, Any] = {}
+    types = [None if type_info is None else describe_type(type_info) for type_info in descriptor.types()]
+    if any(type_info is not None for type_info in types):
+        schema["type"] = types[0] if len(types) == 1 else types
+    summary = StateSummary(descriptor.name, kind, "", _encode_schema(schema), ttl)
     return summary.with_classes(classes, {name_of(type(value)) for value in values})
 
 
-def joined(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ...]:
+def merge_summaries(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ...]:
     """One summary of each state, with what all know of it; state by key first."""
     by_name: dict[tuple[bool, str], StateSummary] = {}
     for summary in summaries:
         place = not summary.is_keyed, summary.name
         known = by_name.get(place)
-        by_name[place] = summary if known is None or known == summary else known.joined(summary)
+        by_name[place] = summary if known is None or known == summary else known.merge(summary)
     return tuple(by_name[place] for place in sorted(by_name))
 
 
-def type_told(type_info: Any) -> Any:
+def describe_type(type_info: Any) -> Any:
     """A declared type as JSON: its name, or of a row [[field, type], ...]."""
     names = getattr(type_info, "get_field_names", None)
     if callable(names):
-        return [[name, type_told(kind)] for name, kind in zip(names(), type_info.get_field_types(), strict=True)]
+        return [[name, describe_type(kind)] for name, kind in zip(names(), type_info.get_field_types(), strict=True)]
     return str(type_info)
 
 
-def _text(told: Mapping[str, Any]) -> str:
+def _display_type(schema: Mapping[str, Any]) -> str:
     """The type of values, for people."""
-    declared = told.get("type")
+    declared = schema.get("type")
     if declared is not None:
         return declared if isinstance(declared, str) else json.dumps(declared)
-    return " | ".join(name.removeprefix("builtins:") for name in told.get("values", ()))
+    return " | ".join(name.removeprefix("builtins:") for name in schema.get("values", ()))
 
 
-def _json(told: Mapping[str, Any]) -> str:
-    known = {name: part for name, part in told.items() if part}
+def _encode_schema(schema: Mapping[str, Any]) -> str:
+    known = {name: part for name, part in schema.items() if part}
     return json.dumps(known, separators=(",", ":"), sort_keys=True) if known else ""
 
 
-__all__ = ["SAMPLES", "StateSummary", "joined", "summary_of", "type_told"]
+__all__ = ["SAMPLES", "StateSummary", "merge_summaries", "summary_of", "describe_type"]

@@ -57,7 +57,7 @@ class WriteBackTable(HashMapTable):
         for key, namespace, data in super().rows():
             yield key, namespace, pickle.loads(data)
 
-    def frozen(self) -> Any:
+    def copy_entries(self) -> Any:
         return list(self.rows())
 
 

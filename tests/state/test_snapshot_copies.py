@@ -8,7 +8,7 @@ import pytest
 
 from rayflink.state.errors import SerializationError
 from rayflink.state.group_content import encode_group
-from rayflink.state.snapshot_copies import all_immutable, frozen, thawed
+from rayflink.state.snapshot_copies import all_immutable, copy_values, read_copy
 
 
 class Box:
@@ -58,17 +58,17 @@ KINDS: dict[str, Callable[[int], Any]] = {
 def test_what_is_frozen_stays_as_it_was(kind: str, count: int) -> None:
     values = [KINDS[kind](number) for number in range(count)]
     expected = copy.deepcopy(values)
-    kept = frozen(values)
+    kept = copy_values(values)
     for value in values:
         change(value)
-    assert [thawed(value) for value in kept] == expected
+    assert [read_copy(value) for value in kept] == expected
     assert (values == expected) == all_immutable(values), "what cannot be changed is known as such"
     assert (kept is values) == all_immutable(values), "and then nothing is copied"
 
 
 def test_a_value_that_cannot_be_pickled_is_named_when_it_is_written() -> None:
     values = [[Box(1)], [Box(lambda: 0)], [Box(3)]]
-    rows = [(at, None, f"key{at}", thawed(value)) for at, value in enumerate(frozen(values))]
+    rows = [(at, None, f"key{at}", read_copy(value)) for at, value in enumerate(copy_values(values))]
     assert [row[3] for row in rows if row[2] != "key1"] == [values[0], values[2]]
     with pytest.raises(SerializationError, match=r"state 'boxes' of key 'key1'.*that can be pickled"):
         encode_group({"tables": {"boxes": ("value", rows)}, "timers": {}}, "the backend")

@@ -32,7 +32,7 @@ from rayflink.state.expiry import SLICE_MS, SLICE_SECONDS
 from rayflink.state.handles import StateStore
 from rayflink.state.keys import canonical_key
 from rayflink.state.keys.key_forms import too_deep
-from rayflink.state.schema.state_summary import joined
+from rayflink.state.schema.state_summary import merge_summaries
 
 from ..base import OperatorContext, OperatorSnapshot, ensure_all_taken, record_at, shortened
 from ..key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
@@ -77,7 +77,7 @@ class KeyedOperator(FunctionOperator):
         rate = TTL_SWEEP_RATE.read(self.ctx.config.get(TTL_SWEEP_RATE.key, TTL_SWEEP_RATE.default))
         self._swept_a_slice = -(-rate * SLICE_MS // 1000)
         evolution = evolution_of(self.ctx, snapshots)
-        self.context.written = evolution.keyed
+        self.context.restored_summaries = evolution.keyed
         self.declare_state()
         reserved = {state.name for state in self.backend.summaries() if state.kind != "timers"}
         restore_keyed(self.backend, snapshots, evolution, self.ctx)
@@ -102,7 +102,8 @@ class KeyedOperator(FunctionOperator):
         functions = super().snapshot_state(checkpoint_id) or OperatorSnapshot()
         lists = dict(functions.lists)
         lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True) + self._seat,)
-        states = joined((*functions.states, *self.backend.summaries(), *self.context.written.values()))
+        restored = self.context.restored_summaries.values()
+        states = merge_summaries((*functions.states, *self.backend.summaries(), *restored))
         capture = self.backend.capture(checkpoint_id)
         self._prepare_at = None
         return OperatorSnapshot({}, lists, functions.raw_keyed, capture=capture, states=states)

@@ -12,7 +12,7 @@ import pytest
 from rayflink.state.classes.class_schemas import ClassSchema, classes_in, schema_of, takes
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.schema.evolution import Evolution, Verdict, judge_type
-from rayflink.state.schema.state_summary import StateSummary, joined, summary_of
+from rayflink.state.schema.state_summary import StateSummary, merge_summaries, summary_of
 
 
 @pytest.mark.parametrize("name", ["classes.class_schemas", "schema.evolution", "classes.unknown_objects"])
@@ -45,7 +45,7 @@ def test_a_schema_survives_its_json() -> None:
     summary = summary_of(ValueStateDescriptor("tree"), "value", [Tree([Leaf(1)])])
     assert summary.classes[f"{__name__}:Leaf"] == schema_of(Leaf)
     assert summary.value_type == f"{__name__}:Tree"
-    assert joined([summary, StateSummary("tree", "value", ""), summary]) == (summary,)
+    assert merge_summaries([summary, StateSummary("tree", "value", ""), summary]) == (summary,)
 
 
 @pytest.mark.parametrize(

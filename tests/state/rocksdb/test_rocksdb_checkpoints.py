@@ -326,7 +326,9 @@ def test_a_capture_writes_no_rows_itself_and_none_is_lost_before_another_thread_
     state.close()
 
 
-@pytest.mark.parametrize("broken", ["rocksdict.Checkpoint", "rayflink.state.rocksdb.column_family.ColumnFamily.write_now"])
+@pytest.mark.parametrize(
+    "broken", ["rocksdict.Checkpoint", "rayflink.state.rocksdb.column_family.ColumnFamily.write_now"]
+)
 def test_files_that_cannot_be_made_fail_the_checkpoint_and_not_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
