@@ -32,7 +32,12 @@ class CheckpointFiles:
         self._open_storage, self.base, self._ledger = open_storage, base, ledger
 
     def publish(self, command: PublishCheckpoint) -> CheckpointPublished | CheckpointNotPublished:
-        """Write the metadata of a checkpoint, and that it counts; how it went."""
+        """Write the metadata of a checkpoint, commit it in the ledger, and return how it went.
+
+        The ledger's entry is the commit point: with it the checkpoint exists, and every later start of the job restores
+        from it or from a newer one. Before it there are only files that nothing refers to. Without a ledger, or for a
+        savepoint that no recovery starts from, the metadata file is the commit point.
+        """
         number, ledger = command.checkpoint_id, self._ledger
         is_there = in_doubt = False
         try:
@@ -44,8 +49,8 @@ class CheckpointFiles:
                 return CheckpointNotPublished(number, f"{where} is there already", exists=True)
             is_there = True
             if ledger is not None and command.counts:
-                in_doubt = True
-                ledger.record(number, _place(command, self.base))
+                in_doubt = True  # until the ledger answers, nobody can tell whether the checkpoint exists
+                self._commit(ledger, number, _place(command, self.base))
             elif ledger is not None:
                 ledger.check()
             return CheckpointPublished(number)
@@ -57,6 +62,16 @@ class CheckpointFiles:
         except Exception as error:  # whatever a storage refuses
             reason = _told(error)
         return CheckpointNotPublished(number, reason, in_doubt=in_doubt)
+
+    @staticmethod
+    def _commit(ledger: Ledger, number: int, place: str) -> None:
+        """Pass the commit point of a checkpoint: the job restores from it after this write, never before.
+
+        Raises:
+            Fenced: another coordinator leads the job; the checkpoint does not exist.
+            StorageError: the answer was lost, so the checkpoint may exist or not.
+        """
+        ledger.record(number, place)
 
     def discard(self, command: DiscardFiles) -> int:
         """Delete files nobody refers to any more; how many could not be deleted, which is logged and no failure.

@@ -9,7 +9,7 @@ from rayflink.operators.base import Operator
 from rayflink.state.snapshots import OperatorSnapshot
 
 from ..messages.checkpoint_statistics import CheckpointMetrics
-from .overtaken import OvertakenRecords
+from .in_flight_capture import InFlightCapture
 from .snapshot_writing import SnapshotWriting
 
 _LOOK_AGAIN_MS = 10
@@ -20,12 +20,12 @@ class _Open:
     barrier: CheckpointBarrier
     captured: dict[str, OperatorSnapshot]
     metrics: CheckpointMetrics
-    overtaken: OvertakenRecords
+    in_flight: InFlightCapture
     late: list[Operator] = field(default_factory=list)
 
-    def is_whole(self, now_ms: int) -> bool:
-        """Whether nothing is missing; takes what has come."""
-        records_are_here = self.overtaken.is_whole(now_ms)
+    def is_complete(self, now_ms: int) -> bool:
+        """Return whether nothing is missing, after adding what has arrived since the last call."""
+        records_are_here = self.in_flight.is_complete(now_ms)
         still_late = []
         for operator in self.late:
             rest = operator.rest_of_snapshot(self.barrier.checkpoint_id)
@@ -38,7 +38,7 @@ class _Open:
 
     def join(self, operator_id: str) -> None:
         """Add the records to the snapshot of an operator."""
-        lists, size = self.overtaken.take()
+        lists, size = self.in_flight.take()
         if lists:
             snapshot = self.captured.get(operator_id, OperatorSnapshot())
             self.captured[operator_id] = replace(snapshot, lists={**snapshot.lists, **lists})
@@ -46,7 +46,7 @@ class _Open:
 
     def close(self) -> None:
         """Let go of everything."""
-        self.overtaken.close()
+        self.in_flight.close()
         for snapshot in self.captured.values():
             if snapshot.capture is not None:
                 snapshot.capture.release()
@@ -73,10 +73,10 @@ class OpenSnapshots:
         barrier: CheckpointBarrier,
         captured: dict[str, OperatorSnapshot],
         metrics: CheckpointMetrics,
-        overtaken: OvertakenRecords,
+        in_flight: InFlightCapture,
     ) -> None:
         """A part was taken."""
-        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, overtaken, list(self._late))
+        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, in_flight, list(self._late))
         self.look(self._writing.clock.now_ms())
 
     def look(self, now_ms: int) -> None:
@@ -84,7 +84,7 @@ class OpenSnapshots:
         if not self._open:
             return
         for number, part in list(self._open.items()):
-            if part.is_whole(now_ms):
+            if part.is_complete(now_ms):
                 del self._open[number]
                 part.join(self._operators[0].ctx.operator_id)
                 self._writing.begin(part.barrier, part.captured, part.metrics)

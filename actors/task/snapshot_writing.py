@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, Protocol
 
 from rayflink.common.errors import described
@@ -17,6 +18,21 @@ from ..messages.checkpoint_statistics import CheckpointMetrics
 from .services import Facilities
 
 log = get_logger(__name__)
+
+
+class SnapshotPhase(Enum):
+    """The phases of one snapshot of a task, after it was captured and all that belongs to it has arrived.
+
+    Before, it is an entry of `OpenSnapshots`; afterwards, when its `SnapshotWritten` is answered, the task forgets it.
+    """
+
+    WRITING = "writing"
+    """Its parts are being written, or are durable and the `SnapshotWritten` is in the task's mailbox."""
+    DISCARDED = "discarded"
+    """Its checkpoint was aborted while it was written: the writer stops at the next part and deletes its files.
+
+    A snapshot that is complete nevertheless is acknowledged, and the coordinator deletes it.
+    """
 
 
 class FinishedWriter(SnapshotWriter, Protocol):
@@ -68,8 +84,7 @@ class SnapshotWriting:
         self.copies = copies
         self.clock = clock
         self._lent, self._make_writer, self._mail = lent, make_writer, mail
-        self._aborted: set[int] = set()
-        self._under_way: set[int] = set()
+        self._phases: dict[int, SnapshotPhase] = {}
         self._over = False
         self._caught: type[BaseException] | tuple[type[BaseException], ...] = BaseException
         if lent.background is None:  # Ctrl-C comes here too
@@ -79,7 +94,7 @@ class SnapshotWriting:
         self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
     ) -> None:
         """Write a snapshot; a `SnapshotWritten` follows unless it is given up."""
-        self._under_way.add(barrier.checkpoint_id)
+        self._phases[barrier.checkpoint_id] = SnapshotPhase.WRITING
 
         def write() -> None:
             written = self._write(barrier, captured, metrics)
@@ -100,22 +115,19 @@ class SnapshotWriting:
         """Nobody wants that snapshot any more."""
         if self.copies is not None:
             self.copies.aborted(checkpoint_id)
-        if checkpoint_id in self._under_way:
-            self._aborted.add(checkpoint_id)
+        if checkpoint_id in self._phases:
+            self._phases[checkpoint_id] = SnapshotPhase.DISCARDED
 
     def take(self, written: SnapshotWritten) -> bool:
-        """It has come back; whether anybody still wants it."""
-        self._under_way.discard(written.checkpoint_id)
-        wanted = written.checkpoint_id not in self._aborted
-        self._aborted.discard(written.checkpoint_id)
-        return wanted
+        """End the snapshot's life in the task, and return whether its checkpoint still wants it."""
+        return self._phases.pop(written.checkpoint_id, None) is not SnapshotPhase.DISCARDED
 
     def close(self) -> None:
         """The task has ended: give everything up."""
         self._over = True
 
     def _is_given_up(self, checkpoint_id: int) -> bool:
-        return self._over or checkpoint_id in self._aborted
+        return self._over or self._phases.get(checkpoint_id) is SnapshotPhase.DISCARDED
 
     def _write(
         self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
@@ -166,4 +178,4 @@ def _abort(writer: FinishedWriter) -> None:
         log.warning("files of checkpoint %d are left behind: %s", writer.checkpoint_id, ", ".join(left))
 
 
-__all__ = ["FinishedWriter", "SnapshotWriting", "SnapshotWritten"]
+__all__ = ["FinishedWriter", "SnapshotPhase", "SnapshotWriting", "SnapshotWritten"]

@@ -54,7 +54,7 @@ from ..messages.settings import MemorySplit, TaskSettings
 from ..messages.states import ExecutionState, IllegalTransition, InvalidStart
 from .chain_lifecycle import ChainLife
 from .failures import describe_failure, is_out_of_memory
-from .overtaken import put_back
+from .in_flight_capture import restore_in_flight
 from .polled_source import PolledSource
 from .progress import Mail, Progress
 from .satisfaction import Satisfaction
@@ -164,7 +164,7 @@ class StreamTask:
             tell()
             reader = snapshot_reader(self.deployment, self._lent, self._writing.copies)
             self._life.open(self._context_of, restored_snapshots(self.deployment, reader))
-            put_back(self.deployment.in_flight, reader.read, self._gate, self._writers)
+            restore_in_flight(self.deployment.in_flight, reader.read, self._gate, self._writers)
             for producer, frame in self._gate.request_partitions():
                 self._peers.say(producer, frame)
             if self._cancel_waits():

@@ -28,8 +28,8 @@ from ..messages.messages import (
 )
 from ..messages.settings import TaskSettings
 from .final_checkpoint import LastCheckpoint
+from .in_flight_capture import forward_barrier
 from .open_snapshots import OpenSnapshots
-from .overtaken import OvertakenRecords
 from .snapshot_writing import SnapshotWriting, SnapshotWritten
 
 
@@ -236,15 +236,15 @@ class TaskCheckpoints:
         for index, link in enumerate(self._chain.links):
             self._chain.emit(index, link.operator.prepare_snapshot(number))
             self._chain.drain()
-        overtaken = OvertakenRecords(barrier, self._writers)
+        in_flight = forward_barrier(barrier, self._writers)
         if aligned.missing:
-            in_hand = (0, []) if worked is None else (worked.channel, worked.remainder())
-            overtaken.record(self._gate, aligned.missing, in_hand)
+            current = (0, []) if worked is None else (worked.channel, worked.remainder())
+            in_flight.record(self._gate, aligned.missing, current)
         captured = self._captured(number)
         took = int((self._clock.monotonic() - started) * 1000)
         self.last.taken(barrier)
         self.measured = CheckpointMetrics(delay, aligned.alignment_ms, took)
-        self._open.begin(barrier, captured, self.measured, overtaken)
+        self._open.begin(barrier, captured, self.measured, in_flight)
 
     def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
         """What all operators of the chain hold; where one fails, what the others gave is let go."""

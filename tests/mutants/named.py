@@ -86,7 +86,7 @@ NAMED = (
     Named("H10", "only one source is triggered", "actors/checkpoints/coordinator.py",
           "for attempt in plan.trigger]",
           "for attempt in plan.trigger[:1]]"),
-    Named("H11 broadcast", "the barrier goes to the first output alone", "actors/task/overtaken.py",
+    Named("H11 broadcast", "the barrier goes to the first output alone", "actors/task/in_flight_capture.py",
           "for writer in writers:",
           "for writer in writers[:1]:"),
     Named("H13", "no channel is held back", TASK_CHECKPOINTS,
