@@ -63,7 +63,7 @@ class Stored:
         self.state = RocksDBBackend(range(8), 8, "uid", folder, StateMemory(1 << 20))
         self.is_open = is_open and self.state.store.database is not None
         if is_open:
-            self.state.timers("t").restored(0)  # all are far
+            self.state.timers("t").on_restored(0)  # all are far
 
     def made(self, text: str) -> Any:
         return eval(text, self.program.__dict__)
