@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BESIDE = {"ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md", "benchmarks/README.md": "benchmarks.md"}
 """Pages outside docs/, and what they are called on the site."""
 CLUSTER = "cluster.yaml"
+DECISIONS = "architecture/decisions/"
+"""The folder of pages that their index leads to, not the navigation."""
 NAVIGATION = "<!-- The navigation of the site"
 """Begins the comment in docs/README.md behind which its sections and pages stand."""
 NAMES = "../tests/golden/public_api.txt"
@@ -51,7 +53,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are not in docs/."""
+    """Add the pages that are not in docs/, and leave single decisions to their index."""
+    for file in files:
+        if file.src_uri.startswith(DECISIONS) and file.src_uri != f"{DECISIONS}README.md":
+            file.inclusion = InclusionLevel.NOT_IN_NAV
     for source, target in BESIDE.items():
         files.append(File.generated(config, target, content=(ROOT / source).read_text(encoding="utf-8")))
     for path in examples():

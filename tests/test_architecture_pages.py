@@ -1,0 +1,114 @@
+"""The pages of the architecture agree with the code: storeys, rooms, and every file and function that they name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.source_files import ROOT
+from tests.test_architecture import ROOMS, STOREYS
+
+OVERVIEW = ROOT / "ARCHITECTURE.md"
+TOPICS = ROOT / "docs" / "architecture"
+PAGES = [OVERVIEW, *sorted(TOPICS.rglob("*.md"))]
+DECISIONS = sorted((TOPICS / "decisions").glob("[0-9]*.md"))
+
+MOST_LINES = 250
+MOST_COLUMNS = 100
+MOST_HOPS = 32
+_NAMED = re.compile(r"(?<![\w/.-])((?:actors|state|rayflink|tests|benchmarks|examples)/[\w/]*(?:\.\w+)?)(?::(\w+))?")
+_HOP = re.compile(r"^(\d+)\. `[\w/]+\.py:\w+`", re.M)
+_ROW = re.compile(r"^\| (.+?) \| (.+?) \|", re.M)
+
+
+def names_in_cell(cell: str) -> list[str]:
+    """Return the code spans of a table's cell."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def rows_of_table(heading: str) -> list[tuple[str, str]]:
+    """Return the first two cells of each row below the header that begins with `heading`."""
+    table = OVERVIEW.read_text(encoding="utf-8").partition(f"\n| {heading} |")[2].partition("\n\n")[0]
+    return _ROW.findall(table)
+
+
+@cache
+def functions_of(path: Path) -> frozenset[str]:
+    """Return the names of all functions, methods and classes that a file defines."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, kinds))
+
+
+def unknown_names(text: str) -> list[str]:
+    """Return the paths, and the functions in files, that a text names and the repository does not have."""
+    unknown = []
+    for path, function in _NAMED.findall(text):
+        place = ROOT / path
+        if not place.exists() or (function and function not in functions_of(place)):
+            unknown.append(f"{path}:{function}" if function else path)
+    return unknown
+
+
+def test_the_table_of_storeys_is_the_one_that_imports_are_checked_against():
+    parts = defaultdict(list)
+    for part, storey in STOREYS.items():
+        parts[storey].append(part)
+    wanted = [(str(storey), parts[storey]) for storey in sorted(parts, reverse=True)]
+    assert [(storey, names_in_cell(cell)) for storey, cell in rows_of_table("storey")] == wanted
+
+
+def test_storeys_are_whole_numbers_without_a_gap():
+    assert sorted(set(STOREYS.values())) == list(range(max(STOREYS.values()) + 1))
+
+
+def test_the_table_of_rooms_is_the_one_that_imports_are_checked_against():
+    wanted = [(f"`{part}`", rooms.split()) for part, rooms in ROOMS.items()]
+    assert [(part, names_in_cell(cell)) for part, cell in rows_of_table("part")] == wanted
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_and_functions_named_on_a_page_exist(page):
+    assert unknown_names(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_name_that_does_not_exist_is_seen():
+    text = "`actors/task/task.py:step`, `actors/task/task.py:stride`, (actors/nowhere/task.py) and `state/`"
+    assert unknown_names(text) == ["actors/task/task.py:stride", "actors/nowhere/task.py"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_prose_lines_are_short(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > MOST_COLUMNS and not line.startswith("|")] == []
+
+
+def test_the_overview_is_short():
+    assert len(OVERVIEW.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("heading", ["One record", "One barrier"])
+def test_a_walk_has_few_hops(heading):
+    section = OVERVIEW.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    hops = [int(number) for number in _HOP.findall(section)]
+    assert hops == list(range(1, len(hops) + 1))
+    assert 20 <= len(hops) <= MOST_HOPS
+
+
+@pytest.mark.parametrize("number", range(1, len(DECISIONS) + 1))
+def test_a_decision_says_why_and_what_follows(number):
+    page = DECISIONS[number - 1]
+    text = page.read_text(encoding="utf-8")
+    assert page.name.startswith(f"{number:03}-") and text.startswith(f"# {number:03}: ")
+    assert re.findall(r"^## (.*)$", text, re.M) == ["Context", "Decision", "Measurement", "Consequence"]
+
+
+@pytest.mark.parametrize("folder", [TOPICS, TOPICS / "decisions"], ids=lambda folder: folder.name)
+def test_an_index_names_every_page_of_its_folder(folder):
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    assert {page.name for page in folder.glob("*.md")} - {"README.md"} <= set(re.findall(r"\]\(([^)]+)\)", index))
