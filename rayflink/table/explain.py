@@ -31,7 +31,7 @@ def explained(
     modes, costs = ChangelogModes(run), Costs()
     advised = ExplainDetail.PLAN_ADVICE in details
 
-    def told(one: ShownStep) -> str:
+    def line(one: ShownStep) -> str:
         text = one.text
         if ExplainDetail.CHANGELOG_MODE in details:
             text = f"{text[:-1]}, changelogMode={modes.of(one.relation)})"
@@ -40,7 +40,7 @@ def explained(
     roots = [shown.of(plan) for plan in run]
     parts = [
         "== Abstract Syntax Tree ==\n" + "\n\n".join(plan_text(plan) for plan in written),
-        f"== Optimized Physical Plan{' With Advice' if advised else ''} ==\n" + tree_text(roots, told, reuse=False),
+        f"== Optimized Physical Plan{' With Advice' if advised else ''} ==\n" + tree_text(roots, line, reuse=False),
     ]
     if advised:
         parts.append(_advice(run, shown.two_phase))
@@ -56,8 +56,8 @@ def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
     if two_phase or not any(isinstance(one, WindowAggregate) and one.has_local_phase
                             for plan in plans for one in plan.walk()):  # fmt: skip
         return "No available advice..."
-    told = "You might want to set 'table.optimizer.agg-phase-strategy' to 'AUTO': windows are then aggregated"
-    return f"advice[1]: [ADVICE] {told} before rows are dealt, too, so that a key with many rows holds nobody up."
+    line = "You might want to set 'table.optimizer.agg-phase-strategy' to 'AUTO': windows are then aggregated"
+    return f"advice[1]: [ADVICE] {line} before rows are dealt, too, so that a key with many rows holds nobody up."
 
 
 __all__ = ["explained"]

@@ -11,7 +11,7 @@ from .dsl.collections import Collections
 from .dsl.expression_text import call_tree, made, tree_of
 from .dsl.json import Json
 from .dsl.numbers import Numbers
-from .dsl.strings import Texts
+from .dsl.strings import Strings
 from .dsl.times import Times
 from .dsl.units import (
     JsonExistsOnError,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Expression(Numbers[T], Texts[T], Times[T], Collections[T], Json[T], Aggregates[T]):
+class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggregates[T]):
     """A computation of a column: it is what the same text of SQL is, and is bound when a method of a `Table` takes it.
 
     Made by `rayflink.table.expressions.col`, `lit` and the like, by operators of Python and by the methods here.

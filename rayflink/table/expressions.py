@@ -280,7 +280,7 @@ def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
     return _called("MAP_FROM_ARRAYS", key, value)
 
 
-# numbers and texts
+# numbers and strings
 
 
 def pi() -> Expression[float]:
@@ -319,12 +319,12 @@ def log(v: Any, base: Any = None) -> Expression[float]:
 
 
 def concat(first: Any, *others: Any) -> Expression[str]:
-    """Texts one behind the other; NULL where one is."""
+    """Strings one behind the other; NULL where one is."""
     return _called("CONCAT", *map(tree_of, (first, *others)))
 
 
 def concat_ws(separator: Any, first: Any, *others: Any) -> Expression[str]:
-    """Texts with a separator between them; those that are NULL are left out."""
+    """Strings with a separator between them; those that are NULL are left out."""
     return _called("CONCAT_WS", *map(tree_of, (separator, first, *others)))
 
 

@@ -66,7 +66,7 @@ class GroupWindowedTable:
         keys = [one for one in trees if not (isinstance(one, exp.Column) and one.name == name)]
         if len(keys) == len(trees):
             remedy = f"write group_by(col({name!r}), ...)"
-            raise self._table._told(SqlError(f"group_by leaves out the window {name!r}", remedy))
+            raise self._table._with_context(SqlError(f"group_by leaves out the window {name!r}", remedy))
         return WindowGroupedTable(self._table, self._window, keys)
 
 
@@ -92,7 +92,7 @@ class WindowGroupedTable:
         try:
             call = window.tree()
         except SqlError as error:
-            raise table._told(error) from error
+            raise table._with_context(error) from error
         trees = selecting.named(table._expanded(fields))
         trees = [one.transform(self._part) for one in trees]
         return table._made(table._tree(trees, group=exp.Group(expressions=[*self._keys, call])))
@@ -122,7 +122,7 @@ class OverWindowedTable:
             SqlError: always, for over windows are not there yet.
         """
         remedy = "aggregate in windows of time with window(Tumble.over(...)) and group_by"
-        raise self._table._told(SqlError("aggregates over rows around each row are not supported yet", remedy))
+        raise self._table._with_context(SqlError("aggregates over rows around each row are not supported yet", remedy))
 
 
 __all__ = ["GroupWindowedTable", "GroupedTable", "OverWindowedTable", "WindowGroupedTable"]

@@ -91,7 +91,7 @@ class Table:
         names = [field, *fields]
         if len(names) > len(self._plan.names):
             problem = f"{len(names)} names for {len(self._plan.names)} columns"
-            raise self._told(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
+            raise self._with_context(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
         given = [*names, *self._plan.names[len(names) :]]
         return self._made(self._tree(selecting.renamed(self._plan.names, given)))
 
@@ -114,7 +114,7 @@ class Table:
             name = tree.alias_or_name
             if name in kept and not replaces:
                 remedy = "give it another name with alias(), or use add_or_replace_columns"
-                raise self._told(SqlError(f"there is a column {name!r} already", remedy))
+                raise self._with_context(SqlError(f"there is a column {name!r} already", remedy))
             kept[name] = tree
         return self._made(self._tree(list(kept.values())))
 
@@ -123,7 +123,9 @@ class Table:
         names = list(self._plan.names)
         for tree in map(tree_of, fields):
             if not isinstance(tree, exp.Alias) or not isinstance(tree.this, exp.Column):
-                raise self._told(SqlError("rename_columns wants columns with names", "write col('old').alias('new')"))
+                raise self._with_context(
+                    SqlError("rename_columns wants columns with names", "write col('old').alias('new')")
+                )
             names[self._number(tree.this.name)] = tree.alias
         return self._made(self._tree(selecting.renamed(self._plan.names, names)))
 
@@ -132,7 +134,7 @@ class Table:
         dropped = set()
         for tree in self._expanded(fields):
             if not isinstance(tree, exp.Column):
-                raise self._told(SqlError("drop_columns wants columns", "write col('name')"))
+                raise self._with_context(SqlError("drop_columns wants columns", "write col('name')"))
             dropped.add(self._number(tree.name))
         kept = [selecting.column_tree(name) for at, name in enumerate(self._plan.names) if at not in dropped]
         return self._made(self._tree(kept))
@@ -140,7 +142,7 @@ class Table:
     def _number(self, name: str) -> int:
         if name not in self._plan.names:
             problem = f"there is no column {name!r}{nearest(name, self._plan.names)}"
-            raise self._told(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
+            raise self._with_context(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
         return self._plan.names.index(name)
 
     def map(self, func: Any) -> Table:
@@ -172,7 +174,7 @@ class Table:
 
         Args:
             arguments: `descriptor("code").as_argument("op")`, the name of the column, else op; `map_("INSERT,
-                UPDATE_AFTER", "U", "DELETE", "D").as_argument("op_mapping")`, the texts: rows that do something else
+                UPDATE_AFTER", "U", "DELETE", "D").as_argument("op_mapping")`, the strings: rows that do something else
                 are left out.
 
         Raises:
@@ -186,7 +188,7 @@ class Table:
         """Each row as the change that the text of a column says, without that column; another text is an error.
 
         Args:
-            arguments: as of `to_changelog`; a mapping is from texts, as "c, r", to one of INSERT, UPDATE_BEFORE,
+            arguments: as of `to_changelog`; a mapping is from strings, as "c, r", to one of INSERT, UPDATE_BEFORE,
                 UPDATE_AFTER and DELETE.
 
         Raises:
@@ -200,7 +202,7 @@ class Table:
         try:
             return Table(self._env, make())
         except SqlError as error:
-            raise self._told(error) from error
+            raise self._with_context(error) from error
 
     # rows
 
@@ -298,7 +300,7 @@ class Table:
         both = [name for name in self._plan.names if name in self._other(right)._plan.names]
         if both:
             remedy = "give one of them another name with alias() or rename_columns()"
-            raise self._told(SqlError(f"both tables have a column {both[0]!r}", remedy))
+            raise self._with_context(SqlError(f"both tables have a column {both[0]!r}", remedy))
         on = exp.Boolean(this=True) if predicate is None else tree_of(predicate)
         join = exp.Join(this=BoundTable(this=right._plan), on=on, side=side or None)
         return self._made(self._tree(joins=[join]))
@@ -460,9 +462,9 @@ class Table:
         try:
             return Table(self._env, self._env._bound(tree, ""))
         except SqlError as error:
-            raise self._told(error) from error
+            raise self._with_context(error) from error
 
-    def _told(self, error: SqlError) -> SqlError:
+    def _with_context(self, error: SqlError) -> SqlError:
         from rayflink.graph.transformations import call_site
 
         return error.of_program(call_site())
@@ -472,7 +474,7 @@ class Table:
         try:
             trees = selecting.expanded(self._plan.names, fields)
         except SqlError as error:
-            raise self._told(error) from error
+            raise self._with_context(error) from error
         return [one for tree in trees for one in (self._flat(tree) if isinstance(tree, Flattened) else [tree])]
 
     def _flat(self, tree: Tree) -> list[Tree]:
@@ -484,10 +486,10 @@ class Table:
 
     def _other(self, right: Table) -> Table:
         if not isinstance(right, Table):
-            raise self._told(SqlError(f"{right!r} is no table", "give a Table of the same TableEnvironment"))
+            raise self._with_context(SqlError(f"{right!r} is no table", "give a Table of the same TableEnvironment"))
         if right._env is not self._env:
             remedy = "make both in one TableEnvironment"
-            raise self._told(SqlError("the tables are of two TableEnvironments", remedy))
+            raise self._with_context(SqlError("the tables are of two TableEnvironments", remedy))
         return right
 
 

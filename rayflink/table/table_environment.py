@@ -31,7 +31,7 @@ from .explain_detail import ExplainDetail
 from .expression import Expression
 from .expressions import col
 from .legacy_tables import LegacyTables
-from .parsing import statements as said
+from .parsing import statements
 from .parsing.nesting import deeply
 from .parsing.statement_parser import parse_statement
 from .plan.changelog import ChangelogMode
@@ -130,7 +130,7 @@ class TableEnvironment(NamedTables, LegacyTables):
             SqlError: the query means nothing.
         """
         found = parse_statement(query)
-        if not isinstance(found, said.Query):
+        if not isinstance(found, statements.Query):
             raise SqlError("this is no query", "run it with execute_sql", query)
         return Table(self, self._bound(found.tree, query))
 
@@ -411,7 +411,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         TableEnvironment.create_temporary_view(self, name, table)
         return name
 
-    def _bound(self, tree: said.Tree, text: str) -> Relation:
+    def _bound(self, tree: statements.Tree, text: str) -> Relation:
         try:
             emit = EmitOptions.of(self._env.get_configuration())
             binder = QueryBinder(self._lookup, self._functions, self._is_batch, emit)

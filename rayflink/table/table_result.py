@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.types import Row
 
-from .conversion.row_format import SHORT_KINDS, SqlTexts
+from .conversion.row_format import SHORT_KINDS, SqlFormat
 from .plan.logical import Attribute
 from .resolved_schema import ResolvedSchema
 from .result_kind import ResultKind
@@ -164,10 +164,10 @@ def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, pri
 
     Columns are as wide as their values where these are known, else as their types, so rows are printed as they come.
     """
-    texts = [SqlTexts(zone=printing.zone).of(one.type) for one in schema]
+    strings = [SqlFormat(zone=printing.zone).of(one.type) for one in schema]
     widths = [max(_width(one.type, printing.widest), len(one.name)) for one in schema]
     if isinstance(rows, list):
-        shown = [[text(value) for text, value in zip(texts, row._values, strict=True)] for row in rows]
+        shown = [[text(value) for text, value in zip(strings, row._values, strict=True)] for row in rows]
         widths = [max([len(one.name), *(len(row[at]) for row in shown)]) for at, one in enumerate(schema)]
     names = [one.name for one in schema]
     if changes:
@@ -179,7 +179,7 @@ def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, pri
     count = 0
     for row in rows:
         count += 1
-        values = [text(value) for text, value in zip(texts, row._values, strict=True)]
+        values = [text(value) for text, value in zip(strings, row._values, strict=True)]
         if changes:
             values = [SHORT_KINDS[row.get_row_kind()], *values]
         yield (

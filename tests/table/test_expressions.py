@@ -187,7 +187,7 @@ SAME = [
     (rand_integer(5), "RAND_INTEGER(5)"),
     (rand_integer(5, 3), "RAND_INTEGER(3, 5)"),
     (uuid(), "UUID()"),
-    # texts
+    # strings
     (w.like("a%"), "w LIKE 'a%'"),
     (w.like("a!%", "!"), "w LIKE 'a!%' ESCAPE '!'"),
     (w.similar("a+"), "w SIMILAR TO 'a+'"),

@@ -57,8 +57,8 @@ def test_an_example_that_needs_more_does_not_run_yet(name, tmp_path):
 @pytest.mark.slow
 def test_these_table_examples_are_the_same_in_pyflink_1_20():
     both = (*TABLE_RECORDED, *TABLE_TO_COME)
-    texts = [(example_text(name, version, TABLE_FOLDER) for version in ("1.20.5", "2.3.0")) for name in both]
-    assert [name for name, (old, new) in zip(both, texts, strict=True) if old != new] == []
+    strings = [(example_text(name, version, TABLE_FOLDER) for version in ("1.20.5", "2.3.0")) for name in both]
+    assert [name for name, (old, new) in zip(both, strings, strict=True) if old != new] == []
 
 
 def test_every_record_belongs_to_a_table_example():

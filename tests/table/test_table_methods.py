@@ -262,7 +262,7 @@ class TestStatementSets:
             options = f"'connector' = 'print', 'print-identifier' = '{name}'"
             t_env.execute_sql(f"CREATE TABLE {name} (n BIGINT) WITH ({options})")
 
-    def test_tables_texts_and_pipelines_are_one_job(self, capfd):
+    def test_tables_strings_and_pipelines_are_one_job(self, capfd):
         t_env = environment()
         self.sinks(t_env)
         t = t_env.from_elements([(1,), (2,)], ["n"])

@@ -54,7 +54,7 @@ def test_rows_that_are_left_out_are_counted():
     assert operator.ctx.metrics.counter(DROPPED).get_count() == 3
 
 
-def test_texts_and_bytes_are_cut_and_filled_up():
+def test_strings_and_bytes_are_cut_and_filled_up():
     lengths = [Length(0, 3, False, True), Length(1, 3, True, True), Length(2, 2, True, True)]
     operator = ConstraintOperator("t", ["v", "c", "b"], [], False, lengths)
     data = pyarrow.record_batch({"v": ["aüßc", "a", None], "c": ["abcd", "ä", None], "b": [b"abc", b"", None]})

@@ -24,7 +24,7 @@ class CsvDialect:
     Args:
         delimiter: one character between values.
         null_values: texts that stand for no value.
-        texts_can_be_null: such a text stands for no value in columns of text, too.
+        strings_can_be_null: such a text stands for no value in columns of text, too.
         newlines_in_values: quoted values may hold line ends.
         quote: one character around values, twice within one for itself; None: none.
         escape: one character that takes the meaning off the next; None: none.
@@ -39,7 +39,7 @@ class CsvDialect:
     escape: str | None = None
     comments: bool = False
     lists: Mapping[str, str] = field(default_factory=dict)
-    texts_can_be_null: bool = True
+    strings_can_be_null: bool = True
 
     def fields_of(self, line: bytes) -> list[str]:
         """The values of one line."""
@@ -129,7 +129,7 @@ class CsvDialect:
             arrow_csv.ConvertOptions(
                 column_types=flat,
                 null_values=nulls,
-                strings_can_be_null=self.texts_can_be_null,
+                strings_can_be_null=self.strings_can_be_null,
                 include_columns=wanted,
             ),
         )

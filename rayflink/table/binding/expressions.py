@@ -24,7 +24,7 @@ AGGREGATES = ("COUNT", "SUM", "SUM0", "MIN", "MAX", "AVG", "STDDEV_POP", "STDDEV
               "VARIANCE", "COLLECT", "LISTAGG", "FIRST_VALUE", "LAST_VALUE", "ARRAY_AGG",
               "PERCENTILE", "JSON_ARRAYAGG", "JSON_OBJECTAGG")  # fmt: skip
 """Aggregate functions, which stand where rows are grouped."""
-_OF_JSON = "there is no type VARIANT: keep texts of JSON, and take what is in them by JSON_VALUE and JSON_QUERY"
+_OF_JSON = "there is no type VARIANT: keep strings of JSON, and take what is in them by JSON_VALUE and JSON_QUERY"
 _OF_MODELS = "there are no models: call them in a function of your own"
 _ABSENT = {
     "PARSE_JSON": _OF_JSON, "TRY_PARSE_JSON": _OF_JSON,

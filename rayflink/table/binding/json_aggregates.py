@@ -1,4 +1,4 @@
-"""JSON_ARRAYAGG and JSON_OBJECTAGG: the texts of values, joined by LISTAGG, in brackets."""
+"""JSON_ARRAYAGG and JSON_OBJECTAGG: the strings of values, joined by LISTAGG, in brackets."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def element(binder: ExpressionBinder, tree: Tree) -> tuple[Expr, Expr | None]:
     if count == 2 and not arguments[0].type.is_text:
         raise SqlError(f"a key of type {arguments[0].type}", "cast it to STRING", "", place_of(tree.expressions[0]))
     on_null = next((one.name for one in tree.expressions if isinstance(one, exp.Var)), default)
-    texts = [_text(one, place) for one in arguments]
+    strings = [_text(one, place) for one in arguments]
     colon = Literal(DataTypes.CHAR(1, False), ":")
-    whole = texts[0] if count == 1 else call("||", [call("||", [texts[0], colon]), texts[1]])
+    whole = strings[0] if count == 1 else call("||", [call("||", [strings[0], colon]), strings[1]])
     return whole, None if on_null == "NULL" else call("IS NOT NULL", arguments[-1:], place)
 
 

@@ -498,7 +498,7 @@ def _cast_to(relation: Relation, schema: Schema) -> Relation:
 def _common_part(sides: list[Relation], at: int) -> TimePart | None:
     """What a column of all has to do with time; bounds of other windows are none."""
     found = [one.schema[at] for one in sides]
-    windows = {None if one.windowing is None else one.windowing.told_without_time() for one in found}
+    windows = {None if one.windowing is None else one.windowing.describe_without_time() for one in found}
     parts = {one.part for one in found}
     return found[0].part if len(parts) == len(windows) == 1 else None
 

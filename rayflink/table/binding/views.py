@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..catalog import Catalogs
 from ..definitions import Path, ViewDefinition
 from ..errors import SqlError
-from ..parsing import statements as said
+from ..parsing import statements
 from ..parsing.statement_parser import parse_statement
 from ..plan.logical import Relation
 from ..plan.typed import Place
@@ -23,7 +23,7 @@ class Views:
         bound: gives the plan of a query and its text.
     """
 
-    def __init__(self, catalogs: Catalogs, bound: Callable[[said.Tree, str], Relation]) -> None:
+    def __init__(self, catalogs: Catalogs, bound: Callable[[statements.Tree, str], Relation]) -> None:
         self._catalogs, self._bound = catalogs, bound
         self._begun: list[Path] = []
 
@@ -44,7 +44,7 @@ class Views:
         self._begun.append(path)
         try:
             query = parse_statement(view.text)
-            assert isinstance(query, said.Query)
+            assert isinstance(query, statements.Query)
             with self._catalogs.inside(view.home):
                 plan = self._bound(query.tree, view.text)
         except SqlError as error:

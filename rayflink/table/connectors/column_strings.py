@@ -15,12 +15,12 @@ _EXPONENT = r"E|^-?[0-9]*[1-9][0-9]*0(\.0*)?$"
 """Decimals with an exponent, and those that have one when the zeros at their end are taken away."""
 
 
-def decimal_texts(column: pyarrow.Array, is_plain: bool = False) -> pyarrow.Array:
+def decimal_strings(column: pyarrow.Array, is_plain: bool = False) -> pyarrow.Array:
     """Decimals without the zeros at their end, so that 100 is 1E+2; plain: with all digits and without exponents.
 
     >>> from decimal import Decimal
     >>> numbers = pyarrow.array([Decimal("227.00"), Decimal("1.10"), Decimal("100"), None])
-    >>> decimal_texts(numbers).to_pylist(), decimal_texts(numbers, is_plain=True).to_pylist()
+    >>> decimal_strings(numbers).to_pylist(), decimal_strings(numbers, is_plain=True).to_pylist()
     (['227', '1.1', '1E+2', None], ['227.00', '1.10', '100.00', None])
     """
     strings = column.cast(pyarrow.string())
@@ -36,19 +36,19 @@ def decimal_texts(column: pyarrow.Array, is_plain: bool = False) -> pyarrow.Arra
     return pc.replace_with_mask(found, special, each_distinct(strings.filter(special), _stripped, pyarrow.string()))
 
 
-def timestamp_texts(column: pyarrow.Array, iso: bool = False) -> pyarrow.Array:
+def timestamp_strings(column: pyarrow.Array, iso: bool = False) -> pyarrow.Array:
     """Timestamps with as many digits behind the second as they need; those with a zone in UTC, with a Z.
 
     Args:
         iso: with a T instead of a blank.
     """
-    strings = time_texts(column.cast(pyarrow.timestamp(column.type.unit)))
+    strings = time_strings(column.cast(pyarrow.timestamp(column.type.unit)))
     if iso:
         strings = pc.replace_substring(strings, " ", "T")
     return strings if column.type.tz is None else pc.binary_join_element_wise(strings, "Z", "")
 
 
-def time_texts(column: pyarrow.Array) -> pyarrow.Array:
+def time_strings(column: pyarrow.Array) -> pyarrow.Array:
     """Times without the zeros at the end of the second's fraction, and without its point where nothing is left."""
     strings = column.cast(pyarrow.string())
     if not pc.any(pc.match_substring(strings, ".")).as_py():
@@ -64,4 +64,4 @@ def _plain(text: str) -> str:
     return text if text is None or "E" not in text else format(Decimal(text), "f")
 
 
-__all__ = ["decimal_texts", "time_texts", "timestamp_texts"]
+__all__ = ["decimal_strings", "time_strings", "timestamp_strings"]

@@ -31,7 +31,7 @@ class TableSource(ABC):
     """Their number, where it is known."""
     changes = Change.INSERT
     """What its rows go through."""
-    tells_before = True
+    produces_update_before = True
     """Whether updates tell what was there before."""
     key: tuple[str, ...] = ()
     """Names of the columns by which updates find the row that they replace, where they do not tell it."""
@@ -82,7 +82,7 @@ class TableSink(ABC):
 
     is_append_only = True
     """Whether it takes new rows alone, and no changes of rows."""
-    wants_before = True
+    requires_update_before = True
     """Whether updates must tell what was there before; not where rows have a key."""
     instead = "write into a table that takes changes, such as one of 'print'"
     """What to do where it does not take the changes of a query."""

@@ -51,21 +51,21 @@ class CsvColumns(BulkWriterFactory):
         import pyarrow
         from pyarrow import types
 
-        from ..functions.number_format import float_texts
-        from .column_strings import decimal_texts, time_texts, timestamp_texts
+        from ..functions.number_format import float_strings
+        from .column_strings import decimal_strings, time_strings, timestamp_strings
 
         kind = column.type
         if types.is_nested(kind) or types.is_binary(kind):
             remedy = "write the table in another format, or CAST the column to STRING"
             raise ValueError(f"CSV has no form of {kind}; {remedy}")
         if types.is_floating(kind):
-            return float_texts(column)
+            return float_strings(column)
         if types.is_decimal(kind):
-            return decimal_texts(column, self.plain_decimals)
+            return decimal_strings(column, self.plain_decimals)
         if types.is_timestamp(kind):
-            return quoted(timestamp_texts(column), self.marks)
+            return quoted(timestamp_strings(column), self.marks)
         if types.is_time(kind):
-            return quoted(time_texts(column), self.marks)
+            return quoted(time_strings(column), self.marks)
         if types.is_duration(kind):
             return column.cast(pyarrow.int64()).cast(pyarrow.string())
         strings = column.cast(pyarrow.string())
@@ -93,7 +93,7 @@ class _CsvWriter(BulkWriter):
 
 
 def quoted(strings: pyarrow.Array, marks: CsvMarks) -> pyarrow.Array:
-    """Texts as fields, as `CsvMarks.quoted` makes one; nulls stay.
+    """Strings as fields, as `CsvMarks.quoted` makes one; nulls stay.
 
     >>> import pyarrow
     >>> quoted(pyarrow.array(["tea", "two words", None]), CsvMarks()).to_pylist()

@@ -73,9 +73,9 @@ class SkippingCsvFormat(CsvFormat):
     def _records(self, block: bytes | bytearray) -> Any:
         """The values of each line, None for NULL; None for a line that is no text of UTF-8, or has too long a value."""
         nulls = self.dialect.null_values
-        texts = set[int]()
-        if not self.dialect.texts_can_be_null:
-            texts = {at for at, one in enumerate(self.types) if one.type.is_text}
+        strings = set[int]()
+        if not self.dialect.strings_can_be_null:
+            strings = {at for at, one in enumerate(self.types) if one.type.is_text}
         for line in block.split(b"\n"):
             try:
                 text = line.decode("utf-8").rstrip("\r")
@@ -83,4 +83,4 @@ class SkippingCsvFormat(CsvFormat):
             except (UnicodeDecodeError, csv.Error):
                 yield None
                 continue
-            yield [None if value in nulls and at not in texts else value for at, value in enumerate(found)]
+            yield [None if value in nulls and at not in strings else value for at, value in enumerate(found)]

@@ -75,7 +75,7 @@ class GeneratedField:
         if root is Root.BOOLEAN:
             return pyarrow.array((given & numpy.uint64(1)).astype(bool))
         if self.type.is_text:
-            return _texts(given, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
+            return _strings(given, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
         if root in _BOUNDS:
             low = int(self.settings.get("min", str(-(2 ** _BOUNDS[root]))))
             high = int(self.settings.get("max", str(2 ** _BOUNDS[root] - 1)))
@@ -99,7 +99,7 @@ class GeneratedField:
         return stamps.cast(pyarrow.timestamp("ms", "UTC")) if root is Root.TIMESTAMP_LTZ else stamps
 
 
-def _texts(given: NDArray[np.uint64], length: int) -> pyarrow.Array:
+def _strings(given: NDArray[np.uint64], length: int) -> pyarrow.Array:
     """Hexadecimal digits."""
     import numpy
     import pyarrow
@@ -205,7 +205,7 @@ def _check(field: GeneratedField, table: str) -> None:
     kinds = (*_BOUNDS, Root.BOOLEAN, Root.FLOAT, Root.DOUBLE, Root.DECIMAL, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
     if field.type.root not in kinds and not field.type.is_text:
         problem = f"column {field.name!r} of {table} is of type {field.type}, which 'datagen' does not make"
-        raise SqlError(problem, "use numbers, texts, truth values or timestamps, and compute others in a query")
+        raise SqlError(problem, "use numbers, strings, truth values or timestamps, and compute others in a query")
     kind = field.settings.get("kind", "random")
     if kind not in ("random", "sequence"):
         raise SqlError(f"column {field.name!r} of {table} is of kind {kind!r}", "wanted is random or sequence")

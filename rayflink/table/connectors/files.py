@@ -191,7 +191,7 @@ class FilesSink(TableSink):
     def attach(self, stream: DataStream, name: str) -> Any:
         sink = FileSink(self.path, self.writer, self.settings)
         if self.partitions is not None and (self.is_dealt or self.settings.marks is not None):
-            stream = dealt_by(stream, [one.name for one in self.partitions.keys])
+            stream = partition_by(stream, [one.name for one in self.partitions.keys])
         if not self.overwrites:
             return stream.sink_to(sink).name(name)
         written = stream._one_input(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
@@ -201,7 +201,7 @@ class FilesSink(TableSink):
         return replaced.sink_to(DiscardingSink()).name(name).set_parallelism(1)
 
 
-def dealt_by(stream: DataStream, keys: Sequence[str]) -> DataStream:
+def partition_by(stream: DataStream, keys: Sequence[str]) -> DataStream:
     """Rows of equal keys to the same subtask."""
     strategy = KeyGroup(KeyBy(KeyColumns(keys), graph.call_site(), None))
     return DataStream(stream._env, graph.Partition(stream._transformation, strategy))

@@ -90,7 +90,7 @@ class Csv(Format):
         quote = None if given["disable-quote-character"] else given["quote-character"]
         dialect = CsvDialect(
             given["field-delimiter"], (given["null-literal"] or "",), quote=quote, escape=given["escape-character"],
-            comments=given["allow-comments"], texts_can_be_null=given["null-literal"] is not None,
+            comments=given["allow-comments"], strings_can_be_null=given["null-literal"] is not None,
             newlines_in_values=given["newlines-in-values"],
         )  # fmt: skip
         fields = pyarrow.schema([pyarrow.field(one.name, one.type.to_arrow()) for one in schema])
@@ -160,7 +160,7 @@ class Json(Format):
 
 
 def _refuse_maps(schema: Schema) -> None:
-    """Check that the keys of maps are texts.
+    """Check that the keys of maps are strings.
 
     Raises:
         SqlError: those of a column are not.
@@ -173,7 +173,7 @@ def _refuse_maps(schema: Schema) -> None:
     for column in schema:
         for kind in within(column.type):
             if kind.root in (Root.MAP, Root.MULTISET) and not kind.items[0].is_text:
-                problem = f"JSON has no form of column {column.name!r}: keys of its {kind} are no texts"
+                problem = f"JSON has no form of column {column.name!r}: keys of its {kind} are no strings"
                 raise SqlError(problem, "make the keys STRING, or take parquet or arrow")
 
 

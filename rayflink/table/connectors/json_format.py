@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _TEXTUAL = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.BINARY, Root.VARBINARY)
-"""What Arrow is let read as texts, which become values afterwards."""
+"""What Arrow is let read as strings, which become values afterwards."""
 _NOTHING = type(None)
 _PLAIN = {
     **dict.fromkeys((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT), frozenset((int, _NOTHING))),
@@ -39,7 +39,7 @@ class JsonFormat(StreamFormat):
     """Reads the columns of a table; what is no value of its type is an error with file and line.
 
     Blocks of lines are read by Arrow's parser. The lines of a block that it refuses are read one by one, by Flink's
-    rules, which take more: numbers in quotes, texts of what is nested.
+    rules, which take more: numbers in quotes, strings of what is nested.
 
     Args:
         schema: the columns to read.
@@ -122,7 +122,7 @@ class _Reading:
         if isinstance(column, pyarrow.ChunkedArray):
             column = pyarrow.concat_arrays(column.chunks)
         if kind.root in _TEXTUAL:
-            return _from_texts(column, kind, self._form.iso)
+            return _from_strings(column, kind, self._form.iso)
         if not any(one.root in _TEXTUAL for one in _within(kind)):
             return column if column.type == kind.to_arrow() else column.cast(kind.to_arrow())
         mask = column.is_null() if column.null_count else None
@@ -223,7 +223,7 @@ def _offsets(lists: pyarrow.ListArray) -> pyarrow.Array:
     )
 
 
-def _from_texts(texts: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.Array:
+def _from_strings(strings: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.Array:
     """Dates, times and bytes.
 
     Raises:
@@ -232,17 +232,17 @@ def _from_texts(texts: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.Arra
     import pyarrow
 
     if kind.is_bytes:
-        return _from_base64(texts)
+        return _from_base64(strings)
     if not kind.is_timestamp:
-        return texts.cast(kind.to_arrow())
-    _check_form(texts, iso, kind.root is Root.TIMESTAMP_LTZ)
+        return strings.cast(kind.to_arrow())
+    _check_form(strings, iso, kind.root is Root.TIMESTAMP_LTZ)
     if kind.precision in (3, 6, 9):
         try:
-            return texts.cast(kind.to_arrow())
+            return strings.cast(kind.to_arrow())
         except pyarrow.ArrowInvalid:  # more digits behind the second than the type has, perhaps
             pass
     nanoseconds = pyarrow.timestamp("ns", kind.to_arrow().tz)
-    whole = texts.cast(nanoseconds).cast(pyarrow.int64())
+    whole = strings.cast(nanoseconds).cast(pyarrow.int64())
     number = whole.fill_null(0).to_numpy(zero_copy_only=False)
     cut = pyarrow.array(
         number - number % 10 ** (9 - kind.precision), mask=whole.is_null().to_numpy(zero_copy_only=False)
@@ -250,39 +250,39 @@ def _from_texts(texts: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.Arra
     return cut.cast(nanoseconds).cast(kind.to_arrow())
 
 
-def _check_form(texts: pyarrow.Array, iso: bool, is_instant: bool) -> None:
-    """Whether all texts are of the form that the option says.
+def _check_form(strings: pyarrow.Array, iso: bool, is_instant: bool) -> None:
+    """Whether all strings are of the form that the option says.
 
     Raises:
         BadValue: one is not.
     """
 
-    if texts.null_count == len(texts):
+    if strings.null_count == len(strings):
         return
-    marks, ends = _characters(texts, 10), _characters(texts, -1)
+    marks, ends = _characters(strings, 10), _characters(strings, -1)
     is_z = ends == ord("Z")
     if not (marks == ord("T" if iso else " ")).all() or not (is_z.all() if is_instant else not is_z.any()):
         raise BadValue("another form")
 
 
-def _characters(texts: pyarrow.Array, at: int) -> Any:
-    """The byte of each text at a place; texts are to have 19 at least."""
+def _characters(strings: pyarrow.Array, at: int) -> Any:
+    """The byte of each text at a place; strings are to have 19 at least."""
     import numpy
 
-    if texts.null_count:
-        texts = texts.drop_null()
-    _, starts, data = texts.buffers()
-    bounds = numpy.frombuffer(starts, numpy.int32)[texts.offset : texts.offset + len(texts) + 1]
+    if strings.null_count:
+        strings = strings.drop_null()
+    _, starts, data = strings.buffers()
+    bounds = numpy.frombuffer(starts, numpy.int32)[strings.offset : strings.offset + len(strings) + 1]
     if (numpy.diff(bounds) < _SHORTEST).any():
         raise BadValue("another form")
     return numpy.frombuffer(data, numpy.uint8)[bounds[:-1] + at if at >= 0 else bounds[1:] + at]
 
 
-def _from_base64(texts: pyarrow.Array) -> pyarrow.Array:
+def _from_base64(strings: pyarrow.Array) -> pyarrow.Array:
     import polars
     import pyarrow
 
-    series: Any = polars.from_arrow(texts)
+    series: Any = polars.from_arrow(strings)
     try:
         return series.str.decode("base64").to_arrow().cast(pyarrow.binary())
     except polars.exceptions.ComputeError as error:

@@ -12,10 +12,10 @@ from pyarrow import compute as pc
 from rayflink.common.records.batches import ArrowBatch, Batch
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
-from ..functions.number_format import float_texts
+from ..functions.number_format import float_strings
 from ..plan.logical import Schema
 from ..types import DataType, Root
-from .column_strings import decimal_texts, time_texts, timestamp_texts
+from .column_strings import decimal_strings, time_strings, timestamp_strings
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class JsonColumns(BulkWriterFactory):
     def create(self, file: IO[bytes]) -> BulkWriter:
         return _JsonWriter(file, self)
 
-    def texts(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
+    def strings(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
         """The object of each row."""
-        columns = [self._texts(column, one.type) for column, one in zip(data.columns, self.schema, strict=True)]
+        columns = [self._strings(column, one.type) for column, one in zip(data.columns, self.schema, strict=True)]
         return self._objects([one.name for one in self.schema], columns, data.num_rows)
 
     def _objects(self, names: list[str], columns: list[pyarrow.Array], rows: int) -> pyarrow.Array:
@@ -58,15 +58,15 @@ class JsonColumns(BulkWriterFactory):
         inner = pc.utf8_rtrim(pc.binary_join_element_wise(*parts, ""), ",")
         return pc.binary_join_element_wise("{", inner, "}", "")
 
-    def _texts(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    def _strings(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
         """A column as JSON; its nulls stay."""
         root = kind.root
         if root is Root.ARRAY:
-            return self._lists(column, self._texts(column.flatten(), kind.items[0]), "[]")
+            return self._lists(column, self._strings(column.flatten(), kind.items[0]), "[]")
         if root in (Root.MAP, Root.MULTISET):
             return self._maps(column, kind)
         if root is Root.ROW:
-            inner = [self._texts(part, field.type) for part, field in zip(column.flatten(), kind.fields, strict=True)]
+            inner = [self._strings(part, field.type) for part, field in zip(column.flatten(), kind.fields, strict=True)]
             made = self._objects([field.name for field in kind.fields], inner, len(column))
             return pc.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.string()), made)
         return self._scalars(column, kind)
@@ -78,19 +78,19 @@ class JsonColumns(BulkWriterFactory):
         if root is Root.BOOLEAN:
             return column.cast(pyarrow.string())
         if kind.is_approximate:
-            return pc.if_else(pc.is_finite(column), float_texts(column), _in_quotes(float_texts(column)))
+            return pc.if_else(pc.is_finite(column), float_strings(column), _in_quotes(float_strings(column)))
         if root is Root.DECIMAL:
-            return decimal_texts(column, self.plain_decimals)
+            return decimal_strings(column, self.plain_decimals)
         if kind.is_bytes:
             return _in_quotes(_base64(column))
         if root is Root.INTERVAL_DAY_TIME:
             return column.cast(pyarrow.int64()).cast(pyarrow.string())
         if kind.is_timestamp:
-            return _in_quotes(timestamp_texts(column, self.iso))
+            return _in_quotes(timestamp_strings(column, self.iso))
         if root is Root.TIME:
-            return _in_quotes(time_texts(column))
-        texts = column.cast(pyarrow.string())
-        return _in_quotes(texts) if root is Root.DATE else texts
+            return _in_quotes(time_strings(column))
+        strings = column.cast(pyarrow.string())
+        return _in_quotes(strings) if root is Root.DATE else strings
 
     def _lists(self, column: pyarrow.Array, elements: pyarrow.Array, marks: str) -> pyarrow.Array:
         """Elements as JSON, joined by the lists or maps they are in."""
@@ -105,7 +105,7 @@ class JsonColumns(BulkWriterFactory):
     def _maps(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
         whole = kind.items[1] if len(kind.items) > 1 else DataType(Root.INT)
         keys, items = _entries(column)
-        pairs = [self._texts(keys, kind.items[0]), pc.fill_null(self._texts(items, whole), "null")]
+        pairs = [self._strings(keys, kind.items[0]), pc.fill_null(self._strings(items, whole), "null")]
         return self._lists(column, pc.binary_join_element_wise(*pairs, ":"), "{}")
 
 
@@ -118,7 +118,7 @@ class _JsonWriter(BulkWriter):
 
     def add_batch(self, batch: Batch) -> None:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        lines = pc.binary_join_element_wise(self._form.texts(batch.data), "\n", "")
+        lines = pc.binary_join_element_wise(self._form.strings(batch.data), "\n", "")
         whole = pc.binary_join(pyarrow.ListArray.from_arrays([0, len(lines)], lines), "")
         self._file.write(whole.buffers()[2])
 
@@ -126,26 +126,26 @@ class _JsonWriter(BulkWriter):
         """Every batch is in the file already."""
 
 
-def quoted(texts: pyarrow.Array) -> pyarrow.Array:
-    """Texts as JSON's; nulls stay.
+def quoted(strings: pyarrow.Array) -> pyarrow.Array:
+    """Strings as JSON's; nulls stay.
 
     >>> quoted(pyarrow.array(["tea", 'a "b"', None])).to_pylist()
     ['"tea"', '"a \\\\"b\\\\""', None]
     """
-    texts = texts.cast(pyarrow.string())
-    if pc.any(pc.match_substring_regex(texts, r'["\\\\\x00-\x1f]')).as_py():
-        texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
-        if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
+    strings = strings.cast(pyarrow.string())
+    if pc.any(pc.match_substring_regex(strings, r'["\\\\\x00-\x1f]')).as_py():
+        strings = pc.replace_substring(pc.replace_substring(strings, "\\", "\\\\"), '"', '\\"')
+        if pc.any(pc.match_substring_regex(strings, r"[\x00-\x1f]")).as_py():
             for code in range(0x20):
-                texts = pc.replace_substring(texts, chr(code), _CONTROLS.get(code, f"\\u{code:04X}"))
-    return _in_quotes(texts)
+                strings = pc.replace_substring(strings, chr(code), _CONTROLS.get(code, f"\\u{code:04X}"))
+    return _in_quotes(strings)
 
 
 _CONTROLS = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r"}
 
 
-def _in_quotes(texts: pyarrow.Array) -> pyarrow.Array:
-    return pc.binary_join_element_wise('"', texts, '"', "")
+def _in_quotes(strings: pyarrow.Array) -> pyarrow.Array:
+    return pc.binary_join_element_wise('"', strings, '"', "")
 
 
 def _base64(column: pyarrow.Array) -> pyarrow.Array:

@@ -79,7 +79,7 @@ class LocatedFormat(FileFormat):
             names = [one.name for one in self.partitions.keys]
             found = dict(zip(names, self.partitions.values(path), strict=True))
         for name, key in self.metadata:
-            found[name] = _told(path, key)
+            found[name] = _read_value(path, key)
         types = {one.name: one.type.to_arrow() for one in self.schema}
         scalars = {}
         for name, kind in types.items():
@@ -93,7 +93,7 @@ class LocatedFormat(FileFormat):
         return scalars
 
 
-def _told(path: str, key: str) -> Any:
+def _read_value(path: str, key: str) -> Any:
     import pyarrow
 
     path = os.path.abspath(path)

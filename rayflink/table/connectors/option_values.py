@@ -1,4 +1,4 @@
-"""How texts become values of options."""
+"""How strings become values of options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rayflink.common.options.option_types import ValueType
 
 
 def one_of(*known: str) -> Callable[[str], str]:
-    """One of some texts."""
+    """One of some strings."""
 
     def parse(text: str) -> str:
         if text not in known:

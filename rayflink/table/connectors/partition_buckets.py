@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.records.batches import ArrowBatch, Batch
 from rayflink.connectors.files.buckets import BucketAssigner
 
-from ..functions.number_format import float_texts
+from ..functions.number_format import float_strings
 from ..types import DataType, Root
 from .partitions import Partitions, escaped
 
@@ -58,9 +58,9 @@ class PartitionBuckets(BucketAssigner):
         import pyarrow
 
         coded = column.dictionary_encode("encode")
-        texts = partition_texts(coded.dictionary, kind)
+        strings = partition_strings(coded.dictionary, kind)
         default = self._partitions.default_name
-        made = [f"{escaped(name)}={escaped(text) if text else default}" for text in texts]
+        made = [f"{escaped(name)}={escaped(text) if text else default}" for text in strings]
         return pyarrow.array(made, pyarrow.string()).take(coded.indices)
 
 
@@ -76,16 +76,16 @@ def partition_folder(partitions: Partitions, values: Mapping[str, Any]) -> str:
     return str(PartitionBuckets(partitions, ())._folders(row)[0])
 
 
-def partition_texts(values: pyarrow.Array, kind: DataType) -> list[str | None]:
+def partition_strings(values: pyarrow.Array, kind: DataType) -> list[str | None]:
     """Values as Flink writes them into names of folders."""
     root = kind.root
     if root in (Root.FLOAT, Root.DOUBLE):
-        values = float_texts(values)
+        values = float_strings(values)
     if root is not Root.TIMESTAMP:
         import pyarrow
 
-        texts: list[Any] = values.cast(pyarrow.string()).to_pylist()
-        return texts
+        strings: list[Any] = values.cast(pyarrow.string()).to_pylist()
+        return strings
     return [None if text is None else _moment(text) for text in values.cast("string").to_pylist()]
 
 

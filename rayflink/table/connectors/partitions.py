@@ -33,7 +33,7 @@ def check_partition_types(table: str, keys: Schema) -> None:
     for one in keys:
         if one.type.root not in _KNOWN:
             problem = f"{table} is partitioned by {one.name!r} of type {one.type}"
-            raise SqlError(problem, "partition by texts, truth values, numbers but DECIMAL, DATE or TIMESTAMP")
+            raise SqlError(problem, "partition by strings, truth values, numbers but DECIMAL, DATE or TIMESTAMP")
 
 
 def escaped(text: str) -> str:

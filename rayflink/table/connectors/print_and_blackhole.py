@@ -49,9 +49,9 @@ class _Print(TableSink):
         self._schema, self._identifier, self._stderr = schema, identifier, stderr
 
     def attach(self, stream: DataStream, name: str) -> Any:
-        from ..conversion.row_format import JavaTexts, RowText
+        from ..conversion.row_format import JavaFormat, RowFormat
 
-        sink = PrintSink(self._identifier, self._stderr, RowText([one.type for one in self._schema], JavaTexts()))
+        sink = PrintSink(self._identifier, self._stderr, RowFormat([one.type for one in self._schema], JavaFormat()))
         return stream.sink_to(sink).name(name)
 
 

@@ -1,4 +1,4 @@
-"""Values of tables as texts: as Flink's client prints them, and as its `print` connector does."""
+"""Values of tables as strings: as Flink's client prints them, and as its `print` connector does."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Text = Callable[[Any], str]
 
 
 @dataclass(frozen=True)
-class ValueTexts:
-    """Texts of values: times by ISO 8601, with as many digits of a second as their types have; instants in UTC."""
+class ValueFormat:
+    """Strings of values: times by ISO 8601, with as many digits of a second as their types have; instants in UTC."""
 
     null: str = "null"
 
@@ -51,8 +51,8 @@ class ValueTexts:
     def _bytes(self, value: Any) -> str:
         return str(list(value))
 
-    def _row(self, texts: Sequence[Text], names: Sequence[str]) -> Text:
-        return lambda value: f"+I[{', '.join(_fields(value, texts, names))}]"
+    def _row(self, strings: Sequence[Text], names: Sequence[str]) -> Text:
+        return lambda value: f"+I[{', '.join(_fields(value, strings, names))}]"
 
     def _timed(self, kind: DataType) -> Text:
         ending = "Z" if kind.root is Root.TIMESTAMP_LTZ else ""
@@ -62,8 +62,8 @@ class ValueTexts:
 
 
 @dataclass(frozen=True)
-class SqlTexts(ValueTexts):
-    """The texts of a CAST to STRING, and bytes in hexadecimal digits: Flink's client prints these.
+class SqlFormat(ValueFormat):
+    """The strings of a CAST to STRING, and bytes in hexadecimal digits: Flink's client prints these.
 
     Args:
         zone: in which instants are shown.
@@ -78,8 +78,8 @@ class SqlTexts(ValueTexts):
     def _bytes(self, value: Any) -> str:
         return f"x'{value.hex()}'"
 
-    def _row(self, texts: Sequence[Text], names: Sequence[str]) -> Text:
-        return lambda value: f"({', '.join(_fields(value, texts, names))})"
+    def _row(self, strings: Sequence[Text], names: Sequence[str]) -> Text:
+        return lambda value: f"({', '.join(_fields(value, strings, names))})"
 
     def _timed(self, kind: DataType) -> Text:
         if kind.root is Root.TIME:
@@ -95,8 +95,8 @@ class SqlTexts(ValueTexts):
 
 
 @dataclass(frozen=True)
-class JavaTexts(ValueTexts):
-    """The texts of Java's LocalDateTime, LocalTime and Instant: zeros at their ends are left out."""
+class JavaFormat(ValueFormat):
+    """The strings of Java's LocalDateTime, LocalTime and Instant: zeros at their ends are left out."""
 
     def _timed(self, kind: DataType) -> Text:
         if kind.root is Root.TIME:
@@ -106,28 +106,28 @@ class JavaTexts(ValueTexts):
         return lambda value: f"{value.date().isoformat()}T{_short_clock(value.time(), True)}"
 
 
-class RowText:
+class RowFormat:
     """The text of a row: its kind, and its values by their types.
 
     >>> from rayflink.table.types import DataTypes
-    >>> RowText([DataTypes.INT(), DataTypes.STRING()])(Row(1, None))
+    >>> RowFormat([DataTypes.INT(), DataTypes.STRING()])(Row(1, None))
     '+I[1, null]'
 
     Args:
         types: of the fields.
-        texts: of the values.
+        strings: of the values.
     """
 
-    def __init__(self, types: Sequence[DataType], texts: ValueTexts | None = None) -> None:
-        self._types, self._values = tuple(types), texts or ValueTexts()
-        self._texts = [self._values.of(kind) for kind in self._types]
+    def __init__(self, types: Sequence[DataType], strings: ValueFormat | None = None) -> None:
+        self._types, self._values = tuple(types), strings or ValueFormat()
+        self._strings = [self._values.of(kind) for kind in self._types]
 
     def __call__(self, row: Row) -> str:
-        values = ", ".join(text(value) for text, value in zip(self._texts, row._values, strict=True))
+        values = ", ".join(text(value) for text, value in zip(self._strings, row._values, strict=True))
         return f"{SHORT_KINDS[row.get_row_kind()]}[{values}]"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RowText, (self._types, self._values)
+        return RowFormat, (self._types, self._values)
 
 
 _TEXTS: dict[Root, Text] = {
@@ -171,6 +171,6 @@ def _map(key: Text, value_text: Text) -> Text:
     return text
 
 
-def _fields(value: Any, texts: Sequence[Text], names: Sequence[str]) -> list[str]:
+def _fields(value: Any, strings: Sequence[Text], names: Sequence[str]) -> list[str]:
     values = [value[name] for name in names] if isinstance(value, dict) else list(value)
-    return [one(item) for one, item in zip(texts, values, strict=True)]
+    return [one(item) for one, item in zip(strings, values, strict=True)]

@@ -54,9 +54,9 @@ class TableRows(RowTypeInfo):
 
     @cached_property
     def _text(self) -> Any:
-        from .row_format import JavaTexts, RowText
+        from .row_format import JavaFormat, RowFormat
 
-        return RowText([one.type for one in self.columns], JavaTexts())
+        return RowFormat([one.type for one in self.columns], JavaFormat())
 
     def _parameters(self) -> tuple[Any, ...]:
         return (self.columns, self.time)

@@ -39,7 +39,7 @@ class Aggregates(Written[T]):
     array_agg = Property("ARRAY_AGG", "All values, as an array.")
 
     def list_agg(self, separator: Any = None) -> Expression[str]:
-        """All texts as one, with a separator between them; "," if none is given."""
+        """All strings as one, with a separator between them; "," if none is given."""
         return self._call("LISTAGG", separator)
 
     def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:

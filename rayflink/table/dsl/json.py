@@ -1,4 +1,4 @@
-"""Functions of texts of JSON."""
+"""Functions of strings of JSON."""
 
 from __future__ import annotations
 

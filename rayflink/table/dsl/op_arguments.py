@@ -74,7 +74,7 @@ def _kinds(told: str) -> list[RowKind]:
 
 
 def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str] | None]:
-    """The name of the column, and the mapping; None: texts are names of kinds.
+    """The name of the column, and the mapping; None: strings are names of kinds.
 
     Raises:
         SqlError: an argument is not known, or of another form.
@@ -95,9 +95,9 @@ def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str]
 
 def _mapping(tree: Any) -> Mapping[str, str]:
     expr = ExpressionBinder(Scope(())).bind(tree)
-    texts = expr.type.root is Root.MAP and all(one.is_text for one in expr.type.items)
-    if not texts or any(isinstance(one, Column) for one in expr.walk()):
-        raise SqlError(f"op_mapping is {expr}", "give a map of texts, as map_('INSERT', 'I', 'DELETE', 'D')")
+    strings = expr.type.root is Root.MAP and all(one.is_text for one in expr.type.items)
+    if not strings or any(isinstance(one, Column) for one in expr.walk()):
+        raise SqlError(f"op_mapping is {expr}", "give a map of strings, as map_('INSERT', 'I', 'DELETE', 'D')")
     found = dict(Evaluation([], 1, Session("UTC")).column(expr)[0].as_py())
     used: list[str] = [part for key in found for part in _parts(key)]
     twice = next((one for one in used if used.count(one) > 1), None)

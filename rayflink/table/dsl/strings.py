@@ -1,4 +1,4 @@
-"""Functions of texts and bytes."""
+"""Functions of strings and bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..expression import Expression
 
 
-class Texts(Written[T]):
+class Strings(Written[T]):
     """What an expression of a text can be asked for. Places in a text count from 1."""
 
     char_length = Property("CHAR_LENGTH", "The number of characters.")

@@ -13,13 +13,10 @@ from . import (
     maths,
     objects,
     regexes,
-)
-from . import (
-    strings as texts,
+    strings,
 )
 from .casts import casts, nested_casts
-from .times import date_format as date_texts
-from .times import dates, time_casts
+from .times import date_format, dates, time_casts
 
 __all__ = [
     "arithmetic",
@@ -27,10 +24,10 @@ __all__ = [
     "collections",
     "comparison",
     "conditional",
-    "date_texts",
+    "date_format",
     "dates",
     "encodings",
     "logic",
     "maths",
 ]
-__all__ += ["formats", "hash_code", "json_functions", "nested_casts", "objects", "regexes", "texts", "time_casts"]
+__all__ += ["formats", "hash_code", "json_functions", "nested_casts", "objects", "regexes", "strings", "time_casts"]

@@ -11,7 +11,7 @@ _HEAD = """# SQL functions
 <!-- Made by `python -m rayflink.table.functions`; do not edit. -->
 
 Scalar functions and operators. Their meaning is that of Apache Flink 2.3: whole numbers wrap around, decimals are
-rounded half up and null where they have too many digits, null makes most results null. Places in texts and arrays are
+rounded half up and null where they have too many digits, null makes most results null. Places in strings and arrays are
 counted from 1, in characters. An error in a row ends the query; what is an error can be shielded by CASE, whose
 branches are evaluated only for the rows that take them.
 """

@@ -461,8 +461,8 @@ def _slice(arguments: Arguments, columns: Any) -> Any:
     return lists_of(elements(values).take(pyarrow.array(places)), size, nulls)
 
 
-@collections("ARRAY_JOIN(array, separator[, null_text])", "The texts with a separator between them; without nulls.",
-             takes(Kind("an array of texts", lambda one: one.root is Root.ARRAY and one.items[0].is_text,
+@collections("ARRAY_JOIN(array, separator[, null_text])", "The strings with a separator between them; without nulls.",
+             takes(Kind("an array of strings", lambda one: one.root is Root.ARRAY and one.items[0].is_text,
                         DataTypes.ARRAY(STRING)), TEXT, TEXT, gives=STRING, least=2))  # fmt: skip
 @fixed(1, 2)
 def _join(arguments: Arguments, columns: Any, separator: str, null_text: str | None = None) -> Any:

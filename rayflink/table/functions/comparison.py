@@ -32,14 +32,14 @@ _LISTED = (Root.BOOLEAN, Root.NULL, *NESTED)
 
 def _infer(args: Sequence[Expr]) -> DataType | str:
     if len(args) != 2 or not are_comparable(args[0].type, args[1].type):
-        return "two values of one kind: numbers, texts, times, truth values"
+        return "two values of one kind: numbers, strings, times, truth values"
     return BOOLEAN.as_nullable(is_nullable(args))
 
 
 def _infer_ordered(args: Sequence[Expr]) -> DataType | str:
     found = _infer(args)
     nested = any(arg.type.root in NESTED for arg in args)
-    return "two values with an order: numbers, texts, times, truth values" if nested else found
+    return "two values with an order: numbers, strings, times, truth values" if nested else found
 
 
 def _type_of_all(types: Sequence[DataType]) -> DataType:
@@ -89,8 +89,8 @@ def _nested(arguments: Arguments, a: Values, b: Values, unequal: bool) -> Values
 
 def _may_misread(call: Call) -> bool:
     """A text compared with a time is read as one."""
-    texts = [kind.is_text for kind in (*(arg.type for arg in call.args), *_listed_types(call.options))]
-    return any(texts) and not all(texts)
+    strings = [kind.is_text for kind in (*(arg.type for arg in call.args), *_listed_types(call.options))]
+    return any(strings) and not all(strings)
 
 
 def _listed_types(options: tuple[Any, ...]) -> list[DataType]:
@@ -237,7 +237,7 @@ comparison.add(
 def _infer_extreme(args: Sequence[Expr]) -> DataType | str:
     kind = common_type([arg.type for arg in args]) if args else None
     if kind is None or kind.root in NESTED:
-        return "values with one order: numbers, texts or times"
+        return "values with one order: numbers, strings or times"
     return kind.as_nullable(is_nullable(args))
 
 
@@ -256,8 +256,8 @@ def _extreme(best: str) -> Callable[[Arguments], Values]:
     return computed
 
 
-for _usage, _best, _told in (
+for _usage, _best, _meaning in (
     ("GREATEST(value1 [, value2]*)", "max_element_wise", "greatest"),
     ("LEAST(value1 [, value2]*)", "min_element_wise", "least"),
 ):
-    comparison.add(_usage, f"The {_told} of the values, null where one is null.", _infer_extreme, _extreme(_best))
+    comparison.add(_usage, f"The {_meaning} of the values, null where one is null.", _infer_extreme, _extreme(_best))

@@ -21,12 +21,12 @@ class Kind:
     """Types of arguments that a function takes.
 
     Args:
-        told: in words, such as "a text".
+        description: in words, such as "a string".
         holds: whether a type is one of them; the type of a bare NULL always is.
         default: of a bare NULL.
     """
 
-    told: str
+    description: str
     holds: Callable[[DataType], bool]
     default: DataType
 
@@ -91,18 +91,18 @@ def takes(
         fits = least <= len(args) and (more is not None or len(args) <= len(kinds))
         wanted = [*kinds, *[more] * (len(args) - len(kinds))] if more is not None else kinds
         if not fits or not all(kind.takes(arg.type) for kind, arg in zip(wanted, args, strict=False) if kind):
-            return _told(kinds, least, more)
+            return _expected_arguments(kinds, least, more)
         found = gives if isinstance(gives, DataType) else gives(args)
         return found if isinstance(found, str) else found.as_nullable(is_nullable(args) if null is None else null)
 
     return infer
 
 
-def _told(kinds: Sequence[Kind], least: int, more: Kind | None) -> str:
-    told = [kind.told if at < least else f"{kind.told} or nothing" for at, kind in enumerate(kinds)]
+def _expected_arguments(kinds: Sequence[Kind], least: int, more: Kind | None) -> str:
+    expected = [kind.description if at < least else f"{kind.description} or nothing" for at, kind in enumerate(kinds)]
     if more is not None:
-        told.append(f"any number of arguments, each {more.told}")
-    return ", ".join(told) or "no arguments"
+        expected.append(f"any number of arguments, each {more.description}")
+    return ", ".join(expected) or "no arguments"
 
 
 def either(*choices: Infer) -> Infer:
@@ -181,9 +181,9 @@ def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> K
 
 
 def joined_present(values: Sequence[Values], separator: Values | str) -> Values:
-    """The texts of each row that are not null, with a separator between them.
+    """The strings of each row that are not null, with a separator between them.
 
-    Arrow leaves out the rows where all are null; they are empty texts here.
+    Arrow leaves out the rows where all are null; they are empty strings here.
     """
     missing = pc.is_null(values[0])
     for one in values[1:]:
@@ -192,8 +192,8 @@ def joined_present(values: Sequence[Values], separator: Values | str) -> Values:
     return pc.binary_join_element_wise(first, *values[1:], separator, null_handling="skip")
 
 
-def strings(values: Values) -> Values:
-    """Texts: a bare NULL becomes one."""
+def as_strings(values: Values) -> Values:
+    """Strings: a bare NULL becomes one."""
     return values.cast(pyarrow.string()) if pyarrow.types.is_null(values.type) else values
 
 

@@ -1,4 +1,4 @@
-"""Texts as bytes and numbers, hashes, addresses of the web and of networks."""
+"""Strings as bytes and numbers, hashes, addresses of the web and of networks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from rayflink.table.functions.declaring import (
     fixed,
     takes,
 )
-from rayflink.table.functions.regexes import each_distinct, texts_of
-from rayflink.table.functions.strings import texts
+from rayflink.table.functions.regexes import each_distinct, strings_of
+from rayflink.table.functions.strings import strings
 from rayflink.table.plan.typed import Arguments, RowError
 from rayflink.table.types import DataTypes
 
@@ -66,10 +66,10 @@ def _sha2(arguments: Arguments, columns: Any, bits: int) -> Any:
 # Bytes and numbers of characters.
 
 
-@texts("ASCII(text)", "The first byte of the text as a number, 0 of an empty text.", takes(TEXT, gives=INT))
+@strings("ASCII(text)", "The first byte of the text as a number, 0 of an empty text.", takes(TEXT, gives=INT))
 @by_columns
 def _ascii(arguments: Arguments, columns: Any) -> Any:
-    values = _binary(texts_of(columns[0]))
+    values = _binary(strings_of(columns[0]))
     padded = pc.binary_join_element_wise(pc.binary_slice(values, 0, 1), b"\0", b"")
     first = pc.fill_null(pc.binary_slice(padded, 0, 1), b"\0")
     first = pyarrow.concat_arrays([first])
@@ -80,7 +80,7 @@ def _ascii(arguments: Arguments, columns: Any) -> Any:
 _CHARACTERS = [chr(one) for one in range(256)]
 
 
-@texts("CHR(number)", "The character of a number modulo 256, nothing of a negative one.",
+@strings("CHR(number)", "The character of a number modulo 256, nothing of a negative one.",
        takes(INTEGER, gives=STRING, null=True))  # fmt: skip
 @by_columns
 def _character(arguments: Arguments, columns: Any) -> Any:
@@ -100,12 +100,12 @@ def _charset(name: str) -> str:
     return found
 
 
-@texts("ENCODE(text, charset)", "The bytes of the text in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
+@strings("ENCODE(text, charset)", "The bytes of the text in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
        takes(TEXT, TEXT, gives=BYTES), raises=True)  # fmt: skip
 @fixed(1)
 def _encoded(arguments: Arguments, columns: Any, charset: str) -> Any:
     codec = _charset(charset)
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     if codec == "utf-8":
         return _binary(values)
 
@@ -117,7 +117,7 @@ def _encoded(arguments: Arguments, columns: Any, charset: str) -> Any:
     return each_distinct(values, encoded, pyarrow.binary())
 
 
-@texts("DECODE(bytes, charset)", "The text of bytes in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
+@strings("DECODE(bytes, charset)", "The text of bytes in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
        takes(Kind("bytes", TEXT_OR_BYTES.holds, BYTES), TEXT, gives=STRING), raises=True)  # fmt: skip
 @fixed(1)
 def _decoded(arguments: Arguments, columns: Any, charset: str) -> Any:
@@ -129,7 +129,7 @@ def _decoded(arguments: Arguments, columns: Any, charset: str) -> Any:
     return each_distinct(_binary(columns[0]), decoded, pyarrow.string())
 
 
-@texts("TO_BASE64(text)", "The text, or bytes, in base64.", takes(TEXT_OR_BYTES, gives=STRING))
+@strings("TO_BASE64(text)", "The text, or bytes, in base64.", takes(TEXT_OR_BYTES, gives=STRING))
 @by_columns
 def _to_base64(arguments: Arguments, columns: Any) -> Any:
     import polars
@@ -138,16 +138,16 @@ def _to_base64(arguments: Arguments, columns: Any) -> Any:
     return series.bin.encode("base64").to_arrow().cast(pyarrow.string())
 
 
-@texts("FROM_BASE64(text)", "The text that is written in base64.", takes(TEXT, gives=STRING), raises=True)
+@strings("FROM_BASE64(text)", "The text that is written in base64.", takes(TEXT, gives=STRING), raises=True)
 @by_columns
 def _from_base64(arguments: Arguments, columns: Any) -> Any:
     def decoded(text: str | None) -> str | None:
         try:
             return None if text is None else base64.b64decode(text, validate=True).decode("utf-8", "replace")
         except ValueError as error:
-            raise RowError(f"{text!r} is no base64", "filter such texts before") from error
+            raise RowError(f"{text!r} is no base64", "filter such strings before") from error
 
-    return each_distinct(texts_of(columns[0]), decoded, pyarrow.string())
+    return each_distinct(strings_of(columns[0]), decoded, pyarrow.string())
 
 
 # URLs.
@@ -162,7 +162,7 @@ def _each(compute: Callable[[str], Any]) -> Any:
         except ValueError:
             return None
 
-    return by_columns(lambda arguments, columns: each_distinct(texts_of(columns[0]), one, arguments.result))
+    return by_columns(lambda arguments, columns: each_distinct(strings_of(columns[0]), one, arguments.result))
 
 
 def _url_decoded(text: str) -> str:
@@ -175,9 +175,9 @@ def _is_hex(digits: str) -> bool:
     return len(digits) == 2 and all(one in "0123456789abcdefABCDEF" for one in digits)
 
 
-texts.add("URL_ENCODE(text)", "The text as it stands in a URL.", takes(TEXT, gives=STRING, null=True),
+strings.add("URL_ENCODE(text)", "The text as it stands in a URL.", takes(TEXT, gives=STRING, null=True),
           _each(lambda text: urllib.parse.quote_plus(text, safe="*").replace("~", "%7E")))  # fmt: skip
-texts.add("URL_DECODE(text)", "The text that stands in a URL; null where that is none.",
+strings.add("URL_DECODE(text)", "The text that stands in a URL; null where that is none.",
           takes(TEXT, gives=STRING, null=True), _each(_url_decoded))  # fmt: skip
 
 _URL = (
@@ -186,12 +186,12 @@ _URL = (
 )
 
 
-@texts("PARSE_URL(url, part[, key])",
+@strings("PARSE_URL(url, part[, key])",
        "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO; or the value of a key of QUERY.",
        takes(TEXT, TEXT, TEXT, gives=STRING, least=2, null=True))  # fmt: skip
 @fixed(1, 2)
 def _url_part(arguments: Arguments, columns: Any, part: str, key: str | None = None) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     found = pc.extract_regex(values, _URL)
 
     def group(name: str) -> Any:
@@ -228,11 +228,11 @@ def _quoted(text: str) -> str:
 # Addresses of networks.
 
 
-@texts("INET_ATON(text)", "An address such as 192.168.0.1 as a number; null where the text is none.",
+@strings("INET_ATON(text)", "An address such as 192.168.0.1 as a number; null where the text is none.",
        takes(TEXT, gives=BIGINT, null=True))  # fmt: skip
 @by_columns
 def _address_number(arguments: Arguments, columns: Any) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     good = pc.match_substring_regex(values, r"^[0-9]{1,10}(\.[0-9]{1,10}){0,3}$")
     pieces = pc.split_pattern(pc.if_else(pc.fill_null(good, False), values, "0"), ".")
     numbers = pc.cast(pieces.flatten(), pyarrow.int64()).to_numpy()
@@ -251,7 +251,7 @@ def _address_number(arguments: Arguments, columns: Any) -> Any:
     )
 
 
-@texts("INET_NTOA(number)", "The address, such as 192.168.0.1, of a number; null where the number is none.",
+@strings("INET_NTOA(number)", "The address, such as 192.168.0.1, of a number; null where the number is none.",
        takes(INTEGER, gives=STRING, null=True))  # fmt: skip
 @by_columns
 def _address_text(arguments: Arguments, columns: Any) -> Any:

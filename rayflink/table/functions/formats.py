@@ -14,14 +14,14 @@ from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.conditional import conditional
 from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, column, fixed, takes
 from rayflink.table.functions.maths import hex_digits
-from rayflink.table.functions.strings import texts
+from rayflink.table.functions.strings import strings
 from rayflink.table.plan.typed import Arguments, Expr, Values
 from rayflink.table.types import DataType, DataTypes
 
 _SPEC = re.compile(r"%(?P<flags>[-0+, ]*)(?P<width>\d+)?(?:\.(?P<places>\d+))?(?P<what>[sSdxXfbBcn%])")
 
 
-@texts("PRINTF(format, value1, ...)",
+@strings("PRINTF(format, value1, ...)",
        "The values in a text as Java's String.format puts them: %s %d %x %f %b %c %n %% with width, places and flags "
        "- 0 + ,; null where they do not fit.",
        takes(TEXT, gives=STRING, more=ANYTHING, null=True))  # fmt: skip
@@ -80,21 +80,21 @@ def _whole(values: Any, what: str) -> Any:
     return digits if what == "X" else pc.utf8_lower(digits)
 
 
-def _laid_out(texts: Any, flags: str, width: int) -> Any:
+def _laid_out(strings: Any, flags: str, width: int) -> Any:
     if "," in flags:
-        whole = pc.replace_substring_regex(texts, r"\..*$", "")
-        part = pc.replace_substring_regex(texts, r"^[^.]*", "")
+        whole = pc.replace_substring_regex(strings, r"\..*$", "")
+        part = pc.replace_substring_regex(strings, r"^[^.]*", "")
         for _ in range(12):
             whole = pc.replace_substring_regex(whole, r"^(-?[0-9]+)([0-9]{3})(,|$)", r"\1,\2\3")
-        texts = pc.binary_join_element_wise(whole, part, "")
+        strings = pc.binary_join_element_wise(whole, part, "")
     if "+" in flags:
-        signed = pc.binary_join_element_wise("+", texts, "")
-        texts = pc.if_else(pc.starts_with(texts, "-"), texts, signed)
+        signed = pc.binary_join_element_wise("+", strings, "")
+        strings = pc.if_else(pc.starts_with(strings, "-"), strings, signed)
     if not width:
-        return texts
+        return strings
     if "-" in flags:
-        return pc.utf8_rpad(texts, width)
-    return pc.utf8_zero_fill(texts, width) if "0" in flags else pc.utf8_lpad(texts, width)
+        return pc.utf8_rpad(strings, width)
+    return pc.utf8_zero_fill(strings, width) if "0" in flags else pc.utf8_lpad(strings, width)
 
 
 def _type_name(arguments: Arguments) -> Values:

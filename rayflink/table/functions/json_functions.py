@@ -29,9 +29,9 @@ from rayflink.table.functions.declaring import (
 )
 from rayflink.table.functions.json_paths import JsonError
 from rayflink.table.functions.nested_equality import elements, sizes
-from rayflink.table.functions.number_format import number_texts
-from rayflink.table.functions.regexes import each_distinct, texts_of
-from rayflink.table.functions.times import time_format as time_texts
+from rayflink.table.functions.number_format import number_strings
+from rayflink.table.functions.regexes import each_distinct, strings_of
+from rayflink.table.functions.times import time_format
 from rayflink.table.plan.typed import Arguments, Call, Expr, RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
@@ -98,9 +98,9 @@ def _raises(call: Call) -> bool:
              name="JSON_VALUE")  # fmt: skip
 @fixed(1)
 def _value(arguments: Arguments, columns: Any, path: str) -> Any:
-    said = behaviour(arguments.call.options)
-    where, texts = json_paths.path_of(path), texts_of(columns[0])
-    kind = said.returning
+    behaviour_options = behaviour(arguments.call.options)
+    where, strings = json_paths.path_of(path), strings_of(columns[0])
+    kind = behaviour_options.returning
 
     def value(text: str | None) -> tuple[str, Any]:
         if text is None:
@@ -115,12 +115,12 @@ def _value(arguments: Arguments, columns: Any, path: str) -> Any:
         except JsonError:
             return "ERROR", None
 
-    coded = texts.dictionary_encode()
+    coded = strings.dictionary_encode()
     made = [value(text) for text in coded.dictionary.to_pylist()]
     found = pyarrow.array([one for _, one in made], kind.to_arrow()).take(coded.indices)
     states = pyarrow.array([state for state, _ in made], pyarrow.string()).take(coded.indices)
     defaults = list(range(2, len(columns)))
-    for state, what in (("EMPTY", said.empty), ("ERROR", said.error)):
+    for state, what in (("EMPTY", behaviour_options.empty), ("ERROR", behaviour_options.error)):
         at = pc.fill_null(pc.equal(states, state), False)
         if what == "DEFAULT":
             place = defaults.pop(0)
@@ -164,7 +164,7 @@ def _typed(value: Any, kind: DataType) -> Any:
              takes(TEXT, _PATH, gives=BOOLEAN, null=True), raises=_raises, name="JSON_EXISTS")  # fmt: skip
 @fixed(1)
 def _exists(arguments: Arguments, columns: Any, path: str) -> Any:
-    said, where = behaviour(arguments.call.options, "FALSE"), json_paths.path_of(path)
+    behaviour_options, where = behaviour(arguments.call.options, "FALSE"), json_paths.path_of(path)
 
     def exists(text: str | None) -> bool | None:
         if text is None:
@@ -173,9 +173,9 @@ def _exists(arguments: Arguments, columns: Any, path: str) -> Any:
             found = json_paths.found(json_paths.parsed(text), where)
             return found is not None and (where.is_definite or bool(found))
         except JsonError as error:
-            return _failing(said.error, str(error))  # type: ignore[no-any-return]
+            return _failing(behaviour_options.error, str(error))  # type: ignore[no-any-return]
 
-    return each_distinct(texts_of(columns[0]), exists, pyarrow.bool_())
+    return each_distinct(strings_of(columns[0]), exists, pyarrow.bool_())
 
 
 def _query_type(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
@@ -191,25 +191,29 @@ def _query_type(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | st
              name="JSON_QUERY")  # fmt: skip
 @fixed(1)
 def _query(arguments: Arguments, columns: Any, path: str) -> Any:
-    said, where = behaviour(arguments.call.options), json_paths.path_of(path)
+    behaviour_options, where = behaviour(arguments.call.options), json_paths.path_of(path)
 
     def queried(text: str | None) -> Any:
         if text is None:
             return None
         try:
             found = json_paths.found(json_paths.parsed(text), where)
-            if found is not None and (said.wrapper == "UNCONDITIONAL" or said.wrapper and not isinstance(found, list)):
+            if found is not None and (
+                behaviour_options.wrapper == "UNCONDITIONAL"
+                or behaviour_options.wrapper
+                and not isinstance(found, list)
+            ):
                 found = [found]
             if found is not None and json_paths.is_scalar(found) and where.is_strict:
                 raise JsonError("there is no object and no array at the path")
         except JsonError as error:
-            return _failing(said.error, str(error))
+            return _failing(behaviour_options.error, str(error))
         if found is None or json_paths.is_scalar(found):
-            return _failing(said.empty, f"JSON_QUERY of {path!r} has nothing")
+            return _failing(behaviour_options.empty, f"JSON_QUERY of {path!r} has nothing")
         return json_paths.written(found)
 
-    found = each_distinct(texts_of(columns[0]), queried, pyarrow.string())
-    if said.returning.is_text:
+    found = each_distinct(strings_of(columns[0]), queried, pyarrow.string())
+    if behaviour_options.returning.is_text:
         return found
 
     def listed(text: str | None) -> Any:
@@ -244,7 +248,7 @@ def _tested(wanted: str, negative: bool) -> Any:
             except JsonError:
                 return False
 
-        found = pc.fill_null(each_distinct(texts_of(columns[0]), tested, pyarrow.bool_()), False)
+        found = pc.fill_null(each_distinct(strings_of(columns[0]), tested, pyarrow.bool_()), False)
         return pc.invert(found) if negative else found
 
     return by_columns(computed)
@@ -262,33 +266,33 @@ for _kind in ("", "VALUE", "SCALAR", "ARRAY", "OBJECT"):
 # Writing.
 
 
-def _escaped(texts: Any) -> Any:
+def _escaped(strings: Any) -> Any:
     for one, other in (("\\", "\\\\"), ('"', '\\"')):
-        texts = pc.replace_substring(texts, one, other)
-    if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
+        strings = pc.replace_substring(strings, one, other)
+    if pc.any(pc.match_substring_regex(strings, r"[\x00-\x1f]")).as_py():
         for code in range(32):
-            texts = pc.replace_substring(texts, chr(code), json.dumps(chr(code))[1:-1])
-    return pc.binary_join_element_wise('"', texts, '"', "")
+            strings = pc.replace_substring(strings, chr(code), json.dumps(chr(code))[1:-1])
+    return pc.binary_join_element_wise('"', strings, '"', "")
 
 
-def json_texts(values: Any, kind: DataType, zone: str) -> Any:
+def json_strings(values: Any, kind: DataType, zone: str) -> Any:
     """Values as JSON, the text null for null."""
     if kind.root is Root.NULL:
         return pyarrow.array(["null"] * len(values), pyarrow.string())
-    return pc.fill_null(_json_texts(values, kind, zone), "null")
+    return pc.fill_null(_json_strings(values, kind, zone), "null")
 
 
-def _json_texts(values: Any, kind: DataType, zone: str) -> Any:
+def _json_strings(values: Any, kind: DataType, zone: str) -> Any:
     if kind.is_text:
         return _escaped(values)
     if kind.root is Root.BOOLEAN:
         return pc.cast(values, pyarrow.string())
     if kind.is_numeric:
-        texts = number_texts(values, kind)
+        strings = number_strings(values, kind)
         if not kind.is_approximate:
-            return texts
-        texts = pc.replace_substring_regex(texts, "E([0-9])", r"E+\1")
-        return pc.if_else(pc.is_finite(values), texts, pc.binary_join_element_wise('"', texts, '"', ""))
+            return strings
+        strings = pc.replace_substring_regex(strings, "E([0-9])", r"E+\1")
+        return pc.if_else(pc.is_finite(values), strings, pc.binary_join_element_wise('"', strings, '"', ""))
     if kind.is_timestamp:
         return _time(values, kind)
     if kind.is_bytes:
@@ -297,11 +301,11 @@ def _json_texts(values: Any, kind: DataType, zone: str) -> Any:
         series: Any = polars.from_arrow(values)
         return _escaped(series.bin.encode("base64").to_arrow().cast(pyarrow.string()))
     if kind.root is Root.ARRAY:
-        return _enclosed(json_texts(elements(values), kind.items[0], zone), values, "[", "]")
+        return _enclosed(json_strings(elements(values), kind.items[0], zone), values, "[", "]")
     if kind.root in (Root.MAP, Root.MULTISET):
         entries = elements(values)
         keys = _escaped(pc.cast(entries.field(0), pyarrow.string()))
-        items = json_texts(entries.field(1), kind.items[1] if len(kind.items) > 1 else DataTypes.INT(), zone)
+        items = json_strings(entries.field(1), kind.items[1] if len(kind.items) > 1 else DataTypes.INT(), zone)
         return _enclosed(pc.binary_join_element_wise(keys, items, ":"), values, "{", "}")
     if kind.root is Root.ROW:
         parts = [
@@ -314,14 +318,14 @@ def _json_texts(values: Any, kind: DataType, zone: str) -> Any:
 
 
 def _fields(values: Any, kind: DataType, zone: str) -> list[Any]:
-    return [json_texts(pc.struct_field(values, [at]), field.type, zone) for at, field in enumerate(kind.fields)]
+    return [json_strings(pc.struct_field(values, [at]), field.type, zone) for at, field in enumerate(kind.fields)]
 
 
 def _time(values: Any, kind: DataType) -> Any:
     local = pc.cast(values, pyarrow.timestamp(values.type.unit))
-    texts = pc.replace_substring(time_texts.timestamp_texts(local, kind.precision), " ", "T")
+    strings = pc.replace_substring(time_format.timestamp_strings(local, kind.precision), " ", "T")
     end = 'Z"' if kind.root is Root.TIMESTAMP_LTZ else '"'
-    return pc.binary_join_element_wise('"', texts, end, "")
+    return pc.binary_join_element_wise('"', strings, end, "")
 
 
 def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
@@ -333,7 +337,7 @@ def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
 @by_columns
 def _string(arguments: Arguments, columns: Any) -> Any:
     kind = arguments.call.args[0].type
-    found = json_texts(columns[0], kind, arguments.session.zone)
+    found = json_strings(columns[0], kind, arguments.session.zone)
     return pc.if_else(pc.is_valid(columns[0]), found, pyarrow.scalar(None, pyarrow.string()))
 
 
@@ -345,7 +349,7 @@ def _part(arguments: Arguments, columns: Any, at: int) -> Any:
     arg = arguments.call.args[at]
     if isinstance(arg, Call) and arg.function.name in _MAKERS:
         return pc.fill_null(columns[at], "null")
-    return json_texts(columns[at], arg.type, arguments.session.zone)
+    return json_strings(columns[at], arg.type, arguments.session.zone)
 
 
 def _joined(parts: list[Any], present: list[Any], rows: int, ends: str) -> Any:
@@ -361,7 +365,7 @@ def _joined(parts: list[Any], present: list[Any], rows: int, ends: str) -> Any:
 
 def _infer_object(args: Sequence[Expr]) -> DataType | str:
     if len(args) % 2 or not all(constant(one) is not None and one.type.is_text for one in args[::2]):
-        return "keys that are literal texts, each with a value"
+        return "keys that are literal strings, each with a value"
     return STRING.not_null()
 
 
@@ -397,7 +401,7 @@ json_family.add("JSON(text)", "A text that is JSON, for JSON_OBJECT and JSON_ARR
 @json_family("JSON_QUOTE(text)", "The text in quotes, as JSON writes it.", takes(TEXT, gives=STRING))
 @by_columns
 def _quote(arguments: Arguments, columns: Any) -> Any:
-    return pc.replace_substring(_escaped(texts_of(columns[0])), "/", "\\/")
+    return pc.replace_substring(_escaped(strings_of(columns[0])), "/", "\\/")
 
 
 def _unquoted(text: str | None) -> str | None:
@@ -413,4 +417,4 @@ def _unquoted(text: str | None) -> str | None:
 @json_family("JSON_UNQUOTE(text)", "The text of a JSON text in quotes; another as it is.", takes(TEXT, gives=STRING))
 @by_columns
 def _unquote(arguments: Arguments, columns: Any) -> Any:
-    return each_distinct(texts_of(columns[0]), _unquoted, pyarrow.string())
+    return each_distinct(strings_of(columns[0]), _unquoted, pyarrow.string())

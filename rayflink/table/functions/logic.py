@@ -90,10 +90,14 @@ for _name, _about, _test, _negative in (
     ("NOT UNKNOWN", "it is true or false", pc.is_null, True),
 ):
 
-    def _told(arguments: Any, test: Any = _test, negative: bool = _negative) -> Values:
+    def _truth_test(arguments: Any, test: Any = _test, negative: bool = _negative) -> Values:
         found = test(arguments.values[0])
         return pc.invert(found) if negative else found
 
     logic.add(
-        f"truth IS {_name}", f"Whether {_about}.", takes(TRUTH, gives=BOOLEAN, null=False), _told, name=f"IS {_name}"
+        f"truth IS {_name}",
+        f"Whether {_about}.",
+        takes(TRUTH, gives=BOOLEAN, null=False),
+        _truth_test,
+        name=f"IS {_name}",
     )

@@ -143,13 +143,13 @@ def _to_whole(up: bool) -> Callable[[Arguments], Values]:
 
 _INFER_TIME = takes(TIME_POINT, gives=like_argument(0))
 _INFER_EITHER = either(takes(NUMBER, gives=_infer_whole), _INFER_TIME)
-for _name, _up, _told in (
+for _name, _up, _meaning in (
     ("CEIL", True, "least whole number that is not less"),
     ("FLOOR", False, "greatest whole number that is not greater"),
 ):
     maths.add(
         f"{_name}(number) or {_name}(time TO unit)",
-        f"The {_told}; of a time the {'end' if _up else 'start'} of its YEAR, MONTH, WEEK, DAY, HOUR and so on.",
+        f"The {_meaning}; of a time the {'end' if _up else 'start'} of its YEAR, MONTH, WEEK, DAY, HOUR and so on.",
         _INFER_EITHER,
         _to_whole(_up),
         by_options=lambda args, options: (_INFER_TIME if options else _INFER_EITHER)(args),
@@ -237,7 +237,7 @@ maths.add(
 
 
 def _digits(values: Any, bits: int) -> Any:
-    """The digits of 64 bits, from the last: texts of one byte each, uint8[n, 64 / bits]."""
+    """The digits of 64 bits, from the last: strings of one byte each, uint8[n, 64 / bits]."""
     numbers = pc.fill_null(pc.cast(values, pyarrow.int64()), 0).to_numpy(zero_copy_only=False).astype(numpy.uint64)
     steps = numpy.arange(64 - bits, -1, -bits, dtype=numpy.uint64)
     digits = (numbers[:, None] >> steps) & numpy.uint64(2**bits - 1)
@@ -248,10 +248,10 @@ def _in_base(values: Any, bits: int) -> Any:
     width = 64 // bits
     data = pyarrow.py_buffer(_digits(values, bits).tobytes())
     offsets = pyarrow.py_buffer((numpy.arange(len(values) + 1) * width).astype(numpy.int32).tobytes())
-    texts = pyarrow.Array.from_buffers(pyarrow.string(), len(values), [None, offsets, data])
-    texts = pc.utf8_ltrim(texts, "0")
-    texts = pc.if_else(pc.equal(texts, ""), "0", texts)
-    return pc.if_else(pc.is_valid(values), texts, pyarrow.scalar(None, pyarrow.string()))
+    strings = pyarrow.Array.from_buffers(pyarrow.string(), len(values), [None, offsets, data])
+    strings = pc.utf8_ltrim(strings, "0")
+    strings = pc.if_else(pc.equal(strings, ""), "0", strings)
+    return pc.if_else(pc.is_valid(values), strings, pyarrow.scalar(None, pyarrow.string()))
 
 
 @maths("BIN(number)", "A whole number in binary digits.", takes(INTEGER, gives=STRING))
@@ -270,7 +270,7 @@ def _hexadecimal(arguments: Arguments, columns: Any) -> Any:
     (values,) = columns
     if arguments.call.args[0].type.is_integer:
         return _in_base(values, 4)
-    return hex_texts(pc.cast(values, pyarrow.binary()))
+    return hex_strings(pc.cast(values, pyarrow.binary()))
 
 
 def hex_digits(values: Any) -> Any:
@@ -278,7 +278,7 @@ def hex_digits(values: Any) -> Any:
     return _in_base(values, 4)
 
 
-def hex_texts(values: Any, upper: bool = True) -> Any:
+def hex_strings(values: Any, upper: bool = True) -> Any:
     """Bytes in hexadecimal digits."""
     values = pyarrow.concat_arrays([values])  # its offsets begin where its bytes do
     offsets = numpy.frombuffer(values.buffers()[1], numpy.int32, values.offset + len(values) + 1)[values.offset :]
@@ -298,13 +298,13 @@ def hex_texts(values: Any, upper: bool = True) -> Any:
 def _bytes_of_hex(arguments: Arguments, columns: Any) -> Any:
     import polars
 
-    texts = pc.cast(columns[0], pyarrow.string())
-    odd = pc.equal(pc.bit_wise_and(pc.binary_length(texts), 1), 1)
-    good = pc.match_substring_regex(texts, "^[0-9a-fA-F]*$")
-    padded = pc.binary_join_element_wise("00", pc.utf8_slice_codeunits(texts, 1), "")
-    texts = pc.if_else(odd, padded, texts)  # the first digit is dropped
-    texts = pc.if_else(good, texts, pyarrow.scalar(None, pyarrow.string()))
-    series: Any = polars.from_arrow(texts)
+    strings = pc.cast(columns[0], pyarrow.string())
+    odd = pc.equal(pc.bit_wise_and(pc.binary_length(strings), 1), 1)
+    good = pc.match_substring_regex(strings, "^[0-9a-fA-F]*$")
+    padded = pc.binary_join_element_wise("00", pc.utf8_slice_codeunits(strings, 1), "")
+    strings = pc.if_else(odd, padded, strings)  # the first digit is dropped
+    strings = pc.if_else(good, strings, pyarrow.scalar(None, pyarrow.string()))
+    series: Any = polars.from_arrow(strings)
     return series.str.decode("hex", strict=False).to_arrow().cast(pyarrow.binary())
 
 
@@ -351,7 +351,7 @@ def _uuid(arguments: Arguments) -> Values:
     raw = numpy.frombuffer(secrets.token_bytes(16 * arguments.rows), numpy.uint8).reshape(-1, 16).copy()
     raw[:, 6] = (raw[:, 6] & 0x0F) | 0x40
     raw[:, 8] = (raw[:, 8] & 0x3F) | 0x80
-    digits = hex_texts(pyarrow.FixedSizeBinaryArray.from_buffers(pyarrow.binary(16), arguments.rows,
+    digits = hex_strings(pyarrow.FixedSizeBinaryArray.from_buffers(pyarrow.binary(16), arguments.rows,
                        [None, pyarrow.py_buffer(raw.tobytes())]).cast(pyarrow.binary()), upper=False)  # fmt: skip
     parts = [
         pc.utf8_slice_codeunits(digits, start, stop) for start, stop in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))

@@ -1,4 +1,4 @@
-"""Numbers and truth values as Java writes them, and texts read as numbers."""
+"""Numbers and truth values as Java writes them, and strings read as numbers."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _SPACE = "".join(map(chr, range(33)))
 """What Java's trim takes away."""
 
 
-def float_texts(values: pyarrow.Array) -> pyarrow.Array:
+def float_strings(values: pyarrow.Array) -> pyarrow.Array:
     """Floating points as Java's Double.toString and Float.toString write them.
 
-    >>> float_texts(pyarrow.array([1.0, 0.001, 12345678.5, float("nan")])).to_pylist()
+    >>> float_strings(pyarrow.array([1.0, 0.001, 12345678.5, float("nan")])).to_pylist()
     ['1.0', '0.001', '1.23456785E7', 'NaN']
     """
-    texts = pc.cast(values, pyarrow.string())
+    strings = pc.cast(values, pyarrow.string())
     sizes = pc.abs(values)
     plain = pc.or_(pc.and_(pc.greater_equal(sizes, 1e-3), pc.less(sizes, 1e7)), pc.equal(sizes, 0))
     plain = pc.fill_null(plain, True)
-    pointless = pc.invert(pc.match_substring(texts, "."))
-    found = pc.if_else(pointless, pc.binary_join_element_wise(texts, "0", "."), texts)
+    pointless = pc.invert(pc.match_substring(strings, "."))
+    found = pc.if_else(pointless, pc.binary_join_element_wise(strings, "0", "."), strings)
     if pc.all(plain).as_py() in (True, None):
         return found
     others = pc.invert(plain)
-    return pc.replace_with_mask(found, others, _scientific(texts.filter(others), values.filter(others)))
+    return pc.replace_with_mask(found, others, _scientific(strings.filter(others), values.filter(others)))
 
 
-def _scientific(texts: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
+def _scientific(strings: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
     """One digit before the point and an exponent, of numbers that are very large or small, or none."""
-    parts = pc.extract_regex(texts, r"^(?P<sign>-?)(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:e(?P<power>[+-][0-9]+))?$")
+    parts = pc.extract_regex(strings, r"^(?P<sign>-?)(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:e(?P<power>[+-][0-9]+))?$")
     sign, whole, part = (pc.struct_field(parts, name) for name in ("sign", "whole", "part"))
     power = pc.struct_field(parts, "power")
     power = pc.if_else(pc.equal(power, ""), "0", pc.replace_substring(power, "+", ""))
@@ -55,53 +55,53 @@ def _scientific(texts: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
     return pc.if_else(pc.is_inf(values), infinite, found)
 
 
-def number_texts(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Numbers and truth values as texts."""
+def number_strings(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Numbers and truth values as strings."""
     if kind.is_approximate:
-        return float_texts(values)
+        return float_strings(values)
     if kind.root is Root.BOOLEAN:
         return pc.if_else(values, "TRUE", "FALSE")
     return pc.cast(values, pyarrow.string())
 
 
-def trimmed(texts: pyarrow.Array) -> pyarrow.Array:
-    """Texts without blanks at both ends, as Java's trim leaves them."""
-    return pc.utf8_trim(texts, _SPACE)
+def trimmed(strings: pyarrow.Array) -> pyarrow.Array:
+    """Strings without blanks at both ends, as Java's trim leaves them."""
+    return pc.utf8_trim(strings, _SPACE)
 
 
-def parsed_integers(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Texts as whole numbers; what is behind a point is cut. Null where a text is none or too large.
+def parsed_integers(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Strings as whole numbers; what is behind a point is cut. Null where a text is none or too large.
 
     >>> parsed_integers(pyarrow.array([" 12", "-1.9", "300", "x"]), DataTypes.TINYINT()).to_pylist()
     [12, -1, None, None]
     """
-    quickly = _quickly(texts, kind.to_arrow(), "xX")
+    quickly = _quickly(strings, kind.to_arrow(), "xX")
     if quickly is not None:
         return quickly
-    texts = trimmed(texts)
-    texts = _where(pc.match_substring_regex(texts, _WHOLE), texts)
-    texts = pc.replace_substring_regex(texts, r"^\+|\..*$", "")
-    texts = pc.if_else(pc.is_in(texts, pyarrow.array(["", "-"])), "0", texts)
-    if (pc.max(pc.binary_length(texts)).as_py() or 0) > 18:
-        texts = pc.replace_substring_regex(texts, r"^(-?)0+([0-9])", r"\1\2")
-        texts = _where(pc.less_equal(pc.binary_length(texts), 20), texts)
-        longs = _bounded(pc.cast(texts, pyarrow.decimal128(38, 0)), DataTypes.BIGINT())
+    strings = trimmed(strings)
+    strings = _where(pc.match_substring_regex(strings, _WHOLE), strings)
+    strings = pc.replace_substring_regex(strings, r"^\+|\..*$", "")
+    strings = pc.if_else(pc.is_in(strings, pyarrow.array(["", "-"])), "0", strings)
+    if (pc.max(pc.binary_length(strings)).as_py() or 0) > 18:
+        strings = pc.replace_substring_regex(strings, r"^(-?)0+([0-9])", r"\1\2")
+        strings = _where(pc.less_equal(pc.binary_length(strings), 20), strings)
+        longs = _bounded(pc.cast(strings, pyarrow.decimal128(38, 0)), DataTypes.BIGINT())
         longs = pc.cast(longs, pyarrow.int64())
     else:
-        longs = pc.cast(texts, pyarrow.int64())
+        longs = pc.cast(strings, pyarrow.int64())
     return longs if kind.root is Root.BIGINT else pc.cast(_bounded(longs, kind), kind.to_arrow())
 
 
 _BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
 
 
-def _quickly(texts: pyarrow.Array, kind: pyarrow.DataType, otherwise: str) -> pyarrow.Array | None:
+def _quickly(strings: pyarrow.Array, kind: pyarrow.DataType, otherwise: str) -> pyarrow.Array | None:
     """What Arrow reads itself; None where it cannot read a text, or reads some letters otherwise than Java."""
     try:
-        found = pc.cast(texts, kind)
+        found = pc.cast(strings, kind)
     except pyarrow.ArrowInvalid:
         return None
-    return None if any(pc.any(pc.match_substring(texts, letter)).as_py() for letter in otherwise) else found
+    return None if any(pc.any(pc.match_substring(strings, letter)).as_py() for letter in otherwise) else found
 
 
 def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -110,58 +110,58 @@ def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     return _where(pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)), values)
 
 
-def parsed_floats(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Texts as floating points, null where a text is none."""
-    texts = trimmed(texts)
-    texts = _where(pc.match_substring_regex(texts, _FLOAT), texts)
-    named = pc.match_substring(texts, "n")
-    digits = pc.utf8_rtrim(texts, "fFdD")
-    texts = pc.if_else(named, texts, digits)
-    texts = pc.replace_substring_regex(texts, r"^([+-]?)0+([0-9])", r"\1\2")
-    texts = pc.replace_substring_regex(texts, r"^\+", "")
-    return pc.cast(texts, kind.to_arrow())
+def parsed_floats(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Strings as floating points, null where a text is none."""
+    strings = trimmed(strings)
+    strings = _where(pc.match_substring_regex(strings, _FLOAT), strings)
+    named = pc.match_substring(strings, "n")
+    digits = pc.utf8_rtrim(strings, "fFdD")
+    strings = pc.if_else(named, strings, digits)
+    strings = pc.replace_substring_regex(strings, r"^([+-]?)0+([0-9])", r"\1\2")
+    strings = pc.replace_substring_regex(strings, r"^\+", "")
+    return pc.cast(strings, kind.to_arrow())
 
 
-def parsed_decimals(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Texts as decimals, rounded half up; null where a text is none or too large.
+def parsed_decimals(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Strings as decimals, rounded half up; null where a text is none or too large.
 
     >>> parsed_decimals(pyarrow.array(["2.675", "1e2", "x"]), DataTypes.DECIMAL(5, 2)).to_pylist()
     [Decimal('2.68'), Decimal('100.00'), None]
     """
-    quickly = _quickly(texts, kind.to_arrow(), "")
+    quickly = _quickly(strings, kind.to_arrow(), "")
     if quickly is not None:
         return quickly
-    texts = trimmed(texts)
-    plain = pc.fill_null(pc.match_substring_regex(texts, _PLAIN), False)
-    found = _parsed_plain(_where(plain, texts), kind)
-    others = pc.and_(pc.invert(plain), pc.fill_null(pc.match_substring_regex(texts, _SCIENTIFIC), False))
+    strings = trimmed(strings)
+    plain = pc.fill_null(pc.match_substring_regex(strings, _PLAIN), False)
+    found = _parsed_plain(_where(plain, strings), kind)
+    others = pc.and_(pc.invert(plain), pc.fill_null(pc.match_substring_regex(strings, _SCIENTIFIC), False))
     if others.true_count:
-        found = pc.replace_with_mask(found, others, _parsed_scientific(texts.filter(others), kind))
+        found = pc.replace_with_mask(found, others, _parsed_scientific(strings.filter(others), kind))
     return found
 
 
-def _parsed_plain(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def _parsed_plain(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Of digits with a point: what is behind the digit that decides on the rounding is cut off."""
     more = kind.scale + 1
-    texts = pc.replace_substring_regex(texts, rf"^(.*\.[0-9]{{{more}}}).*$", r"\1")
-    texts = pc.replace_substring_regex(texts, r"^([+-]?)0+([0-9])", r"\1\2")
-    texts = pc.replace_substring_regex(texts, r"\.$", "")
-    texts = _where(pc.less_equal(pc.binary_length(texts), 38 + 3 + more), texts)
+    strings = pc.replace_substring_regex(strings, rf"^(.*\.[0-9]{{{more}}}).*$", r"\1")
+    strings = pc.replace_substring_regex(strings, r"^([+-]?)0+([0-9])", r"\1\2")
+    strings = pc.replace_substring_regex(strings, r"\.$", "")
+    strings = _where(pc.less_equal(pc.binary_length(strings), 38 + 3 + more), strings)
     wide = pyarrow.decimal256(76, more) if more < 38 else pyarrow.decimal256(76, 38)
     small = 36 - more
-    if small > 0 and (pc.max(pc.binary_length(texts)).as_py() or 0) <= small:
+    if small > 0 and (pc.max(pc.binary_length(strings)).as_py() or 0) <= small:
         wide = pyarrow.decimal128(38, more)
-    return rounded(pc.cast(_whole_digits(texts, 76 - more), wide), kind)
+    return rounded(pc.cast(_whole_digits(strings, 76 - more), wide), kind)
 
 
-def _whole_digits(texts: pyarrow.Array, most: int) -> pyarrow.Array:
+def _whole_digits(strings: pyarrow.Array, most: int) -> pyarrow.Array:
     """Null where there are more digits before the point; they would not fit anyway."""
-    return _where(pc.invert(pc.match_substring_regex(texts, rf"^[+-]?[0-9]{{{min(most, 38) + 1},}}")), texts)
+    return _where(pc.invert(pc.match_substring_regex(strings, rf"^[+-]?[0-9]{{{min(most, 38) + 1},}}")), strings)
 
 
-def _parsed_scientific(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def _parsed_scientific(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Of numbers with an exponent, each different text once: Arrow reads no more than 76 digits of them."""
-    coded = pc.dictionary_encode(texts)
+    coded = pc.dictionary_encode(strings)
     quantum = decimal.Decimal(1).scaleb(-kind.scale)
     limit = decimal.Decimal(10) ** (kind.precision - kind.scale)
     with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP)):
@@ -176,11 +176,11 @@ def _fitting(value: decimal.Decimal, quantum: decimal.Decimal, limit: decimal.De
     return value if abs(value) < limit else None
 
 
-def parsed_truths(texts: pyarrow.Array) -> pyarrow.Array:
-    """Texts as truth values, null where a text is none."""
-    texts = pc.utf8_lower(texts)
-    yes = pc.is_in(texts, pyarrow.array(["t", "true", "y", "yes", "1"]))
-    known = pc.or_(yes, pc.is_in(texts, pyarrow.array(["f", "false", "n", "no", "0"])))
+def parsed_truths(strings: pyarrow.Array) -> pyarrow.Array:
+    """Strings as truth values, null where a text is none."""
+    strings = pc.utf8_lower(strings)
+    yes = pc.is_in(strings, pyarrow.array(["t", "true", "y", "yes", "1"]))
+    known = pc.or_(yes, pc.is_in(strings, pyarrow.array(["f", "false", "n", "no", "0"])))
     return _where(known, yes)
 
 

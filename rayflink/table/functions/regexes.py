@@ -24,8 +24,8 @@ from rayflink.table.functions.declaring import (
     TEXT,
     Family,
     Kind,
+    as_strings,
     fixed,
-    strings,
     takes,
 )
 from rayflink.table.plan.typed import Arguments, RowError
@@ -36,14 +36,14 @@ comparison = Family("Comparison")
 _REGEX = Kind("a regular expression", TEXT.holds, STRING)
 
 
-def texts_of(values: Any) -> Any:
-    """A column of texts, also of a bare NULL."""
-    return strings(values)
+def strings_of(values: Any) -> Any:
+    """A column of strings, also of a bare NULL."""
+    return as_strings(values)
 
 
-def each_distinct(texts: Any, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
+def each_distinct(strings: Any, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
     """What Python computes of each different value once; for what neither Arrow nor numpy nor polars can."""
-    coded = texts.dictionary_encode()
+    coded = strings.dictionary_encode()
     found = pyarrow.array([compute(text) for text in coded.dictionary.to_pylist()], kind)
     return found.take(coded.indices)
 
@@ -124,7 +124,7 @@ def _infer_pattern(args: Sequence[Any]) -> Any:
 )
 @fixed(1, 2)
 def _like(arguments: Arguments, columns: Any, pattern: str, escape: str = "") -> Any:
-    return pc.match_like(texts_of(columns[0]), _arrow_pattern(pattern, escape))
+    return pc.match_like(strings_of(columns[0]), _arrow_pattern(pattern, escape))
 
 
 def _arrow_pattern(pattern: str, escape: str) -> str:
@@ -161,7 +161,7 @@ def _arrow_pattern(pattern: str, escape: str) -> str:
 )
 @fixed(1, 2)
 def _similar(arguments: Arguments, columns: Any, pattern: str, escape: str = "") -> Any:
-    return pc.match_substring_regex(texts_of(columns[0]), f"(?s)^(?:{_sql_regex(pattern, escape)})$")
+    return pc.match_substring_regex(strings_of(columns[0]), f"(?s)^(?:{_sql_regex(pattern, escape)})$")
 
 
 def _sql_regex(pattern: str, escape: str) -> str:
@@ -197,14 +197,16 @@ def _sql_regex(pattern: str, escape: str) -> str:
          takes(TEXT, _REGEX, gives=BOOLEAN))  # fmt: skip
 @fixed(1)
 def _regexp(arguments: Arguments, columns: Any, expression: str) -> Any:
-    texts = texts_of(columns[0])
+    strings = strings_of(columns[0])
     if not expression or not _is_known(expression):
         return (
-            pc.and_(pc.is_valid(texts), False) if not texts.null_count else pc.if_else(pc.is_valid(texts), False, None)
+            pc.and_(pc.is_valid(strings), False)
+            if not strings.null_count
+            else pc.if_else(pc.is_valid(strings), False, None)
         )
     if _is_re2(expression):
-        return pc.match_substring_regex(texts, expression)
-    return each_distinct(texts, lambda text: _python(expression).search(text) is not None, pyarrow.bool_())
+        return pc.match_substring_regex(strings, expression)
+    return each_distinct(strings, lambda text: _python(expression).search(text) is not None, pyarrow.bool_())
 
 
 def _python(expression: str) -> re.Pattern[str]:
@@ -217,43 +219,43 @@ def _python(expression: str) -> re.Pattern[str]:
          takes(TEXT, _REGEX, TEXT, gives=STRING, null=True))  # fmt: skip
 @fixed(1, 2)
 def _replace(arguments: Arguments, columns: Any, expression: str, replacement: str) -> Any:
-    texts = texts_of(columns[0])
+    strings = strings_of(columns[0])
     if _is_re2(expression):
-        return pc.replace_substring_regex(texts, expression, replacement.replace("\\", "\\\\"))
+        return pc.replace_substring_regex(strings, expression, replacement.replace("\\", "\\\\"))
     if _compiled(expression) is None:
-        return pyarrow.nulls(len(texts), pyarrow.string())
-    return each_distinct(texts, lambda text: _python(expression).sub(lambda _: replacement, text), pyarrow.string())
+        return pyarrow.nulls(len(strings), pyarrow.string())
+    return each_distinct(strings, lambda text: _python(expression).sub(lambda _: replacement, text), pyarrow.string())
 
 
 @regexes("REGEXP_EXTRACT(text, regex[, group])", "The first part that matches, or its group of a number; null if none.",
          takes(TEXT, _REGEX, INTEGER, gives=STRING, least=2, null=True))  # fmt: skip
 @fixed(1, 2)
 def _extract(arguments: Arguments, columns: Any, expression: str, group: int = 0) -> Any:
-    return extracted(texts_of(columns[0]), expression, group)
+    return extracted(strings_of(columns[0]), expression, group)
 
 
-def extracted(texts: Any, expression: str, group: int) -> Any:
+def extracted(strings: Any, expression: str, group: int) -> Any:
     """The first match in each text, or a group of it, null if there is none."""
     if group < 0 or not _is_known(expression):
-        return pyarrow.nulls(len(texts), pyarrow.string())
+        return pyarrow.nulls(len(strings), pyarrow.string())
     if _is_re2(expression):
         named = with_group(expression, group)
         if named is None:
-            return pyarrow.nulls(len(texts), pyarrow.string())
-        return pc.struct_field(pc.extract_regex(texts, named), "g")
+            return pyarrow.nulls(len(strings), pyarrow.string())
+        return pc.struct_field(pc.extract_regex(strings, named), "g")
 
     def first(text: str) -> str | None:
         found = _python(expression).search(text)
         return found[group] if found is not None and group <= _python(expression).groups else None
 
-    return each_distinct(texts, first, pyarrow.string())
+    return each_distinct(strings, first, pyarrow.string())
 
 
 @regexes("REGEXP_SUBSTR(text, regex)", "The first part that matches, null if none.",
          takes(TEXT, _REGEX, gives=STRING, null=True))  # fmt: skip
 @fixed(1)
 def _substring(arguments: Arguments, columns: Any, expression: str) -> Any:
-    return extracted(texts_of(columns[0]), expression, 0)
+    return extracted(strings_of(columns[0]), expression, 0)
 
 
 @regexes("REGEXP_EXTRACT_ALL(text, regex[, group])", "All parts that match, or a group of each, 1 if not given.",
@@ -262,53 +264,53 @@ def _substring(arguments: Arguments, columns: Any, expression: str) -> Any:
 def _extract_all(arguments: Arguments, columns: Any, expression: str, group: int = 1) -> Any:
     import polars
 
-    texts = texts_of(columns[0])
+    strings = strings_of(columns[0])
     named = with_group(expression, group) if group >= 0 else None
     if named is None or not _is_re2(expression):
-        return _all_by_python(texts, expression, group)
-    series: Any = polars.from_arrow(texts)
+        return _all_by_python(strings, expression, group)
+    series: Any = polars.from_arrow(strings)
     whole = series.str.extract_all(expression).to_arrow()
     whole = pyarrow.array(whole).cast(pyarrow.large_list(pyarrow.string())).cast(pyarrow.list_(pyarrow.string()))
     parts, counts = whole.flatten(), numpy.diff(whole.offsets.to_numpy())
     found = extracted(parts, expression, group) if group else parts
-    return lists_of(found, counts, nulls_of(texts))
+    return lists_of(found, counts, nulls_of(strings))
 
 
-def _all_by_python(texts: Any, expression: str, group: int) -> Any:
+def _all_by_python(strings: Any, expression: str, group: int) -> Any:
     kind = pyarrow.list_(pyarrow.string())
     found = _compiled(expression)
     if found is None or not 0 <= group <= found.groups:
-        return pyarrow.nulls(len(texts), kind)
-    return each_distinct(texts, lambda text: [one[group] for one in found.finditer(text)], kind)
+        return pyarrow.nulls(len(strings), kind)
+    return each_distinct(strings, lambda text: [one[group] for one in found.finditer(text)], kind)
 
 
 @regexes("REGEXP_COUNT(text, regex)", "How many parts match.", takes(TEXT, _REGEX, gives=INT, null=True))
 @fixed(1)
 def _count(arguments: Arguments, columns: Any, expression: str) -> Any:
-    texts = texts_of(columns[0])
+    strings = strings_of(columns[0])
     if not _is_known(expression):
-        return pyarrow.nulls(len(texts), pyarrow.int32())
+        return pyarrow.nulls(len(strings), pyarrow.int32())
     if not _is_re2(expression):
-        return each_distinct(texts, lambda text: len(_python(expression).findall(text)), pyarrow.int32())
+        return each_distinct(strings, lambda text: len(_python(expression).findall(text)), pyarrow.int32())
     if expression == "":
-        return pc.add(pc.utf8_length(texts), 1)
-    return pc.count_substring_regex(texts, expression)
+        return pc.add(pc.utf8_length(strings), 1)
+    return pc.count_substring_regex(strings, expression)
 
 
 @regexes("REGEXP_INSTR(text, regex)", "Where the first part that matches begins, counted from 1; 0 if none does.",
          takes(TEXT, _REGEX, gives=INT, null=True))  # fmt: skip
 @fixed(1)
 def _instr(arguments: Arguments, columns: Any, expression: str) -> Any:
-    texts = texts_of(columns[0])
+    strings = strings_of(columns[0])
     if not _is_known(expression):
-        return pyarrow.nulls(len(texts), pyarrow.int32())
+        return pyarrow.nulls(len(strings), pyarrow.int32())
     if not _is_re2(expression):
 
         def place(text: str) -> int:
             found = _python(expression).search(text)
             return 0 if found is None else found.start() + 1
 
-        return each_distinct(texts, place, pyarrow.int32())
-    found = pc.extract_regex(texts, f"(?s)^(?P<before>.*?)(?-s:{with_group(expression, 0)})")
+        return each_distinct(strings, place, pyarrow.int32())
+    found = pc.extract_regex(strings, f"(?s)^(?P<before>.*?)(?-s:{with_group(expression, 0)})")
     place_of = pc.add(pc.utf8_length(pc.struct_field(found, "before")), 1)
-    return pc.if_else(pc.is_valid(texts), pc.fill_null(place_of, 0), pyarrow.scalar(None, pyarrow.int32()))
+    return pc.if_else(pc.is_valid(strings), pc.fill_null(place_of, 0), pyarrow.scalar(None, pyarrow.int32()))

@@ -1,4 +1,4 @@
-"""Functions of texts; places are counted in characters, from 1."""
+"""Functions of strings; places are counted in characters, from 1."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from rayflink.table.functions.declaring import (
     TEXT_OR_BYTES,
     Family,
     Kind,
+    as_strings,
     by_columns,
     fixed,
     joined_present,
-    strings,
     takes,
 )
 from rayflink.table.functions.nested_equality import sizes
-from rayflink.table.functions.regexes import each_distinct, texts_of
+from rayflink.table.functions.regexes import each_distinct, strings_of
 from rayflink.table.plan.type_rules import common_type
 from rayflink.table.plan.typed import Arguments, Expr, RowError, Values
 from rayflink.table.types import MOST_LENGTH, DataType, DataTypes, Root
 
-texts = Family("Texts")
+strings = Family("Strings")
 _NO_TEXT = pyarrow.scalar(None, pyarrow.string())
 _MOST_BYTES = 2**30
-"""Of the texts that a function makes of a batch."""
+"""Of the strings that a function makes of a batch."""
 
 
 def varied(args: Sequence[Expr]) -> DataType:
@@ -45,14 +45,14 @@ def varied(args: Sequence[Expr]) -> DataType:
 
 
 def _plain(kernel: Callable[..., Any]) -> Callable[[Arguments], Values]:
-    return lambda arguments: kernel(*map(strings, arguments.values))
+    return lambda arguments: kernel(*map(as_strings, arguments.values))
 
 
 def _cased(fast: Callable[[Any], Any], name: str) -> Callable[..., Any]:
     """By Arrow where all is ASCII; else by polars, which knows letters that become two."""
 
     def computed(arguments: Arguments, columns: Any) -> Any:
-        values = texts_of(columns[0])
+        values = strings_of(columns[0])
         if pc.all(pc.string_is_ascii(values)).as_py() in (True, None):
             return fast(values)
         return by_polars(values, lambda series: getattr(series.str, name)())
@@ -61,7 +61,7 @@ def _cased(fast: Callable[[Any], Any], name: str) -> Callable[..., Any]:
 
 
 def by_polars(values: Any, compute: Callable[[Any], Any]) -> Any:
-    """What polars computes of a column of texts, as texts."""
+    """What polars computes of a column of strings, as strings."""
     import polars
 
     return compute(polars.from_arrow(values)).to_arrow().cast(pyarrow.string())
@@ -70,7 +70,7 @@ def by_polars(values: Any, compute: Callable[[Any], Any]) -> Any:
 @by_columns
 def _titled(arguments: Arguments, columns: Any) -> Any:
     """By bytes where all is ASCII; else each different text once: polars begins a word behind a digit too."""
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     if not pc.all(pc.string_is_ascii(values)).as_py() and len(values) != values.null_count:
         return each_distinct(values, _title, pyarrow.string())
     values = pyarrow.concat_arrays([pc.ascii_lower(values)])  # its offsets begin where its bytes do
@@ -96,15 +96,15 @@ def _cased_type(args: Sequence[Expr]) -> DataType:
     return STRING if args[0].type.root is Root.NULL else args[0].type
 
 
-texts.add("UPPER(text)", "The text in capitals.", takes(TEXT, gives=_cased_type),
+strings.add("UPPER(text)", "The text in capitals.", takes(TEXT, gives=_cased_type),
           _cased(pc.ascii_upper, "to_uppercase"), aliases=("UCASE",))  # fmt: skip
-texts.add("LOWER(text)", "The text in small letters.", takes(TEXT, gives=_cased_type),
+strings.add("LOWER(text)", "The text in small letters.", takes(TEXT, gives=_cased_type),
           _cased(pc.ascii_lower, "to_lowercase"), aliases=("LCASE",))  # fmt: skip
-texts.add("INITCAP(text)", "Each word with a capital and then small letters; words are of letters and digits.",
+strings.add("INITCAP(text)", "Each word with a capital and then small letters; words are of letters and digits.",
           takes(TEXT, gives=_cased_type), _titled)  # fmt: skip
-texts.add("CHAR_LENGTH(text)", "How many characters the text has.", takes(TEXT, gives=INT), _plain(pc.utf8_length),
+strings.add("CHAR_LENGTH(text)", "How many characters the text has.", takes(TEXT, gives=INT), _plain(pc.utf8_length),
           aliases=("CHARACTER_LENGTH",))  # fmt: skip
-texts.add("REVERSE(text)", "The text from its end.", takes(TEXT, gives=STRING), _plain(pc.utf8_reverse))
+strings.add("REVERSE(text)", "The text from its end.", takes(TEXT, gives=STRING), _plain(pc.utf8_reverse))
 
 
 # Putting together.
@@ -112,7 +112,7 @@ texts.add("REVERSE(text)", "The text from its end.", takes(TEXT, gives=STRING), 
 
 def _infer_joined(args: Sequence[Expr]) -> DataType | str:
     if len(args) < 2 or not all(TEXT.takes(arg.type) for arg in args):
-        return "texts"
+        return "strings"
     length = min(sum(arg.type.length or MOST_LENGTH for arg in args), MOST_LENGTH)
     fixed_length = all(arg.type.root is Root.CHAR for arg in args)
     kind = DataTypes.CHAR(length) if fixed_length else DataTypes.VARCHAR(length)
@@ -120,51 +120,51 @@ def _infer_joined(args: Sequence[Expr]) -> DataType | str:
 
 
 def _joined(arguments: Arguments) -> Values:
-    return pc.binary_join_element_wise(*map(strings, arguments.values), pyarrow.scalar(""))
+    return pc.binary_join_element_wise(*map(as_strings, arguments.values), pyarrow.scalar(""))
 
 
-texts.add("text1 || text2", "Both texts, one after the other; null where one is.", _infer_joined, _joined, name="||",
-          symbol="||")  # fmt: skip
-texts.add("CONCAT(text1, text2, ...)", "All texts, one after the other; null where one is.",
+strings.add("text1 || text2", "Both strings, one after the other; null where one is.", _infer_joined, _joined,
+          name="||", symbol="||")  # fmt: skip
+strings.add("CONCAT(text1, text2, ...)", "All strings, one after the other; null where one is.",
           takes(TEXT, gives=STRING, more=TEXT), _joined)  # fmt: skip
 
 
-@texts("CONCAT_WS(separator, text1, text2, ...)", "The texts that are not null, with a separator between them.",
+@strings("CONCAT_WS(separator, text1, text2, ...)", "The strings that are not null, with a separator between them.",
        takes(TEXT, gives=STRING, more=TEXT))  # fmt: skip
 def _joined_with(arguments: Arguments) -> Values:
-    separator, *rest = map(strings, arguments.values)
+    separator, *rest = map(as_strings, arguments.values)
     return joined_present(rest, separator) if rest else pc.if_else(pc.is_valid(separator), "", _NO_TEXT)
 
 
-@texts("REPEAT(text, number)", "The text so many times.", takes(TEXT, INTEGER, gives=STRING))
+@strings("REPEAT(text, number)", "The text so many times.", takes(TEXT, INTEGER, gives=STRING))
 def _repeated(arguments: Arguments) -> Values:
     text, number = arguments.values
     times = pc.max_element_wise(pc.cast(number, pyarrow.int64()), 0, skip_nulls=False)
-    factors = (pc.cast(one, pyarrow.float64(), safe=False) for one in (pc.binary_length(strings(text)), times))
+    factors = (pc.cast(one, pyarrow.float64(), safe=False) for one in (pc.binary_length(as_strings(text)), times))
     bytes_ = pc.multiply(*factors)
     if isinstance(bytes_, pyarrow.Scalar):
         _check_size((bytes_.as_py() or 0) * arguments.rows)
     else:
         _check_size(pc.sum(bytes_).as_py() or 0)
-    return pc.binary_repeat(strings(text), times)
+    return pc.binary_repeat(as_strings(text), times)
 
 
 def _check_size(characters: float, bytes_of_one: float = 1) -> None:
-    """Refuses texts of a batch that no column of Arrow holds, or memory hardly does.
+    """Refuses strings of a batch that no column of Arrow holds, or memory hardly does.
 
     Raises:
         RowError: they are too long.
     """
     size = characters * bytes_of_one
     if size > _MOST_BYTES:
-        problem = f"the texts of a batch would have {size:.3g} bytes, at most {_MOST_BYTES} are possible"
+        problem = f"the strings of a batch would have {size:.3g} bytes, at most {_MOST_BYTES} are possible"
         raise RowError(problem, "make them shorter")
 
 
 def _padded(left: bool) -> Any:
     @fixed(1, 2)
     def computed(arguments: Arguments, columns: Any, length: int, pad: str = " ") -> Any:
-        values = texts_of(columns[0])
+        values = strings_of(columns[0])
         if length < 0 or not pad:
             return pyarrow.nulls(len(values), pyarrow.string())
         missing = pc.max_element_wise(pc.subtract(length, pc.utf8_length(values)), 0, skip_nulls=False)
@@ -180,7 +180,7 @@ def _padded(left: bool) -> Any:
 
 
 for _name, _left, _side in (("LPAD", True, "left"), ("RPAD", False, "right")):
-    texts.add(f"{_name}(text, length, pad)", f"The text filled up on the {_side} to a length, or cut to it.",
+    strings.add(f"{_name}(text, length, pad)", f"The text filled up on the {_side} to a length, or cut to it.",
               takes(TEXT, INTEGER, TEXT, gives=STRING, null=True, least=3), _padded(_left))  # fmt: skip
 
 
@@ -189,7 +189,7 @@ for _name, _left, _side in (("LPAD", True, "left"), ("RPAD", False, "right")):
 
 @fixed(1, 2)
 def _substring(arguments: Arguments, columns: Any, start: int, length: int | None = None) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     if len(columns) > 2 and (length is None or length < 0):
         return pyarrow.nulls(len(values), pyarrow.string())
     if start >= 0:
@@ -223,7 +223,7 @@ def _substring_of_columns(arguments: Arguments) -> Values:
 def _sliced(arguments: Arguments, columns: Any) -> Any:
     import polars
 
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     start = pc.cast(columns[1], pyarrow.int64())
     size = pc.cast(pc.utf8_length(values), pyarrow.int64())
     first = pc.if_else(
@@ -238,30 +238,30 @@ def _sliced(arguments: Arguments, columns: Any) -> Any:
     return pc.if_else(pc.fill_null(bad, True), _NO_TEXT, found.to_arrow().cast(pyarrow.string()))
 
 
-texts.add("SUBSTRING(text FROM start [FOR length])", "The part from a place on, from the end where it is negative.",
+strings.add("SUBSTRING(text FROM start [FOR length])", "The part from a place on, from the end where it is negative.",
           takes(TEXT, INTEGER, INTEGER, gives=varied, least=2, null=True), _substring_of_columns,
           name="SUBSTRING", aliases=("SUBSTR",))  # fmt: skip
 
 
-@texts("LEFT(text, length)", "The first characters.", takes(TEXT, INTEGER, gives=varied, null=True))
+@strings("LEFT(text, length)", "The first characters.", takes(TEXT, INTEGER, gives=varied, null=True))
 @fixed(1)
 def _first(arguments: Arguments, columns: Any, length: int) -> Any:
-    return pc.utf8_slice_codeunits(texts_of(columns[0]), 0, max(length, 0))
+    return pc.utf8_slice_codeunits(strings_of(columns[0]), 0, max(length, 0))
 
 
-@texts("RIGHT(text, length)", "The last characters.", takes(TEXT, INTEGER, gives=varied, null=True))
+@strings("RIGHT(text, length)", "The last characters.", takes(TEXT, INTEGER, gives=varied, null=True))
 @fixed(1)
 def _last(arguments: Arguments, columns: Any, length: int) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     return pc.utf8_slice_codeunits(values, -length) if length > 0 else pc.utf8_slice_codeunits(values, 0, 0)
 
 
-@texts("OVERLAY(text PLACING other FROM start [FOR length])",
+@strings("OVERLAY(text PLACING other FROM start [FOR length])",
        "The text with another one for the characters from a place on, as many as the other one has if not given.",
        takes(TEXT, TEXT, INTEGER, INTEGER, gives=STRING, least=3), name="OVERLAY")  # fmt: skip
 @fixed(2, 3)
 def _overlaid(arguments: Arguments, columns: Any, start: int, length: int | None = None) -> Any:
-    values, other = texts_of(columns[0]), texts_of(columns[1])
+    values, other = strings_of(columns[0]), strings_of(columns[1])
     size = pc.cast(pc.utf8_length(values), pyarrow.int64())
     if start <= 0:
         return pc.if_else(pc.is_valid(other), values, _NO_TEXT)
@@ -290,20 +290,20 @@ def _trimmed(side: str) -> Callable[[Arguments], Values]:
     def computed(arguments: Arguments, columns: Any, characters: str = " ") -> Any:
         where = arguments.call.options[0] if arguments.call.options else side
         if not characters:
-            return texts_of(columns[0])
-        return getattr(pc, "utf8_" + names[where])(texts_of(columns[0]), characters)
+            return strings_of(columns[0])
+        return getattr(pc, "utf8_" + names[where])(strings_of(columns[0]), characters)
 
     return computed
 
 
-texts.add("TRIM([BOTH | LEADING | TRAILING] [characters FROM] text)",
+strings.add("TRIM([BOTH | LEADING | TRAILING] [characters FROM] text)",
           "The text without blanks, or other characters, at its ends.", takes(TEXT, TEXT, gives=varied, least=1),
           _trimmed("BOTH"), name="TRIM")  # fmt: skip
-texts.add("BTRIM(text[, characters])", "The text without blanks, or other characters, at both ends.",
+strings.add("BTRIM(text[, characters])", "The text without blanks, or other characters, at both ends.",
           takes(TEXT, TEXT, gives=STRING, least=1), _trimmed("BOTH"))  # fmt: skip
-texts.add("LTRIM(text[, characters])", "The text without blanks, or other characters, at its start.",
+strings.add("LTRIM(text[, characters])", "The text without blanks, or other characters, at its start.",
           takes(TEXT, TEXT, gives=varied, least=1), _trimmed("LEADING"))  # fmt: skip
-texts.add("RTRIM(text[, characters])", "The text without blanks, or other characters, at its end.",
+strings.add("RTRIM(text[, characters])", "The text without blanks, or other characters, at its end.",
           takes(TEXT, TEXT, gives=varied, least=1), _trimmed("TRAILING"))  # fmt: skip
 
 
@@ -312,7 +312,7 @@ texts.add("RTRIM(text[, characters])", "The text without blanks, or other charac
 
 @fixed(0, 2)
 def _located(arguments: Arguments, columns: Any, part: str, start: int = 1) -> Any:
-    return _place(texts_of(columns[1]), part, start)
+    return _place(strings_of(columns[1]), part, start)
 
 
 def _place(values: Any, part: str, start: int = 1) -> Any:
@@ -332,16 +332,16 @@ def _place(values: Any, part: str, start: int = 1) -> Any:
     return pc.if_else(pc.less(at, 0), 0, pc.add(at, skipped + 1)).cast(pyarrow.int32())
 
 
-texts.add("POSITION(part IN text)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT),
+strings.add("POSITION(part IN text)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT),
           _located, name="POSITION")  # fmt: skip
-texts.add("LOCATE(part, text[, start])", "Where a part begins first at a place or behind, 0 where it does not.",
+strings.add("LOCATE(part, text[, start])", "Where a part begins first at a place or behind, 0 where it does not.",
           takes(TEXT, TEXT, INTEGER, gives=INT, least=2), _located)  # fmt: skip
 
 
-@texts("INSTR(text, part)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT))
+@strings("INSTR(text, part)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT))
 @fixed(1)
 def _instr(arguments: Arguments, columns: Any, part: str) -> Any:
-    return _place(texts_of(columns[0]), part)
+    return _place(strings_of(columns[0]), part)
 
 
 def _tested(name: str) -> Any:
@@ -356,16 +356,16 @@ def _tested(name: str) -> Any:
 
 def _infer_tested(args: Sequence[Expr]) -> DataType | str:
     if len(args) != 2 or common_type([arg.type for arg in args]) is None:
-        return "two texts, or two values of bytes"
+        return "two strings, or two values of bytes"
     return takes(TEXT_OR_BYTES, TEXT_OR_BYTES, gives=BOOLEAN)(args)
 
 
-texts.add("STARTSWITH(text, part)", "Whether the text begins with a part.", _infer_tested, _tested("starts_with"))
-texts.add("ENDSWITH(text, part)", "Whether the text ends with a part.", _infer_tested, _tested("ends_with"))
+strings.add("STARTSWITH(text, part)", "Whether the text begins with a part.", _infer_tested, _tested("starts_with"))
+strings.add("ENDSWITH(text, part)", "Whether the text ends with a part.", _infer_tested, _tested("ends_with"))
 
 
 def _all_of(test: Callable[[Any], Any]) -> Callable[[Arguments], Values]:
-    return lambda arguments: pc.fill_null(test(strings(arguments.values[0])), False)
+    return lambda arguments: pc.fill_null(test(as_strings(arguments.values[0])), False)
 
 
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -374,47 +374,49 @@ for _usage, _about, _test in (
     ("IS_DIGIT(text)", "Whether all characters are digits.", pc.utf8_is_decimal),
     ("IS_DECIMAL(text)", "Whether the text is a number.", lambda one: pc.match_substring_regex(one, _DECIMAL)),
 ):
-    texts.add(_usage, _about, takes(TEXT, gives=BOOLEAN, null=False), _all_of(_test))
+    strings.add(_usage, _about, takes(TEXT, gives=BOOLEAN, null=False), _all_of(_test))
 
 
 # Replacing and splitting.
 
 
-@texts("REPLACE(text, part, other)", "The text with another one for each part.", takes(TEXT, TEXT, TEXT, gives=STRING))
+@strings(
+    "REPLACE(text, part, other)", "The text with another one for each part.", takes(TEXT, TEXT, TEXT, gives=STRING)
+)
 @fixed(1, 2)
 def _replaced(arguments: Arguments, columns: Any, part: str, other: str) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     if part:
         return pc.replace_substring(values, part, other)
     return pc.replace_substring_regex(values, "", other.replace("\\", "\\\\"))
 
 
-@texts("TRANSLATE(text, from, to)", "The text with the character at the place in `to` for each one of `from`.",
+@strings("TRANSLATE(text, from, to)", "The text with the character at the place in `to` for each one of `from`.",
        takes(TEXT, TEXT, TEXT, gives=STRING, null=True))  # fmt: skip
 @fixed(1, 2)
 def _translated(arguments: Arguments, columns: Any, wanted: str, given: str) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     pairs = dict(reversed([(one, given[at : at + 1]) for at, one in enumerate(wanted)]))
     if not pairs:
         return values
     return by_polars(values, lambda series: series.str.replace_many(list(pairs), list(pairs.values())))
 
 
-def split_texts(values: Any, separator: str) -> Any:
-    """The parts of texts between separators: lists of texts."""
+def split_strings(values: Any, separator: str) -> Any:
+    """The parts of strings between separators: lists of strings."""
     return pc.split_pattern(values, separator)
 
 
 _SEPARATOR = Kind("a separator", lambda found: found.is_text or found.is_integer, STRING)
 
 
-@texts("SPLIT_INDEX(text, separator, index)", "The part of a number, counted from 0, between separators; null if none.",
+@strings("SPLIT_INDEX(text, separator, index)", "The part of a number from 0, between separators; null if none.",
        takes(TEXT, _SEPARATOR, INTEGER, gives=STRING, null=True))  # fmt: skip
 @fixed(1)
 def _split_index(arguments: Arguments, columns: Any, separator: Any) -> Any:
-    values, index = texts_of(columns[0]), columns[2]
+    values, index = strings_of(columns[0]), columns[2]
     separator = chr(separator) if isinstance(separator, int) else separator
-    split = partial(split_texts, values, separator) if separator else partial(pc.utf8_split_whitespace, values)
+    split = partial(split_strings, values, separator) if separator else partial(pc.utf8_split_whitespace, values)
     parts = arguments.once(("split", separator), values, split)
     places = pc.add(pc.cast(parts.offsets[:-1], pyarrow.int64()), pc.cast(index, pyarrow.int64()))
     inside = pc.and_(pc.less(places, parts.offsets[1:]), pc.greater_equal(index, 0))
@@ -422,13 +424,13 @@ def _split_index(arguments: Arguments, columns: Any, separator: Any) -> Any:
     return parts.values.take(pc.if_else(pc.fill_null(inside, False), places, pyarrow.scalar(None, pyarrow.int64())))
 
 
-@texts("SPLIT(text, separator)", "The parts between separators; of an empty separator the characters.",
+@strings("SPLIT(text, separator)", "The parts between separators; of an empty separator the characters.",
        takes(TEXT, TEXT, gives=DataTypes.ARRAY(STRING)))  # fmt: skip
 @fixed(1)
 def _split(arguments: Arguments, columns: Any, separator: str) -> Any:
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     if separator:
-        return split_texts(values, separator)
+        return split_strings(values, separator)
     import polars
 
     series: Any = polars.from_arrow(values)
@@ -436,14 +438,14 @@ def _split(arguments: Arguments, columns: Any, separator: str) -> Any:
     return pieces.cast(pyarrow.large_list(pyarrow.string())).cast(pyarrow.list_(pyarrow.string()))
 
 
-@texts("STR_TO_MAP(text[, separator1, separator2])",
+@strings("STR_TO_MAP(text[, separator1, separator2])",
        "A map of key=value pairs, separated by commas or other regular expressions.",
        takes(TEXT, TEXT, TEXT, gives=DataTypes.MAP(STRING, STRING), least=1, null=True))  # fmt: skip
 @fixed(1, 2)
 def _map_of_text(arguments: Arguments, columns: Any, between: str = ",", within: str = "=") -> Any:
     from rayflink.table.functions.collections import made_maps
 
-    values = texts_of(columns[0])
+    values = strings_of(columns[0])
     pieces = pc.split_pattern_regex(values, between)
     pairs = pc.split_pattern_regex(pieces.flatten(), within, max_splits=1)
     starts, counts = pairs.offsets[:-1], pyarrow.array(sizes(pairs))
@@ -454,11 +456,11 @@ def _map_of_text(arguments: Arguments, columns: Any, between: str = ",", within:
 def _infer_elt(args: Sequence[Expr]) -> DataType | str:
     kind = common_type([arg.type for arg in args[1:]]) if len(args) > 1 and INTEGER.takes(args[0].type) else None
     if kind is None or not TEXT_OR_BYTES.takes(kind):
-        return "a whole number, and texts"
+        return "a whole number, and strings"
     return kind.nullable()
 
 
-@texts("ELT(index, text1, text2, ...)", "The text of a number, counted from 1; null if there is none.", _infer_elt)
+@strings("ELT(index, text1, text2, ...)", "The text of a number, counted from 1; null if there is none.", _infer_elt)
 @by_columns
 def _chosen(arguments: Arguments, columns: Any) -> Any:
     index, *values = columns
@@ -471,6 +473,6 @@ def _chosen(arguments: Arguments, columns: Any) -> Any:
     return pyarrow.concat_arrays(values).take(places)
 
 
-@texts("CURRENT_DATABASE()", "Name of the current database.", takes(gives=STRING, null=False))
+@strings("CURRENT_DATABASE()", "Name of the current database.", takes(gives=STRING, null=False))
 def _current_database(arguments: Arguments) -> Values:
     return pyarrow.scalar(arguments.session.database, pyarrow.string())

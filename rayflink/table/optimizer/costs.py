@@ -70,7 +70,7 @@ def statistics_text(plans: Sequence[Relation], estimates: Estimates) -> str:
     """What the tables of plans tell of themselves, each once."""
     lines: dict[str, None] = {}
     for scan in (one for plan in plans for one in plan.walk() if isinstance(one, Scan)):
-        found, name = estimates.told(scan), ".".join(scan.path)
+        found, name = estimates.statistics_of(scan), ".".join(scan.path)
         if found is None:
             lines[f"{name}: nothing is known"] = None
             continue

@@ -66,7 +66,7 @@ class Estimates:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Relation, Estimate]] = {}
-        self._told: dict[int, tuple[Scan, TableStatistics | None]] = {}
+        self._statistics: dict[int, tuple[Scan, TableStatistics | None]] = {}
 
     def of(self, plan: Relation) -> Estimate:
         """A guess for a relation."""
@@ -88,11 +88,11 @@ class Estimates:
         found = prod(self._of_pair(left, right, pair) for pair in pairs)
         return max(found, 1 / max(1.0, left.rows, right.rows)) if len(pairs) > 1 else found
 
-    def told(self, scan: Scan) -> TableStatistics | None:
+    def statistics_of(self, scan: Scan) -> TableStatistics | None:
         """What a table tells of itself."""
-        found = self._told.get(id(scan))
+        found = self._statistics.get(id(scan))
         if found is None:
-            found = self._told[id(scan)] = scan, scan.source.statistics()
+            found = self._statistics[id(scan)] = scan, scan.source.statistics()
         return found[1]
 
     @staticmethod
@@ -106,7 +106,7 @@ class Estimates:
     # relations
 
     def _scan(self, plan: Scan) -> Estimate:
-        found = self.told(plan)
+        found = self.statistics_of(plan)
         if found is None:
             return Estimate(UNKNOWN_ROWS, tuple(NOTHING for _ in plan.schema), False)
         columns = (found.columns.get(one.name, NOTHING) for one in plan.schema)

@@ -48,12 +48,14 @@ def _changed(rule: OwnRule, one: Relation) -> Relation:
         found = rule(one)
     except Exception as error:  # a user's rule may raise anything
         problem = f"rule {name!r} raised {described(error)}"
-        raise SqlError(problem, f"correct it, or leave it out; it was given {one.told()}", "", one.place) from error
+        raise SqlError(
+            problem, f"correct it, or leave it out; it was given {one.explain_line()}", "", one.place
+        ) from error
     if found is one:
         return one
     wrong = _wrong(one, found)
     if wrong is not None:
-        remedy = f"give the relation itself, or one with the same columns; it was given {one.told()}"
+        remedy = f"give the relation itself, or one with the same columns; it was given {one.explain_line()}"
         raise SqlError(f"rule {name!r} gave {wrong}", remedy, "", one.place)
     return found
 
@@ -70,7 +72,7 @@ def _wrong(one: Relation, found: object) -> str | None:
     known = {id(part) for part in one.walk()}
     for part in found.walk():
         if id(part) not in known and (found_wrong := _unsound(part)) is not None:
-            return f"{part.told()}, in which {found_wrong}"
+            return f"{part.explain_line()}, in which {found_wrong}"
     return None
 
 
@@ -80,15 +82,15 @@ def _other_columns(wanted: Schema, found: Schema) -> str | None:
     for old, new in zip(wanted, found, strict=True):
         if old.name != new.name:
             return f"a column {new.name!r} instead of {old.name!r}"
-        if _told(old) != _told(new):
-            return f"column {new.name!r} as {_told(new)} instead of {_told(old)}"
+        if _describe(old) != _describe(new):
+            return f"column {new.name!r} as {_describe(new)} instead of {_describe(old)}"
     return None
 
 
-def _told(one: Attribute) -> str:
+def _describe(one: Attribute) -> str:
     """A column's type, and what it has to do with time."""
     part = "" if one.part is None else f" *{one.part.value.upper()}*"
-    windows = "" if one.windowing is None else f" of {one.windowing.told_without_time()}"
+    windows = "" if one.windowing is None else f" of {one.windowing.describe_without_time()}"
     return f"{one.type}{part}{windows}"
 
 

@@ -372,8 +372,8 @@ class FlinkParser(TypeNames):
                 found += hint.options(self.sql).items()
             elif hint.name not in JOIN_HINTS:
                 raise hint.misplaced(self.sql)
-        texts = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in found]
-        return exp.Hint(expressions=texts) if texts else None
+        strings = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in found]
+        return exp.Hint(expressions=strings) if strings else None
 
     def _parse_pipe_syntax_query(self, query: Any) -> Any:
         self.raise_error("|> is no SQL of Flink: nest the queries, or write WITH")
@@ -406,7 +406,7 @@ class Flink(Dialect):
     NULL_ORDERING = "nulls_are_small"
 
     class Tokenizer(tokens.Tokenizer):
-        """Back quotes around names, quotes in texts doubled."""
+        """Back quotes around names, quotes in strings doubled."""
 
         IDENTIFIERS: ClassVar[list[Any]] = ["`"]
         QUOTES: ClassVar[list[Any]] = ["'"]

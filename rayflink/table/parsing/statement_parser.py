@@ -14,7 +14,7 @@ from sqlglot.errors import ParseError, TokenError
 from ..errors import SqlError, nearest
 from ..plan.typed import Place
 from ..types import DataType
-from . import statements as said
+from . import statements
 from .dialect import Flink
 from .hints import OPTIONS, hints_in
 from .known_parts import KnownParts
@@ -42,18 +42,18 @@ class ScriptPart:
     start: int
     tokens: tuple[Token, ...]
 
-    def statement(self) -> said.Statement:
+    def statement(self) -> statements.Statement:
         """What it says.
 
         Raises:
             SqlError: that is no statement.
         """
         tokens = list(self.tokens) if self.offset == 0 else None
-        found: said.Statement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
+        found: statements.Statement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
         return found
 
 
-def parse_statement(text: str) -> said.Statement:
+def parse_statement(text: str) -> statements.Statement:
     """The one statement of a text.
 
     Raises:
@@ -68,14 +68,14 @@ def parse_statement(text: str) -> said.Statement:
     return found[0].statement()
 
 
-def parse_expression(text: str) -> said.Tree:
+def parse_expression(text: str) -> statements.Tree:
     """One expression.
 
     Raises:
         SqlError: it is none.
     """
 
-    def parse() -> said.Tree:
+    def parse() -> statements.Tree:
         parser = StatementParser(text)
         found = parser.whole(parser._parse_expression)
         parser.ensure_known(found, "selected")
@@ -134,7 +134,7 @@ def _unclosed(text: str) -> Place | None:
 
 
 _QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|/\*|['`]", re.DOTALL)
-"""Texts, quoted names and comments, and what begins one without an end."""
+"""Strings, quoted names and comments, and what begins one without an end."""
 
 
 def script_parts(text: str) -> list[ScriptPart]:
@@ -197,17 +197,17 @@ class StatementParser(TableDefinitions):
         self._known_parts = KnownParts(text, self._tokens)
         self._advance()
 
-    def ensure_known(self, tree: said.Tree, role: str) -> None:
+    def ensure_known(self, tree: statements.Tree, role: str) -> None:
         """Refuse a tree with a part that has no meaning in a role of the grammar."""
         self._known_parts.check(tree, role)
 
-    def statement(self) -> said.Statement:
+    def statement(self) -> statements.Statement:
         """What the text says.
 
         Raises:
             SqlError: that is no statement.
         """
-        found: said.Statement = self.whole(self._any)
+        found: statements.Statement = self.whole(self._any)
         return found
 
     def _ensure_hints(self) -> None:
@@ -240,7 +240,7 @@ class StatementParser(TableDefinitions):
             self._ensure_hints()
             return found
         except ParseError as error:
-            raise self._told(error) from error
+            raise self._to_sql_error(error) from error
 
     def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
         """What stands next is not what is wanted.
@@ -251,7 +251,7 @@ class StatementParser(TableDefinitions):
         token = token or self._curr or self._prev
         raise SqlError(problem, remedy, self.text, Place(token.start, token.end + 1))
 
-    def _told(self, error: ParseError) -> SqlError:
+    def _to_sql_error(self, error: ParseError) -> SqlError:
         first = error.errors[0] if error.errors else {}
         problem = str(first.get("description") or error)
         token = self._curr or self._prev
@@ -271,19 +271,19 @@ class StatementParser(TableDefinitions):
 
     # statements
 
-    def _any(self) -> said.Statement:
+    def _any(self) -> statements.Statement:
         word = self._curr.text.upper() if self._curr else ""
         if word in ("SELECT", "WITH", "VALUES", "("):
-            return said.Query(self._query())
+            return statements.Query(self._query())
         begun = getattr(self, f"_begun_{word.lower()}", None)
         if begun is None or word not in _BEGINNINGS:
             remedy = f"begin with one of {', '.join(_BEGINNINGS)}{nearest(word, _BEGINNINGS)}"
             self.refuse(f"{self._curr.text!r} begins no statement", remedy)
         self._advance()
-        found: said.Statement = begun()
+        found: statements.Statement = begun()
         return found
 
-    def _query(self) -> said.Tree:
+    def _query(self) -> statements.Tree:
         found = self._parse_select(nested=True)
         found = self._parse_set_operations(found) if found is not None else None
         found = self._parse_query_modifiers(found)
@@ -292,7 +292,7 @@ class StatementParser(TableDefinitions):
         self.ensure_known(found, "query")
         return found
 
-    def _begun_insert(self) -> said.Insert:
+    def _begun_insert(self) -> statements.Insert:
         overwrite = self._words("OVERWRITE")
         if not overwrite:
             self._need("INTO")
@@ -301,13 +301,13 @@ class StatementParser(TableDefinitions):
         columns = None
         if self._curr.token_type is TokenType.L_PAREN and not self._is_query_ahead():
             columns = self._names()
-        return said.Insert(path, self._query(), columns, partition, overwrite, place=place)
+        return statements.Insert(path, self._query(), columns, partition, overwrite, place=place)
 
     def _is_query_ahead(self) -> bool:
         return self._next is not None and self._next.text.upper() in ("SELECT", "WITH", "VALUES", "(")
 
-    def _partition_values(self) -> dict[str, said.Tree]:
-        found: dict[str, said.Tree] = {}
+    def _partition_values(self) -> dict[str, statements.Tree]:
+        found: dict[str, statements.Tree] = {}
         self._need("(")
         while True:
             name = self._name()
@@ -321,35 +321,35 @@ class StatementParser(TableDefinitions):
         self._need(")")
         return found
 
-    def _begun_execute(self) -> said.Statement:
+    def _begun_execute(self) -> statements.Statement:
         if self._words("STATEMENT", "SET"):
             return self._statement_set()
         if self._curr.text.upper() == "INSERT":
             self._advance()
             return self._begun_insert()
-        return said.Query(self._query())
+        return statements.Query(self._query())
 
-    def _begun_begin(self) -> said.Statement:
+    def _begun_begin(self) -> statements.Statement:
         self._retreat(self._index - 1)
         return self._statement_set()
 
-    def _statement_set(self) -> said.StatementSetOf:
+    def _statement_set(self) -> statements.StatementSetOf:
         self._need("BEGIN")
         self._words("STATEMENT", "SET")
         self._words(";")
-        inserts: list[said.Insert] = []
+        inserts: list[statements.Insert] = []
         while not self._words("END"):
             self._need("INSERT")
             inserts.append(self._begun_insert())
             self._words(";")
         if not inserts:
             self.refuse("a statement set without a statement", "write INSERT INTO ... before END", self._prev)
-        return said.StatementSetOf(tuple(inserts))
+        return statements.StatementSetOf(tuple(inserts))
 
-    def _begun_explain(self) -> said.Explain:
+    def _begun_explain(self) -> statements.Explain:
         details: list[str] = []
         if self._words("PLAN", "FOR"):
-            return said.Explain(self._any())
+            return statements.Explain(self._any())
         known = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
         while self._curr.text.upper() in known:
             details.append(self._curr.text.upper())
@@ -357,58 +357,58 @@ class StatementParser(TableDefinitions):
             self._words(",")
         if self._curr.text.upper() == "STATEMENT":
             self._need("STATEMENT", "SET")
-            return said.Explain(self._statement_set(), tuple(details))
-        return said.Explain(self._any(), tuple(details))
+            return statements.Explain(self._statement_set(), tuple(details))
+        return statements.Explain(self._any(), tuple(details))
 
-    def _begun_use(self) -> said.Use:
+    def _begun_use(self) -> statements.Use:
         kind = "CATALOG" if self._words("CATALOG") else "DATABASE"
         place, path = self._path()
-        return said.Use(kind, path, place=place)
+        return statements.Use(kind, path, place=place)
 
-    def _begun_show(self) -> said.Show:
+    def _begun_show(self) -> statements.Show:
         for what in ("TABLES", "VIEWS", "DATABASES", "CATALOGS", "FUNCTIONS", "USER FUNCTIONS", "JARS", "MODULES",
                      "FULL MODULES", "CURRENT DATABASE", "CURRENT CATALOG"):  # fmt: skip
             if self._words(*what.split()):
-                path: said.Path = ()
+                path: statements.Path = ()
                 place = None
                 if what in ("TABLES", "VIEWS", "DATABASES") and (self._words("FROM") or self._words("IN")):
                     place, path = self._path()
-                show = said.Show(what, path, place=place)
+                show = statements.Show(what, path, place=place)
                 return show if what.startswith("CURRENT") else self._liked(show)
         for what in ("CREATE TABLE", "CREATE VIEW"):
             if self._words(*what.split()):
                 place, path = self._path()
-                return said.Show(what, path, place=place)
+                return statements.Show(what, path, place=place)
         if self._words("COLUMNS"):
             if not (self._words("FROM") or self._words("IN")):
                 self.refuse("FROM and a table are wanted", "write SHOW COLUMNS FROM table")
             place, path = self._path()
-            return self._liked(said.Show("COLUMNS", path, place=place))
+            return self._liked(statements.Show("COLUMNS", path, place=place))
         remedy = "show TABLES, VIEWS, DATABASES, FUNCTIONS, COLUMNS FROM table or CREATE TABLE table"
         self.refuse(f"SHOW {self._curr.text} is not known", remedy)
 
-    def _liked(self, show: said.Show) -> said.Show:
+    def _liked(self, show: statements.Show) -> statements.Show:
         negated = self._words("NOT")
         if self._words("LIKE"):
-            return said.Show(show.what, show.path, self._string(), negated, place=show.place)
+            return statements.Show(show.what, show.path, self._string(), negated, place=show.place)
         return show
 
-    def _begun_describe(self) -> said.Describe:
+    def _begun_describe(self) -> statements.Describe:
         self._words("EXTENDED")
         place, path = self._path()
-        return said.Describe(path, place=place)
+        return statements.Describe(path, place=place)
 
     _begun_desc = _begun_describe
 
-    def _begun_set(self) -> said.SetOption:
+    def _begun_set(self) -> statements.SetOption:
         if not self._curr:
-            return said.SetOption()
+            return statements.SetOption()
         key = self._option_name()
         self._need("=")
-        return said.SetOption(key, self._option_value())
+        return statements.SetOption(key, self._option_value())
 
-    def _begun_reset(self) -> said.ResetOption:
-        return said.ResetOption(self._option_name() if self._curr else None)
+    def _begun_reset(self) -> statements.ResetOption:
+        return statements.ResetOption(self._option_name() if self._curr else None)
 
     def _option_name(self) -> str:
         """A quoted key, or one written as it is, with its points and dashes."""

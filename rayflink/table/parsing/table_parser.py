@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from sqlglot import Token, TokenType
 
 from ..plan.typed import Place
-from . import statements as said
+from . import statements
 from .dialect import FlinkParser
 
 _FEATURES = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
@@ -26,7 +26,7 @@ class TableDefinitions(FlinkParser):
         """What stands next is not what is wanted."""
         raise NotImplementedError
 
-    def ensure_known(self, tree: said.Tree, role: str) -> None:
+    def ensure_known(self, tree: statements.Tree, role: str) -> None:
         """Refuse a tree with a part that has no meaning in a role of the grammar."""
         raise NotImplementedError
 
@@ -54,7 +54,7 @@ class TableDefinitions(FlinkParser):
         self._advance()
         return str(self._prev.text)
 
-    def _path(self) -> tuple[Place, said.Path]:
+    def _path(self) -> tuple[Place, statements.Path]:
         start = self._curr
         parts = [self._name()]
         while self._curr.token_type is TokenType.DOT:
@@ -93,7 +93,7 @@ class TableDefinitions(FlinkParser):
 
     # CREATE
 
-    def _begun_create(self) -> said.Statement:
+    def _begun_create(self) -> statements.Statement:
         if self._words("OR", "REPLACE"):
             self.refuse("CREATE OR REPLACE is not supported", "DROP ... IF EXISTS first, then CREATE", self._prev)
         temporary = self._words("TEMPORARY")
@@ -107,11 +107,11 @@ class TableDefinitions(FlinkParser):
             comment = self._comment()
             if self._words("WITH"):
                 self.refuse("a database has no options here", "leave WITH (...) out", self._prev)
-            return said.CreateDatabase(path, comment, unless, place=place)
+            return statements.CreateDatabase(path, comment, unless, place=place)
         remedy = "create a TABLE, VIEW or DATABASE; functions are made by create_temporary_function"
         self.refuse(f"CREATE {self._curr.text} is not known", remedy)
 
-    def _create_view(self, temporary: bool) -> said.CreateView:
+    def _create_view(self, temporary: bool) -> statements.CreateView:
         unless = self._words("IF", "NOT", "EXISTS")
         place, path = self._path()
         columns: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class TableDefinitions(FlinkParser):
             columns = self._names()
         comment = self._comment()
         self._need("AS")
-        return said.CreateView(path, self._rest(), columns, comment, temporary, unless, place=place)
+        return statements.CreateView(path, self._rest(), columns, comment, temporary, unless, place=place)
 
     def _rest(self) -> str:
         """The query that follows, as text, with a hint behind it."""
@@ -127,14 +127,14 @@ class TableDefinitions(FlinkParser):
         self._query()
         return self.text[start : self._curr.start if self._curr else len(self.text)].rstrip()
 
-    def _query(self) -> said.Tree:
+    def _query(self) -> statements.Tree:
         raise NotImplementedError
 
-    def _create_table(self, temporary: bool) -> said.CreateTable:
+    def _create_table(self, temporary: bool) -> statements.CreateTable:
         unless = self._words("IF", "NOT", "EXISTS")
         place, path = self._path()
-        columns: list[said.ColumnOf] = []
-        watermark: said.WatermarkOf | None = None
+        columns: list[statements.ColumnOf] = []
+        watermark: statements.WatermarkOf | None = None
         key: tuple[str, ...] = ()
         if self._words("("):
             while True:
@@ -156,7 +156,7 @@ class TableDefinitions(FlinkParser):
         like = self._like() if self._words("LIKE") else None
         query = self._query() if self._words("AS") else None
         key = key or tuple(one.name for one in columns if one.is_key)
-        return said.CreateTable(
+        return statements.CreateTable(
             path,
             tuple(columns),
             watermark,
@@ -178,7 +178,7 @@ class TableDefinitions(FlinkParser):
     def _is_watermark(self) -> bool:
         return self._curr.text.upper() == "WATERMARK" and self._next.text.upper() == "FOR"
 
-    def _watermark(self, before: said.WatermarkOf | None = None) -> said.WatermarkOf:
+    def _watermark(self, before: statements.WatermarkOf | None = None) -> statements.WatermarkOf:
         if before is not None:
             self.refuse("a second watermark", "a table has one at most")
         start = self._curr
@@ -186,9 +186,9 @@ class TableDefinitions(FlinkParser):
         _, column = self._path()
         self._need("AS")
         expression = self._written()
-        return said.WatermarkOf(column, expression, Place(start.start, self._prev.end + 1))
+        return statements.WatermarkOf(column, expression, Place(start.start, self._prev.end + 1))
 
-    def _written(self) -> said.Tree:
+    def _written(self) -> statements.Tree:
         """An expression that remembers its text."""
         start = self._curr
         found = self._parse_disjunction()
@@ -213,25 +213,27 @@ class TableDefinitions(FlinkParser):
         if not self._words("NOT", "ENFORCED"):
             self.refuse("a key that would be enforced", "write PRIMARY KEY (...) NOT ENFORCED: who writes keeps it")
 
-    def _column(self) -> said.ColumnOf:
+    def _column(self) -> statements.ColumnOf:
         start = self._curr
         name = self._name()
         place = Place(start.start, start.end + 1)
         if self._words("AS"):
             computed = self._written()
-            return said.ColumnOf(name, computed=computed, comment=self._comment(), place=place)
+            return statements.ColumnOf(name, computed=computed, comment=self._comment(), place=place)
         kind = self.parsed_type()
         if self._words("METADATA"):
             key = self._string() if self._words("FROM") else ""
             virtual = self._words("VIRTUAL")
-            return said.ColumnOf(name, kind, metadata=key, is_virtual=virtual, comment=self._comment(), place=place)
+            return statements.ColumnOf(
+                name, kind, metadata=key, is_virtual=virtual, comment=self._comment(), place=place
+            )
         is_key = self._words("PRIMARY", "KEY")
         if is_key:
             self._not_enforced()
             kind = kind.not_null()
-        return said.ColumnOf(name, kind, comment=self._comment(), is_key=is_key, place=place)
+        return statements.ColumnOf(name, kind, comment=self._comment(), is_key=is_key, place=place)
 
-    def _like(self) -> said.LikeOf:
+    def _like(self) -> statements.LikeOf:
         place, path = self._path()
         options: dict[str, str] = {}
         if self._words("("):
@@ -243,11 +245,11 @@ class TableDefinitions(FlinkParser):
                     self.refuse(f"{how} {what} is not known", f"write {remedy}", self._prev)
                 options[what] = how
                 self._words(",")
-        return said.LikeOf(path, options, place)
+        return statements.LikeOf(path, options, place)
 
     # DROP and ALTER
 
-    def _begun_drop(self) -> said.Drop:
+    def _begun_drop(self) -> statements.Drop:
         temporary = self._words("TEMPORARY")
         for kind in ("TABLE", "VIEW", "DATABASE", "FUNCTION", "CATALOG"):
             if self._words(kind):
@@ -258,26 +260,26 @@ class TableDefinitions(FlinkParser):
                 cascade = kind == "DATABASE" and self._words("CASCADE")
                 if kind == "DATABASE" and not cascade:
                     self._words("RESTRICT")
-                return said.Drop(kind, path, exists, temporary, cascade, place=place)
+                return statements.Drop(kind, path, exists, temporary, cascade, place=place)
         self.refuse(f"DROP {self._curr.text} is not known", "drop a TABLE, VIEW, DATABASE or FUNCTION")
 
-    def _begun_alter(self) -> said.Statement:
+    def _begun_alter(self) -> statements.Statement:
         if self._words("VIEW"):
             place, path = self._path()
             if self._words("RENAME", "TO"):
-                return said.Rename("VIEW", path, self._path()[1], place=place)
+                return statements.Rename("VIEW", path, self._path()[1], place=place)
             self._need("AS")
-            return said.AlterView(path, self._rest(), place=place)
+            return statements.AlterView(path, self._rest(), place=place)
         if not self._words("TABLE"):
             self.refuse(f"ALTER {self._curr.text} is not known", "alter a TABLE or VIEW")
         exists = self._words("IF", "EXISTS")
         place, path = self._path()
         if self._words("RENAME", "TO"):
-            return said.Rename("TABLE", path, self._path()[1], exists, place=place)
+            return statements.Rename("TABLE", path, self._path()[1], exists, place=place)
         if self._words("SET"):
-            return said.SetOptions(path, self._options(), (), exists, place=place)
+            return statements.SetOptions(path, self._options(), (), exists, place=place)
         if self._words("RESET"):
-            return said.SetOptions(path, {}, self._strings(), exists, place=place)
+            return statements.SetOptions(path, {}, self._strings(), exists, place=place)
         return self._alter_columns(path, exists, place)
 
     def _strings(self) -> tuple[str, ...]:
@@ -288,31 +290,33 @@ class TableDefinitions(FlinkParser):
         self._need(")")
         return tuple(found)
 
-    def _alter_columns(self, path: said.Path, exists: bool, place: Place) -> said.AlterColumns:
+    def _alter_columns(self, path: statements.Path, exists: bool, place: Place) -> statements.AlterColumns:
         if self._words("RENAME"):
             self._words("COLUMN")
             old = self._name()
             self._need("TO")
-            return said.AlterColumns(path, "RENAME", names=(old, self._name()), if_exists=exists, place=place)
+            return statements.AlterColumns(path, "RENAME", names=(old, self._name()), if_exists=exists, place=place)
         if self._words("DROP"):
             if self._words("PRIMARY", "KEY"):
-                return said.AlterColumns(path, "DROP PRIMARY KEY", if_exists=exists, place=place)
+                return statements.AlterColumns(path, "DROP PRIMARY KEY", if_exists=exists, place=place)
             if self._words("WATERMARK"):
-                return said.AlterColumns(path, "DROP WATERMARK", if_exists=exists, place=place)
+                return statements.AlterColumns(path, "DROP WATERMARK", if_exists=exists, place=place)
             self._words("COLUMN")
             names = self._names() if self._curr.token_type is TokenType.L_PAREN else (self._name(),)
-            return said.AlterColumns(path, "DROP", names=names, if_exists=exists, place=place)
+            return statements.AlterColumns(path, "DROP", names=names, if_exists=exists, place=place)
         action = "ADD" if self._words("ADD") else "MODIFY" if self._words("MODIFY") else ""
         if not action:
             remedy = "RENAME TO, SET (...), RESET (...), ADD, MODIFY, DROP or RENAME a column"
             self.refuse(f"{self._curr.text!r} is not expected here", f"alter a table by {remedy}")
         return self._changed_columns(path, action, exists, place)
 
-    def _changed_columns(self, path: said.Path, action: str, exists: bool, place: Place) -> said.AlterColumns:
+    def _changed_columns(
+        self, path: statements.Path, action: str, exists: bool, place: Place
+    ) -> statements.AlterColumns:
         wrapped = self._words("(")
-        columns: list[said.ColumnOf] = []
+        columns: list[statements.ColumnOf] = []
         positions: dict[str, str] = {}
-        watermark: said.WatermarkOf | None = None
+        watermark: statements.WatermarkOf | None = None
         key: tuple[str, ...] = ()
         while True:
             if self._is_watermark():
@@ -330,6 +334,6 @@ class TableDefinitions(FlinkParser):
                 break
         if wrapped:
             self._need(")")
-        return said.AlterColumns(
+        return statements.AlterColumns(
             path, action, tuple(columns), positions, (), watermark, key, exists, place=place
         )  # fmt: skip

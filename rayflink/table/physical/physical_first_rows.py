@@ -28,9 +28,9 @@ def ttl_of(plan: FirstOfKeys, ttl_ms: int) -> int:
     return ttl_ms if hinted is None else DURATION.read(hinted[1]).to_millis()
 
 
-def told(plan: FirstOfKeys, ttl_ms: int) -> str:
+def explain_line(plan: FirstOfKeys, ttl_ms: int) -> str:
     """The plan's line, with how long a key is known."""
-    return f"{plan.told()[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else plan.told()
+    return f"{plan.explain_line()[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else plan.explain_line()
 
 
 def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
@@ -51,4 +51,4 @@ def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
     return Factory(FirstRows, row, plan.partition, given, schema, ttl_ms, False, of), of
 
 
-__all__ = ["first_of_keys", "keys_of", "told", "ttl_of"]
+__all__ = ["first_of_keys", "keys_of", "explain_line", "ttl_of"]

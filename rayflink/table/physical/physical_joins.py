@@ -26,7 +26,7 @@ _REMEDY = (
 def join_factory(plan: KeyedJoin, session: Session) -> Factory:
     """Makes the operator of a join."""
     left, right = (
-        JoinSide(arrow_schema(side.schema), keys, plan.dealt_by(at) or (), side_of(plan, at))
+        JoinSide(arrow_schema(side.schema), keys, plan.required_distribution(at) or (), side_of(plan, at))
         for at, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
     )
     result = arrow_schema(plan.schema)

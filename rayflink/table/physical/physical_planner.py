@@ -53,7 +53,7 @@ from ..runtime.calc import CalcOperator
 from ..runtime.constraints import ConstraintOperator, Length
 from ..runtime.event_time import watermark_strategy
 from ..runtime.key_columns import KeyColumns
-from ..runtime.op_columns import KindsAsTexts, TextsAsKinds
+from ..runtime.op_columns import KindsToStrings, StringsToKinds
 from ..runtime.ranks.bounded_rank import RowNumbers
 from ..runtime.ranks.ranking import Ranking
 from ..runtime.ranks.sorting import LimitOperator, LocalLimitOperator, SortOperator
@@ -85,7 +85,7 @@ class PlannerSettings:
         reuse_sources: tables, too.
         idle_timeout_ms: a source without rows for so long does not hold event time back; 0: it does.
         not_null: what becomes of NULL where a table has none.
-        type_length: what becomes of texts of another length than their column's.
+        type_length: what becomes of strings of another length than their column's.
         state_ttl_ms: how long state is kept that is not used and has no end of its own; 0: for ever.
     """
 
@@ -192,12 +192,12 @@ class PhysicalPlanner:
         source = plan.source.in_order() if plan in self._told_in_order else plan.source
         stream: DataStream = source.stream(self._env, strategy, plan.known_path[-1])
         if is_batch(self._env.get_configuration()) and endless_source([stream._transformation]) is not None:
-            problem = f"{plan.told()} has no end, and in batch mode a query sees all rows of its tables"
+            problem = f"{plan.explain_line()} has no end, and in batch mode a query sees all rows of its tables"
             remedy = "run it in streaming mode, or give the table an end, as by 'number-of-rows' of datagen"
             raise SqlError(problem, remedy, "", plan.place)
         if len(plan.path) > 1 and plan.is_named:
             _identify(stream._transformation, f"from {'.'.join(plan.path)}", newest)
-        return stream.set_description(plan.told())
+        return stream.set_description(plan.explain_line())
 
     def _watermarks(self, plan: Relation) -> DataStream:
         """Watermarks are made where the source's splits are told apart: the expression is over the source's columns."""
@@ -269,7 +269,7 @@ class PhysicalPlanner:
     def _calc(self, stream: DataStream, condition: Expr | None, exprs: Sequence[Expr], schema: Schema,
               plan: Relation) -> DataStream:  # fmt: skip
         factory = Factory(CalcOperator, condition, tuple(exprs), arrow_schema(schema), self._session)
-        about = calc_text(plan)[0] if isinstance(plan, (Project, Filter)) else plan.told()
+        about = calc_text(plan)[0] if isinstance(plan, (Project, Filter)) else plan.explain_line()
         return stream._one_input("Calc", factory).set_description(about)
 
     def _window_table(self, plan: Relation) -> DataStream:
@@ -277,7 +277,7 @@ class PhysicalPlanner:
         if plan.windowing.kind is WindowKind.SESSION:
             return self._session_table(plan)
         factory = Factory(WindowTableOperator, plan.windowing, arrow_schema(plan.schema), self._session)
-        return self.stream(plan.input)._one_input("WindowTableFunction", factory).set_description(plan.told())
+        return self.stream(plan.input)._one_input("WindowTableFunction", factory).set_description(plan.explain_line())
 
     def _session_table(self, plan: WindowTable) -> DataStream:
         keys = plan.windowing.partition
@@ -286,13 +286,13 @@ class PhysicalPlanner:
         of = f"{rows_of(plan.input, keys)} in sessions by {lineage(plan.input, plan.windowing.time)}"
         factory = Factory(SessionTable, physical_ranks.row_of(plan.input), keys, spec, arrow_schema(plan.schema), of)
         dealt = self._dealt(self.stream(plan.input), names)
-        return self._one(dealt, "WindowTableFunction", factory, names, of).set_description(plan.told())
+        return self._one(dealt, "WindowTableFunction", factory, names, of).set_description(plan.explain_line())
 
     def _window_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowAggregate)
         aggregation = self._aggregation(plan)
         stream = self.stream(plan.input)
-        about = plan.told()
+        about = plan.explain_line()
         spec = aggregation.window
         if not plan.has_local_phase or not self._settings.two_phase:
             names = [plan.input.names[at] for at in plan.grouping]
@@ -316,11 +316,11 @@ class PhysicalPlanner:
         if plan.is_one_phase:
             keys = [plan.input.names[at] for at in plan.grouping]
             partial = self._one(self._dealt(self.stream(plan.input), keys), "LocalGroupAggregate", local, keys)
-            aggregated = partial._one_input("GroupAggregate", whole).set_description(plan.told())
+            aggregated = partial._one_input("GroupAggregate", whole).set_description(plan.explain_line())
             return aggregated if keys else aggregated.set_parallelism(1)
-        partial = self.stream(plan.input)._one_input("LocalGroupAggregate", local).set_description(plan.told())
+        partial = self.stream(plan.input)._one_input("LocalGroupAggregate", local).set_description(plan.explain_line())
         dealt = self._dealt(partial, names)
-        return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.told())
+        return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.explain_line())
 
     def _first_of_keys(self, plan: Relation) -> DataStream:
         assert isinstance(plan, GroupAggregate | Deduplicate)
@@ -328,7 +328,7 @@ class PhysicalPlanner:
         ttl_ms = physical_first_rows.ttl_of(plan, self._settings.state_ttl_ms)
         factory, of = physical_first_rows.first_of_keys(plan, ttl_ms)
         made = self._one(self._dealt(self.stream(plan.input), names), type(plan).__name__, factory, names, of)
-        return made.set_description(physical_first_rows.told(plan, ttl_ms))
+        return made.set_description(physical_first_rows.explain_line(plan, ttl_ms))
 
     def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
         """Rows of equal keys to the same subtask; without a key all to one."""
@@ -403,29 +403,31 @@ class PhysicalPlanner:
             arrow_schema(plan.schema), self._session,
         )  # fmt: skip
         stream = self.stream(plan.input)
-        made = stream._one_input("Correlate", factory).set_description(plan.told())
+        made = stream._one_input("Correlate", factory).set_description(plan.explain_line())
         beside: DataStream = self._beside(plan.input, stream, made)
         return beside
 
     def _to_changelog(self, plan: Relation) -> DataStream:
         assert isinstance(plan, ToChangelog)
         stream = self.stream(plan.input)
-        factory = Factory(KindsAsTexts, plan.codes, arrow_schema(plan.schema))
+        factory = Factory(KindsToStrings, plan.codes, arrow_schema(plan.schema))
         made: DataStream = self._beside(plan.input, stream, stream._one_input("ToChangelog", factory))
-        return made.set_description(plan.told())
+        return made.set_description(plan.explain_line())
 
     def _from_changelog(self, plan: Relation) -> DataStream:
         """Rows stay in the order in which they are told from their source on."""
         assert isinstance(plan, FromChangelog)
         self._told_in_order.update(plan.input.walk())
         stream = self.stream(plan.input)
-        factory = Factory(TextsAsKinds, plan.op, plan.codes, arrow_schema(plan.schema))
+        factory = Factory(StringsToKinds, plan.op, plan.codes, arrow_schema(plan.schema))
         made: DataStream = self._beside(plan.input, stream, stream._one_input("FromChangelog", factory))
-        return made.set_description(plan.told())
+        return made.set_description(plan.explain_line())
 
     def _join(self, plan: Relation) -> DataStream:
         assert isinstance(plan, KeyedJoin)
-        names = [[side.names[one] for one in plan.dealt_by(at) or ()] for at, side in enumerate(plan.inputs)]
+        names = [
+            [side.names[one] for one in plan.required_distribution(at) or ()] for at, side in enumerate(plan.inputs)
+        ]
         left, right = (self._dealt(self.stream(side), own) for side, own in zip(plan.inputs, names, strict=True))
         keys = [KeyBy(KeyColumns(own), graph.call_site(), None) for own in names]
         step = graph.TwoInput(
@@ -433,7 +435,7 @@ class PhysicalPlanner:
             name=type(plan).__name__, identity=" with ".join(side_of(plan, at) for at in (0, 1)),
         )  # fmt: skip
         self._env.add(step)
-        stream = DataStream(self._env, step).set_description(plan.told())
+        stream = DataStream(self._env, step).set_description(plan.explain_line())
         return stream if all(names) else stream.set_parallelism(1)
 
     def _broadcast_join(self, plan: Relation) -> DataStream:
@@ -442,7 +444,7 @@ class PhysicalPlanner:
         sides[plan.small] = graph.Partition(sides[plan.small], Broadcast())
         step = graph.TwoInput(sides[0], sides[1], join_factory(plan, self._session), name="BroadcastJoin")
         self._env.add(step)
-        return DataStream(self._env, step).set_description(plan.told())
+        return DataStream(self._env, step).set_description(plan.explain_line())
 
     def _refused_join(self, plan: Relation) -> DataStream:
         assert isinstance(plan, Join)
@@ -455,11 +457,11 @@ class PhysicalPlanner:
         if plan.limit is not None:  # each subtask leaves out what none of the result can be
             most = plan.offset + plan.limit
             local = Factory(SortOperator, plan.keys, 0, most) if plan.keys else Factory(LocalLimitOperator, 0, most)
-            stream = stream._one_input(f"Local{name}", local).set_description(plan.told())
+            stream = stream._one_input(f"Local{name}", local).set_description(plan.explain_line())
         dealt = DataStream(self._env, graph.Partition(stream._transformation, Global()))
         ordered = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
         factory = ordered if plan.keys else Factory(LimitOperator, plan.offset, plan.limit)
-        made = dealt._one_input(name, factory).set_parallelism(1).set_description(plan.told())
+        made = dealt._one_input(name, factory).set_parallelism(1).set_description(plan.explain_line())
         made._transformation.identity = None if plan.keys else f"first of {rows_of(plan.input)}"
         if plan.limit is not None and not plan.keys:
             self.limits.add(made._transformation.id)
@@ -478,7 +480,7 @@ class PhysicalPlanner:
         keys = [names[at] for at in plan.partition]
         dealt = self._dealt(self._calc(self.stream(plan.input), None, columns, named, plan), keys)
         factory = Factory(RowNumbers, plan.partition, plan.keys, arrow_schema(plan.schema))
-        return self._one(dealt, "Rank", factory, keys).set_description(plan.told())
+        return self._one(dealt, "Rank", factory, keys).set_description(plan.explain_line())
 
     def _window_rank(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowRank)
@@ -489,7 +491,7 @@ class PhysicalPlanner:
         return self._first_rows(plan, *physical_ranks.first_rows_of_windows(plan, window))
 
     def _first_rows(self, plan: Rank, ranking: Ranking, factory: Factory) -> DataStream:
-        name, about = type(plan).__name__, plan.told()
+        name, about = type(plan).__name__, plan.explain_line()
         local = self.stream(plan.input)._one_input(f"Local{name}", Factory(LocalRank, ranking)).set_description(about)
         dealt = self._dealt(local, ranking.key_names)
         return self._one(dealt, name, factory, ranking.key_names, ranking.of).set_description(about)

@@ -55,7 +55,7 @@ class StreamSink(TableSink):
         return self.mode.is_append_only
 
     @property
-    def wants_before(self) -> bool:  # type: ignore[override]
+    def requires_update_before(self) -> bool:  # type: ignore[override]
         return self.mode.before
 
     def attach(self, stream: DataStream, name: str) -> DataStream:
@@ -128,7 +128,7 @@ def deletes_before(plan: Sink) -> bool:
     """Whether what replaces a row may be left out on its way, so that the row has to be taken back by itself."""
     modes = ChangelogModes([plan])
     return any(
-        one.wants_before(False) and any(Change.UPDATE in modes.of(below).changes for below in one.inputs)
+        one.requires_update_before(False) and any(Change.UPDATE in modes.of(below).changes for below in one.inputs)
         for one in plan.input.walk()
     )
 

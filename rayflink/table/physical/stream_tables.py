@@ -55,7 +55,7 @@ class StreamSource(TableSource):
         is_in_order: bool = False,
     ) -> None:  # fmt: skip
         self._stream, self._schema, self._time, self._mode, self.key = stream, schema, time, mode, key
-        self.changes, self.tells_before = mode.changes, mode.before
+        self.changes, self.produces_update_before = mode.changes, mode.before
         self._is_in_order = is_in_order or not mode.is_append_only
 
     def in_order(self) -> TableSource:

@@ -38,7 +38,7 @@ class Step(Protocol):
     def place(self) -> Place | None:
         """Where it stands in the text."""
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         """Its line of the plan."""
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
@@ -47,11 +47,11 @@ class Step(Protocol):
     def takes_changes(self) -> Change:
         """What the rows of its inputs may go through."""
 
-    def wants_before(self, is_wanted: bool) -> bool:
+    def requires_update_before(self, is_wanted: bool) -> bool:
         """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
 
     @property
-    def tells_before(self) -> bool:
+    def produces_update_before(self) -> bool:
         """Whether its own updates can tell it."""
 
     @property
@@ -139,23 +139,23 @@ class ChangelogModes:
         """Where a step has several consumers, it is as the one with the most wishes wants it."""
         if self._before.get(step) in (True, is_wanted):
             return
-        if is_wanted and Change.UPDATE in self._changes[step] and not step.tells_before:
-            problem = f"{step.told()} gives updates that do not tell what was there before, which is asked for"
+        if is_wanted and Change.UPDATE in self._changes[step] and not step.produces_update_before:
+            problem = f"{step.explain_line()} gives updates that do not tell what was there before, which is asked for"
             remedy = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
             raise SqlError(problem, remedy, "", step.place)
         self._before[step] = is_wanted
         for one in step.inputs:
-            self._ask(one, step.wants_before(is_wanted))
+            self._ask(one, step.requires_update_before(is_wanted))
 
 
 def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
     kinds = {Change.UPDATE: "update", Change.DELETE: "delete", Change.UPDATE | Change.DELETE: "update and delete"}
     kind = kinds.get(refused & ~Change.INSERT, "insert")
-    told = step.told()
+    told = step.explain_line()
     name = told[: told.find("(")]
     sink = told.partition("table=[")[2].partition("]")[0] if name == "Sink" else ""
     what = f"Table sink {sink!r}" if sink else name
-    problem = f"{what} doesn't support consuming {kind} changes which is produced by node {below.told()}"
+    problem = f"{what} doesn't support consuming {kind} changes which is produced by node {below.explain_line()}"
     remedy = f"{step.instead}, or let the query give each row once"
     return SqlError(problem, remedy, "", step.place or below.place)
 

@@ -51,18 +51,18 @@ class ShownPlan:
             return self._calc(plan)
         below = tuple(self.of(one) for one in plan.inputs)
         if isinstance(plan, WindowAggregate) and plan.has_local_phase and self.two_phase:
-            local = ShownStep(f"Local{plan.told()}", plan.input, below)
-            return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
+            local = ShownStep(f"Local{plan.explain_line()}", plan.input, below)
+            return ShownStep(f"Global{plan.explain_line()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, GroupAggregate) and plan.is_whole and not plan.is_one_phase:
-            local = ShownStep(f"Local{plan.told()}", plan.input, below)
-            return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
+            local = ShownStep(f"Local{plan.explain_line()}", plan.input, below)
+            return ShownStep(f"Global{plan.explain_line()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, Rank) and plan.last is not None and not isinstance(plan, Deduplicate):
-            local = ShownStep(f"Local{plan.told()}", plan.input, below)
-            return ShownStep(f"Global{plan.told()}", plan, (_exchanged(plan, 0, local),))
+            local = ShownStep(f"Local{plan.explain_line()}", plan.input, below)
+            return ShownStep(f"Global{plan.explain_line()}", plan, (_exchanged(plan, 0, local),))
         if isinstance(plan, Sort) and plan.limit is not None:
             local = ShownStep(_sort_text(plan, is_global=False), plan.input, below)
             return ShownStep(_sort_text(plan, is_global=True), plan, (_exchanged(plan, 0, local),))
-        return ShownStep(plan.told(), plan, tuple(_exchanged(plan, at, one) for at, one in enumerate(below)))
+        return ShownStep(plan.explain_line(), plan, tuple(_exchanged(plan, at, one) for at, one in enumerate(below)))
 
     def _calc(self, plan: Relation) -> ShownStep:
         text, below = calc_text(plan)
@@ -73,7 +73,7 @@ def calc_text(plan: Relation) -> tuple[str, Relation]:
     """A projection, a filter, or the one on the other as one step, and what that is on."""
     below, where = plan, ""
     if isinstance(below, Project):
-        shown, below = below.told_columns(), below.input
+        shown, below = below.describe_columns(), below.input
     else:
         shown = plan.names
     if isinstance(below, Filter):
@@ -85,7 +85,7 @@ def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
     """The step, and how its rows are dealt to the subtasks of the next."""
     if isinstance(plan, BroadcastJoin) and plan.small == at:
         return ShownStep("Exchange(distribution=[broadcast])", below.relation, (below,))
-    dealt = plan.dealt_by(at)
+    dealt = plan.required_distribution(at)
     if dealt is None:
         return below
     names = plan.inputs[at].names
@@ -101,7 +101,7 @@ def _sort_text(plan: Sort, is_global: bool) -> str:
     return f"{name}({order}offset=[{offset}], fetch=[{fetch}], global=[{str(is_global).lower()}])"
 
 
-def tree_text(roots: Sequence[ShownStep], told: Callable[[ShownStep], str], reuse: bool) -> str:
+def tree_text(roots: Sequence[ShownStep], line: Callable[[ShownStep], str], reuse: bool) -> str:
     """Plans one below the other.
 
     Args:
@@ -118,7 +118,7 @@ def tree_text(roots: Sequence[ShownStep], told: Callable[[ShownStep], str], reus
             lines.append(f"{before}Reused(reference_id=[{number}])")
             return
         shown.add(id(one))
-        lines.append(f"{before}{told(one)}{'' if number is None else f'(reuse_id=[{number}])'}")
+        lines.append(f"{before}{line(one)}{'' if number is None else f'(reuse_id=[{number}])'}")
         for at, below in enumerate(one.inputs):
             last = at == len(one.inputs) - 1
             tell(below, lines, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")

@@ -37,14 +37,14 @@ class GroupAggregate(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, input=inputs[0])
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.grouping
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         names = self.input.names
         keys = [names[at] for at in self.grouping]
         results = zip(self.calls, self.names[len(keys) :], strict=True)
-        shown = keys + [f"{call.told(names)} AS {name}" for call, name in results]
+        shown = keys + [f"{call.describe(names)} AS {name}" for call, name in results]
         grouped = f"groupBy=[{', '.join(keys)}], " if keys else ""
         hint = "" if self.ttl is None else f", stateTtlHints=[[[STATE_TTL options:{{{'='.join(self.ttl)}}}]]]"
         return f"GroupAggregate({grouped}select=[{', '.join(shown)}]{hint})"

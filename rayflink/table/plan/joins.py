@@ -49,7 +49,7 @@ class _OnTwo(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, left=inputs[0], right=inputs[1])
 
-    def _told_condition(self, condition: Expr) -> str:
+    def _describe_condition(self, condition: Expr) -> str:
         """A condition with the names that columns have in the result, where both sides are in it."""
         names = [one.name for one in joined_schema(self.left.schema, self.right.schema, JoinKind.INNER)]
 
@@ -80,8 +80,8 @@ class Join(_OnTwo):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return (self.condition,)
 
-    def told(self) -> str:
-        shown = "" if is_true(self.condition) else f", where=[{self._told_condition(self.condition)}]"
+    def explain_line(self) -> str:
+        shown = "" if is_true(self.condition) else f", where=[{self._describe_condition(self.condition)}]"
         return f"Join(joinType=[{self.kind.value}]{shown}, select=[{', '.join(self.names)}])"
 
 
@@ -115,7 +115,7 @@ class KeyedJoin(_OnTwo):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return () if self.condition is None else (self.condition,)
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return (self.keys.left, self.keys.right)[at]
 
     def _shown(self) -> list[str]:
@@ -123,11 +123,11 @@ class KeyedJoin(_OnTwo):
         sign = {False: "=", True: "IS NOT DISTINCT FROM"}
         pairs = zip(self.keys.left, self.keys.right, self.keys.nulls_match, strict=True)
         where = [f"{left[one]} {sign[nulls]} {right[other]}" for one, other, nulls in pairs]
-        where += [self._told_condition(self.condition)] if self.condition is not None else []
+        where += [self._describe_condition(self.condition)] if self.condition is not None else []
         shown = [f"where=[{' AND '.join(where)}]"] if where else []
         return [f"joinType=[{self.kind.value}]", *shown, f"select=[{', '.join(self.names)}]"]
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         return f"HashJoin({', '.join(self._shown())})"
 
 
@@ -141,10 +141,10 @@ class BroadcastJoin(KeyedJoin):
 
     small: int
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return None
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         name = "HashJoin" if self.keys.left else "NestedLoopJoin"
         shown = [*self._shown(), "isBroadcast=[true]", f"build=[{('left', 'right')[self.small]}]"]
         return f"{name}({', '.join(shown)})"
@@ -164,12 +164,12 @@ class WindowJoin(KeyedJoin):
     left_bounds: tuple[int, int]
     right_bounds: tuple[int, int]
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         """By the keys, else by the end of the windows."""
-        return super().dealt_by(at) or ((self.left_bounds, self.right_bounds)[at][1],)
+        return super().required_distribution(at) or ((self.left_bounds, self.right_bounds)[at][1],)
 
-    def told(self) -> str:
-        return f"WindowJoin(window=[{self.windowing.told_without_time()}], {', '.join(self._shown())})"
+    def explain_line(self) -> str:
+        return f"WindowJoin(window=[{self.windowing.describe_without_time()}], {', '.join(self._shown())})"
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class IntervalJoin(KeyedJoin):
 
     interval: Interval
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         one = self.interval
         times = f"leftTimeIndex={self.left.names[one.left]}, rightTimeIndex={self.right.names[one.right]}"
         bounds = f"lowerBound={one.lower_ms}, upperBound={one.upper_ms}, isRowTime={str(one.is_event_time).lower()}"

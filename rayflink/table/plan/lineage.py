@@ -25,7 +25,7 @@ def lineage(relation: Relation, at: int) -> str:
             return lineage(relation.input, at)
         case WindowTable() if at >= len(relation.input.schema):
             time = lineage(relation.input, relation.windowing.time)
-            return _bound(relation, at, f"{relation.windowing.told_without_time()} by {time}")
+            return _bound(relation, at, f"{relation.windowing.describe_without_time()} by {time}")
         case WindowTable() | Rank() if at < len(relation.input.schema):
             return lineage(relation.input, at)
         case Unnest():
@@ -57,14 +57,16 @@ def _of_aggregate(relation: WindowAggregate, at: int) -> str:
     if number < 0:
         return lineage(relation.input, relation.grouping[at])
     if number < len(relation.calls):
-        return relation.calls[number].told([lineage(relation.input, at) for at in range(len(relation.input.schema))])
+        return relation.calls[number].describe(
+            [lineage(relation.input, at) for at in range(len(relation.input.schema))]
+        )
     return _bound(relation, at, windows_of(relation))
 
 
 def windows_of(relation: WindowAggregate) -> str:
     """The windows of an aggregation, with what they go by."""
     if relation.windowing is not None:
-        return f"{relation.windowing.told_without_time()} by {lineage(relation.input, relation.windowing.time)}"
+        return f"{relation.windowing.describe_without_time()} by {lineage(relation.input, relation.windowing.time)}"
     assert relation.bounds is not None
     start, end = (lineage(relation.input, at).partition("(") for at in relation.bounds)
     return start[2].removesuffix(")") if start[2] == end[2] else "".join((*start, *end))
@@ -84,7 +86,7 @@ def aggregation_of(relation: WindowAggregate) -> str:
     """What an aggregation keeps: its keys, its aggregates and its windows."""
     below = relation.input
     names = [lineage(below, at) for at in range(len(below.schema))]
-    calls = ", ".join(call.told(names) for call in relation.calls)
+    calls = ", ".join(call.describe(names) for call in relation.calls)
     return f"{calls or 'nothing'} by {all_of(below, relation.grouping) or 'nothing'} in {windows_of(relation)}"
 
 

@@ -56,7 +56,7 @@ class Windowing:
     partition: tuple[int, ...] = ()
     by_local_time: bool = False
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """As plans show it."""
         parts = [f"time_col=[{names[self.time]}]" if self.time < len(names) else "time_col=[?]"]
         if self.kind is WindowKind.SESSION:
@@ -73,9 +73,9 @@ class Windowing:
             parts.append(f"offset=[{length_text(self.offset_ms)}]")
         return f"{self.kind.value}({', '.join(parts)})"
 
-    def told_without_time(self) -> str:
+    def describe_without_time(self) -> str:
         """What tells windows apart, whatever column they are made by."""
-        told = replace(self, time=0, partition=()).told(["time"]).replace("time_col=[time], ", "")
+        told = replace(self, time=0, partition=()).describe(["time"]).replace("time_col=[time], ", "")
         return f"{told} of local time" if self.by_local_time else told
 
 
@@ -176,7 +176,7 @@ class Relation:
         calls = (call for one in self.walk() for expr in one.exprs_of_rows for call in expr.walk())
         return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         """Numbers of the columns by which the rows of an input are dealt to subtasks.
 
         (): all to one; None: they stay where they are.
@@ -191,12 +191,12 @@ class Relation:
         """What its rows go through when those of its inputs go through these."""
         return Change.INSERT
 
-    def wants_before(self, is_wanted: bool) -> bool:
+    def requires_update_before(self, is_wanted: bool) -> bool:
         """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
         return is_wanted
 
     @property
-    def tells_before(self) -> bool:
+    def produces_update_before(self) -> bool:
         """Whether its own updates can tell what was there before."""
         return True
 
@@ -205,7 +205,7 @@ class Relation:
         """What to do where it does not take the changes of its inputs."""
         return "aggregate by windows before"
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         """Its own line of a plan."""
         raise NotImplementedError(type(self).__name__)
 
@@ -267,11 +267,11 @@ class Scan(Relation):
         return changes
 
     @property
-    def tells_before(self) -> bool:
-        told: bool = self.source.tells_before
+    def produces_update_before(self) -> bool:
+        told: bool = self.source.produces_update_before
         return told
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         pushed = self.source.pushed()
         return f"TableSourceScan(table=[[{', '.join((*self.known_path, *pushed))}]], fields=[{', '.join(self.names)}])"
 
@@ -288,7 +288,7 @@ class Values(Relation):
             return False
         return self.rows is other.rows or repr(self.rows) == repr(other.rows)
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         shown = ", ".join("{ " + ", ".join(map(str, row)) + " }" for row in self.rows)
         return f"Values(tuples=[[{shown}]])"
 
@@ -306,13 +306,13 @@ class Project(_OnOne, _OfEachRow):
     def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
         return replace(self, exprs=tuple(map(change, self.exprs)))
 
-    def told_columns(self) -> list[str]:
+    def describe_columns(self) -> list[str]:
         """Its columns, as plans show them."""
         pairs = zip(self.exprs, self.schema, strict=True)
         return [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
 
-    def told(self) -> str:
-        return f"Project(select=[{', '.join(self.told_columns())}])"
+    def explain_line(self) -> str:
+        return f"Project(select=[{', '.join(self.describe_columns())}])"
 
 
 @dataclass(frozen=True)
@@ -328,10 +328,10 @@ class Filter(_OnOne, _OfEachRow):
     def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
         return replace(self, condition=change(self.condition))
 
-    def wants_before(self, is_wanted: bool) -> bool:
+    def requires_update_before(self, is_wanted: bool) -> bool:
         return True  # a row that no longer passes has to be taken back
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         return f"Filter(where=[{self.condition}])"
 
 
@@ -342,7 +342,7 @@ class WatermarkAssigner(_OnOne, _OfEachRow):
     time: int
     expression: Expr
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         told = "SOURCE_WATERMARK()" if isinstance(self.expression, Literal) else self.expression
         return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{told}])"
 
@@ -353,10 +353,10 @@ class WindowTable(_OnOne):
 
     windowing: Windowing
 
-    def told(self) -> str:
-        return f"WindowTableFunction(window=[{self.windowing.told(self.input.names)}])"
+    def explain_line(self) -> str:
+        return f"WindowTableFunction(window=[{self.windowing.describe(self.input.names)}])"
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.windowing.partition if self.windowing.kind is WindowKind.SESSION else None
 
 
@@ -381,10 +381,10 @@ class Unnest(_OnOne, _OfEachRow):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return (self.collection,)
 
-    def wants_before(self, is_wanted: bool) -> bool:
+    def requires_update_before(self, is_wanted: bool) -> bool:
         return True  # another row may have other elements
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         call = self.collection
         is_function = isinstance(call, Call) and call.function.gives_rows
         invoked = f"table({call})" if is_function else f"UNNEST({call})"
@@ -411,7 +411,7 @@ class AggregateCall:
     distinct: bool = False
     options: tuple[Any, ...] = ()
 
-    def told(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """As plans show it."""
         arguments = ", ".join(names[at] for at in self.arguments) or "*"
         filtered = f" FILTER {names[self.filter]}" if self.filter is not None else ""
@@ -471,7 +471,7 @@ class WindowAggregate(_OnOne):
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         return Change.INSERT if self.emission is None else Change.INSERT | Change.UPDATE
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.grouping
 
     @property
@@ -485,17 +485,17 @@ class WindowAggregate(_OnOne):
         inner = self.input.schema[self.bounds[0]].windowing
         return inner is not None and inner.is_event_time
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         names = self.input.names
         parts = [f"groupBy=[{', '.join(names[at] for at in self.grouping)}]"] if self.grouping else []
         if self.windowing is not None:
-            parts.append(f"window=[{self.windowing.told(names)}]")
+            parts.append(f"window=[{self.windowing.describe(names)}]")
         elif self.bounds is not None:
             parts.append(f"window=[win_start=[{names[self.bounds[0]]}], win_end=[{names[self.bounds[1]]}]]")
         if self.partial_final is not PartialFinal.NONE:
             parts.append(f"partialFinalType=[{self.partial_final.value}]")
-        calls = [f"{call.told(names)} AS {one.name}" for call, one in zip(self.calls, self.schema[len(self.grouping) :],
-                                                                       strict=False)]  # fmt: skip
+        results = zip(self.calls, self.schema[len(self.grouping) :], strict=False)
+        calls = [f"{call.describe(names)} AS {column.name}" for call, column in results]
         shown = [names[at] for at in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]
         emitted = f", emit=[{self.emission}]" if self.emission is not None else ""
         return f"WindowAggregate({', '.join(parts)}, select=[{', '.join(shown)}]{emitted})"
@@ -514,7 +514,7 @@ class Union(_OfEachRow):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, sources=tuple(inputs))
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         return f"Union(all=[true], union=[{', '.join(self.names)}])"
 
 
@@ -532,14 +532,14 @@ class Sort(_OnOne):
     offset: int = 0
     limit: int | None = None
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return ()
 
     @property
     def instead(self) -> str:
         return "take the rows to Python by collect(), and stop there when there are enough"
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         parts = [f"orderBy=[{order_text(self.names, self.keys)}]"] if self.keys else []
         if self.offset:
             parts.append(f"offset=[{self.offset}]")
@@ -577,8 +577,8 @@ class Sink(_OnOne):
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         return Change.NONE
 
-    def wants_before(self, is_wanted: bool) -> bool:
-        wanted: bool = self.sink.wants_before
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        wanted: bool = self.sink.requires_update_before
         return wanted
 
     @property
@@ -586,5 +586,5 @@ class Sink(_OnOne):
         remedy: str = self.sink.instead
         return remedy
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}])"

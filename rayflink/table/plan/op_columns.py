@@ -1,4 +1,4 @@
-"""What rows do as a column of texts: tables whose rows change as tables of insertions, and back.
+"""What rows do as a column of strings: tables whose rows change as tables of insertions, and back.
 
 Source: apache/flink TO_CHANGELOG and FROM_CHANGELOG.
 """
@@ -18,7 +18,7 @@ _CHANGES = {
     RowKind.DELETE: Change.DELETE,
 }  # fmt: skip
 Codes = tuple[tuple[str, RowKind], ...]
-"""Texts and what they stand for."""
+"""Strings and what they stand for."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _OnOne(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, input=inputs[0])
 
-    def _told_codes(self) -> str:
+    def _describe_codes(self) -> str:
         return ", ".join(f"{kind.name}={code}" for code, kind in self.codes)
 
 
@@ -44,11 +44,11 @@ class ToChangelog(_OnOne):
     def takes_changes(self) -> Change:
         return Change.ALL
 
-    def wants_before(self, is_wanted: bool) -> bool:
+    def requires_update_before(self, is_wanted: bool) -> bool:
         return False  # a row of before is a row like others, where there is one
 
-    def told(self) -> str:
-        return f"ToChangelog(op=[{self.names[0]}], codes=[{self._told_codes()}], select=[{', '.join(self.names)}])"
+    def explain_line(self) -> str:
+        return f"ToChangelog(op=[{self.names[0]}], codes=[{self._describe_codes()}], select=[{', '.join(self.names)}])"
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class FromChangelog(_OnOne):
             found |= _CHANGES[kind]
         return found
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         op = self.input.names[self.op]
-        return f"FromChangelog(op=[{op}], codes=[{self._told_codes()}], select=[{', '.join(self.names)}])"
+        return f"FromChangelog(op=[{op}], codes=[{self._describe_codes()}], select=[{', '.join(self.names)}])"
 
 
 __all__ = ["Codes", "FromChangelog", "ToChangelog"]

@@ -12,7 +12,7 @@ def plan_text(relation: Relation, indent: int = 0) -> str:
     def tell(one: Relation, before: str, bar: str) -> None:
         is_shown = one.view and not (isinstance(one, Scan) and one.known_path == one.view)
         shown = f" of view {'.'.join(one.view)}" if is_shown else ""
-        lines.append(f"{before}{one.told()}{shown}")
+        lines.append(f"{before}{one.explain_line()}{shown}")
         for at, below in enumerate(one.inputs):
             last = at == len(one.inputs) - 1
             tell(below, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")

@@ -39,10 +39,10 @@ class Rank(Relation):
         """Where the number is."""
         return len(self.input.schema)
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.partition
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         return f"Rank({', '.join(self._parts(self.partition))})"
 
     def _parts(self, partition: Sequence[int]) -> list[str]:
@@ -62,7 +62,7 @@ class Deduplicate(Rank):
         """Whether the first by event time is wanted, which comes when the watermark has come to it."""
         return self.input.schema[self.keys[0][0]].is_event_time
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         key = ", ".join(self.names[at] for at in self.partition)
         order = "ROWTIME" if self.is_event_time else "PROCTIME"
         return f"Deduplicate(keep=[FirstRow], key=[{key}], order=[{order}])"
@@ -87,10 +87,10 @@ class WindowRank(Rank):
         """Columns of the partition without the bounds."""
         return tuple(at for at in self.partition if at not in self.bounds)
 
-    def dealt_by(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.others
 
-    def told(self) -> str:
+    def explain_line(self) -> str:
         start, end = (self.names[at] for at in self.bounds)
         window = f"window=[win_start=[{start}], win_end=[{end}]]"
         if not self.is_deduplicated:

@@ -144,7 +144,7 @@ class Call(Expr):
         return self.function.may_raise(self) or any(isinstance(one, Call) and one.may_raise for one in self.args)
 
     def __str__(self) -> str:
-        return self.function.told(self)
+        return self.function.describe(self)
 
 
 def with_common_parts(exprs: Sequence[Expr]) -> list[Expr]:
@@ -266,7 +266,7 @@ class Function:
         """Whether it is none of the user's own."""
         return _FUNCTIONS.get(self.name) is self
 
-    def told(self, call: Call) -> str:
+    def describe(self, call: Call) -> str:
         """A call as plans show it."""
         if self.symbol and len(call.args) == 2:
             left, right = map(_inner, call.args)

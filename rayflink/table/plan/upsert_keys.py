@@ -17,7 +17,7 @@ def upsert_key(relation: Relation) -> tuple[int, ...] | None:
     match relation:
         case Scan():
             key = relation.source.key
-            return tuple(map(relation.names.index, key)) if key and not relation.tells_before else None
+            return tuple(map(relation.names.index, key)) if key and not relation.produces_update_before else None
         case WatermarkAssigner():
             return upsert_key(relation.input)
         case Project():
@@ -46,8 +46,9 @@ def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
     for below in relation.inputs:
         key = upsert_key(below)
         if key is not None and found is None:
-            told = ", ".join(below.names[at] for at in key)
-            problem = f"rows of a stream replace others by {told}, which finds them no more behind {relation.told()}"
+            columns = ", ".join(below.names[at] for at in key)
+            behind = relation.explain_line()
+            problem = f"rows of a stream replace others by {columns}, which finds them no more behind {behind}"
             remedy = "select these columns as they are, of one stream, or let the stream have UPDATE_BEFORE rows, too"
             raise SqlError(problem, remedy, "", relation.place)
         ensure_key(below)

@@ -1,4 +1,4 @@
-"""What a table demands of the rows that are written to it: no NULL where it has none, and texts of a length."""
+"""What a table demands of the rows that are written to it: no NULL where it has none, and strings of a length."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DROPPED = "numNullRecordsDropped"
 
 @dataclass(frozen=True)
 class Length:
-    """The length of a column's texts or bytes.
+    """The length of a column's strings or bytes.
 
     Args:
         column: its number.

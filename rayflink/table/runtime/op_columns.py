@@ -1,4 +1,4 @@
-"""What rows do as a column of texts, and texts as what rows do."""
+"""What rows do as a column of strings, and strings as what rows do."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ from ..plan.typed import RowError
 Codes = Sequence[tuple[str, RowKind]]
 
 
-class KindsAsTexts(Operator):
+class KindsToStrings(Operator):
     """Gives each change as a new row, with a text of what it does before its columns; those without a text not at all.
 
     Args:
-        codes: texts and what they stand for.
+        codes: strings and what they stand for.
         schema: of the result.
     """
 
     def __init__(self, codes: Codes, schema: pa.Schema) -> None:
-        self._texts = [next((code for code, one in codes if one is kind), None) for kind in RowKind]
+        self._strings = [next((code for code, one in codes if one is kind), None) for kind in RowKind]
         self._schema = schema
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
         kinds = kinds_of(batch.data)
         numbers = np.zeros(len(batch), np.int8) if kinds is None else kinds
-        texts = pa.array(self._texts, pa.string()).take(pa.array(numbers))
-        columns = [texts, *without_kinds(batch.data).columns]
+        strings = pa.array(self._strings, pa.string()).take(pa.array(numbers))
+        columns = [strings, *without_kinds(batch.data).columns]
         made = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        if texts.null_count:
-            made = made.filter(texts.is_valid())
+        if strings.null_count:
+            made = made.filter(strings.is_valid())
         if made.num_rows:
             yield ArrowBatch(made)
 
 
-class TextsAsKinds(Operator):
+class StringsToKinds(Operator):
     """Gives each row as the change that the text of a column says, without the column.
 
     Args:
         op: its number.
-        codes: texts and what they stand for.
+        codes: strings and what they stand for.
         schema: of the result.
     """
 
     def __init__(self, op: int, codes: Codes, schema: pa.Schema) -> None:
         self._op, self._schema = op, schema
-        self._texts = [code for code, _ in codes]
+        self._strings = [code for code, _ in codes]
         self._kinds = np.array([kind.value for _, kind in codes], np.int8)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
         if not len(batch):
             return
-        texts: Any = batch.data.column(self._op)
+        strings: Any = batch.data.column(self._op)
         with UserCode(self.ctx, "from_changelog"):
-            places = pc.index_in(texts, pa.array(self._texts, pa.string()))
+            places = pc.index_in(strings, pa.array(self._strings, pa.string()))
             if places.null_count:
-                found = texts.filter(places.is_null())[0].as_py()
+                found = strings.filter(places.is_null())[0].as_py()
                 name = batch.data.schema.names[self._op]
-                problem = f"a row has {found!r} in {name!r}, wanted is one of {', '.join(self._texts)}"
+                problem = f"a row has {found!r} in {name!r}, wanted is one of {', '.join(self._strings)}"
                 raise RowError(problem, "leave such rows out, or map the text by op_mapping")
         kinds = self._kinds[places.to_numpy()]
         columns = [one for at, one in enumerate(batch.data.columns) if at != self._op]
@@ -77,4 +77,4 @@ class TextsAsKinds(Operator):
         yield ArrowBatch(with_kinds(made, kinds) if kinds.any() else made)
 
 
-__all__ = ["KindsAsTexts", "TextsAsKinds"]
+__all__ = ["KindsToStrings", "StringsToKinds"]

@@ -10,64 +10,64 @@ from ..parsing.statements import AlterColumns, CreateTable
 from .resolution import definition
 
 
-def altered(table: TableDefinition, said: AlterColumns, text: str) -> TableDefinition:
+def altered(table: TableDefinition, statement: AlterColumns, text: str) -> TableDefinition:
     """The table as it is afterwards.
 
     Raises:
         SqlError: a column is not there, or is there already.
     """
     names = [one.name for one in table.columns]
-    if said.action == "DROP PRIMARY KEY":
+    if statement.action == "DROP PRIMARY KEY":
         return replace(table, primary_key=())
-    if said.action == "DROP WATERMARK":
+    if statement.action == "DROP WATERMARK":
         return replace(table, watermark=None)
-    if said.action == "RENAME":
-        old, new = said.names
-        _known(old, names, said, text)
+    if statement.action == "RENAME":
+        old, new = statement.names
+        _known(old, names, statement, text)
         if new in names:
-            raise SqlError(f"there is a column {new!r} already", "give it another name", text, said.place)
+            raise SqlError(f"there is a column {new!r} already", "give it another name", text, statement.place)
         return replace(
             table, columns=tuple(replace(one, name=new if one.name == old else one.name) for one in table.columns)
         )
-    if said.action == "DROP":
-        for name in said.names:
-            _known(name, names, said, text)
-        return replace(table, columns=tuple(one for one in table.columns if one.name not in said.names))
-    made = definition(CreateTable((), said.columns, None, (), place=said.place), text)
+    if statement.action == "DROP":
+        for name in statement.names:
+            _known(name, names, statement, text)
+        return replace(table, columns=tuple(one for one in table.columns if one.name not in statement.names))
+    made = definition(CreateTable((), statement.columns, None, (), place=statement.place), text)
     columns = list(table.columns)
     for one in made.columns:
-        columns = _placed(columns, one, said, text)
-    key = said.primary_key or table.primary_key
+        columns = _placed(columns, one, statement, text)
+    key = statement.primary_key or table.primary_key
     changed = replace(table, columns=tuple(columns), primary_key=key)
-    if said.watermark is None:
+    if statement.watermark is None:
         return changed
-    written: str = said.watermark.expression.meta["text"]
-    return replace(changed, watermark=(".".join(said.watermark.column), written))
+    written: str = statement.watermark.expression.meta["text"]
+    return replace(changed, watermark=(".".join(statement.watermark.column), written))
 
 
 def _placed(
-    columns: list[ColumnDefinition], one: ColumnDefinition, said: AlterColumns, text: str
+    columns: list[ColumnDefinition], one: ColumnDefinition, statement: AlterColumns, text: str
 ) -> list[ColumnDefinition]:
     names = [column.name for column in columns]
-    position = said.positions.get(one.name)
-    if said.action == "ADD":
+    position = statement.positions.get(one.name)
+    if statement.action == "ADD":
         if one.name in names:
-            raise SqlError(f"there is a column {one.name!r} already", "MODIFY it", text, said.place)
+            raise SqlError(f"there is a column {one.name!r} already", "MODIFY it", text, statement.place)
         at = len(columns)
     else:
-        _known(one.name, names, said, text)
+        _known(one.name, names, statement, text)
         at = names.index(one.name)
         columns = columns[:at] + columns[at + 1 :]
         names.remove(one.name)
     if position == "FIRST":
         at = 0
     elif position is not None:
-        _known(position, names, said, text)
+        _known(position, names, statement, text)
         at = names.index(position) + 1
     return [*columns[:at], one, *columns[at:]]
 
 
-def _known(name: str, names: list[str], said: AlterColumns, text: str) -> None:
+def _known(name: str, names: list[str], statement: AlterColumns, text: str) -> None:
     if name not in names:
         problem = f"there is no column {name!r}{nearest(name, names)}"
-        raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.place)
+        raise SqlError(problem, f"the columns are {', '.join(names)}", text, statement.place)

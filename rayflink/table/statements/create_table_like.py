@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from ..definitions import ColumnDefinition, TableDefinition
 from ..errors import SqlError
-from ..parsing import statements as said
+from ..parsing import statements
 
 
-def like(made: TableDefinition, base: TableDefinition, asked: said.LikeOf, text: str) -> TableDefinition:
+def like(made: TableDefinition, base: TableDefinition, asked: statements.LikeOf, text: str) -> TableDefinition:
     """A table with what it takes from another one, and what it has itself.
 
     Raises:

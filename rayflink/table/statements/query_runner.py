@@ -99,7 +99,7 @@ class QueryRunner:
         scans = (one for plan in plans for one in plan.walk() if isinstance(one, Scan))
         found = next((one for one in scans if not modes.of(one).is_append_only), None)
         if found is not None:
-            problem = f"the rows of {found.told()} change later, and in batch mode rows only come"
+            problem = f"the rows of {found.explain_line()} change later, and in batch mode rows only come"
             raise SqlError(problem, "run it in streaming mode, or give ChangelogMode.insert_only()", "", found.place)
 
     def drawn(self, plan: Relation) -> TableResult:
@@ -306,7 +306,7 @@ def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | N
         raise SqlError(f"column {twice!r} of {name} is given twice", "name it once")
     if len(names) != len(plan.schema):
         problem = f"the query gives {len(plan.schema)} columns, and {name} takes {len(names)}"
-        remedy = f"it gives {_told(plan.schema)}; wanted is {', '.join(names)}"
+        remedy = f"it gives {_describe_columns(plan.schema)}; wanted is {', '.join(names)}"
         raise SqlError(problem, remedy, "", plan.place)
     exprs = []
     for one in written:
@@ -332,7 +332,7 @@ def _absent(column: ColumnDefinition, name: str) -> Any:
     return Literal(column.type, None)
 
 
-def _told(schema: Attributes) -> str:
+def _describe_columns(schema: Attributes) -> str:
     return ", ".join(f"{one.name} {one.type}" for one in schema)
 
 

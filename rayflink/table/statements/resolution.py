@@ -18,7 +18,7 @@ from ..plan.logical import Attribute, Project, Relation, Scan, TimePart, Waterma
 from ..plan.typed import Expr, Literal, Place
 
 
-def definition(said: CreateTable, text: str, inherited: Sequence[str] = ()) -> TableDefinition:
+def definition(statement: CreateTable, text: str, inherited: Sequence[str] = ()) -> TableDefinition:
     """A table as CREATE TABLE defines it.
 
     Args:
@@ -27,25 +27,27 @@ def definition(said: CreateTable, text: str, inherited: Sequence[str] = ()) -> T
     Raises:
         SqlError: two columns have one name, or a key or watermark names none.
     """
-    columns = tuple(_column(one, text) for one in said.columns)
+    columns = tuple(_column(one, text) for one in statement.columns)
     names = [one.name for one in columns]
-    for at, one in enumerate(said.columns):
+    for at, one in enumerate(statement.columns):
         if one.name in names[:at]:
             raise SqlError(f"a second column {one.name!r}", "give it another name", text, one.place)
     names += [one for one in inherited if one not in names]
-    for key in (*said.primary_key, *said.partition_keys):
+    for key in (*statement.primary_key, *statement.partition_keys):
         if key not in names:
             problem = f"there is no column {key!r}{nearest(key, names)}"
-            raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.place)
+            raise SqlError(problem, f"the columns are {', '.join(names)}", text, statement.place)
     watermark = None
-    if said.watermark is not None:
-        column = ".".join(said.watermark.column)
+    if statement.watermark is not None:
+        column = ".".join(statement.watermark.column)
         if column not in names:
             problem = f"WATERMARK FOR {column!r}, which is no column{nearest(column, names)}"
-            raise SqlError(problem, f"the columns are {', '.join(names)}", text, said.watermark.place)
-        watermark = column, _text_of(said.watermark.expression, text)
-    columns = tuple(_key_column(one, said.primary_key) for one in columns)
-    return TableDefinition(columns, watermark, said.primary_key, said.partition_keys, dict(said.options), said.comment)
+            raise SqlError(problem, f"the columns are {', '.join(names)}", text, statement.watermark.place)
+        watermark = column, _text_of(statement.watermark.expression, text)
+    columns = tuple(_key_column(one, statement.primary_key) for one in columns)
+    return TableDefinition(
+        columns, watermark, statement.primary_key, statement.partition_keys, dict(statement.options), statement.comment
+    )
 
 
 def _key_column(column: ColumnDefinition, key: tuple[str, ...]) -> ColumnDefinition:
@@ -56,10 +58,10 @@ def _key_column(column: ColumnDefinition, key: tuple[str, ...]) -> ColumnDefinit
     )
 
 
-def _column(said: ColumnOf, text: str) -> ColumnDefinition:
-    computed = None if said.computed is None else _text_of(said.computed, text)
-    metadata = None if said.metadata is None else said.metadata or said.name
-    return ColumnDefinition(said.name, said.type, computed, metadata, said.is_virtual, said.comment)
+def _column(statement: ColumnOf, text: str) -> ColumnDefinition:
+    computed = None if statement.computed is None else _text_of(statement.computed, text)
+    metadata = None if statement.metadata is None else statement.metadata or statement.name
+    return ColumnDefinition(statement.name, statement.type, computed, metadata, statement.is_virtual, statement.comment)
 
 
 def _text_of(tree: Any, text: str) -> str:

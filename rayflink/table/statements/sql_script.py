@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.errors import RayflinkError
 
 from ..errors import SqlError
-from ..parsing import statements as said
+from ..parsing import statements
 from ..parsing.statement_parser import ScriptPart, script_parts
 from ..plan.typed import Place
 from ..table_result import TableResult
@@ -61,13 +61,13 @@ class ScriptRunner:
             try:
                 result = StatementRunner(self._env, self._catalogs, part.text).run(statement)
                 self._env._follow_mode()
-                if isinstance(statement, (said.Insert, said.StatementSetOf)):
+                if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
                     result.wait()
                 on_result(result)
             except RayflinkError as error:
                 raise self._located(error, part) from error
 
-    def _read(self) -> list[tuple[ScriptPart, said.Statement]]:
+    def _read(self) -> list[tuple[ScriptPart, statements.Statement]]:
         try:
             parts = script_parts(self._text)
         except SqlError as error:

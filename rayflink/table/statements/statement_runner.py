@@ -14,7 +14,7 @@ from ..connectors.connector_registry import connector
 from ..definitions import TableDefinition, ViewDefinition, quoted, quoted_text
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
-from ..parsing import statements as said
+from ..parsing import statements
 from ..parsing.statement_parser import parse_statement
 from ..plan.logical import Attribute, Relation, Sink, TimePart
 from ..table_result import TableResult, done, raw
@@ -39,7 +39,7 @@ class StatementRunner:
     def __init__(self, env: TableEnvironment, catalogs: Catalogs, text: str) -> None:
         self._env, self._catalogs, self._text = env, catalogs, text
 
-    def run(self, statement: said.Statement) -> TableResult:
+    def run(self, statement: statements.Statement) -> TableResult:
         """What the statement gives.
 
         Raises:
@@ -50,7 +50,7 @@ class StatementRunner:
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
-    def explained(self, statement: said.Statement, details: Collection[ExplainDetail] = ()) -> str:
+    def explained(self, statement: statements.Statement, details: Collection[ExplainDetail] = ()) -> str:
         """How a query or INSERT would be run.
 
         Raises:
@@ -61,47 +61,47 @@ class StatementRunner:
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
-    def _plans(self, statement: said.Statement) -> list[Relation]:
-        if isinstance(statement, said.Query):
+    def _plans(self, statement: statements.Statement) -> list[Relation]:
+        if isinstance(statement, statements.Query):
             return [self._bound(statement.tree)]
-        if isinstance(statement, (said.Insert, said.StatementSetOf)):
-            inserts = statement.inserts if isinstance(statement, said.StatementSetOf) else (statement,)
+        if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
+            inserts = statement.inserts if isinstance(statement, statements.StatementSetOf) else (statement,)
             return [self.sink(one) for one in inserts]
         raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text, statement.place)
 
-    def _bound(self, tree: said.Tree) -> Relation:
+    def _bound(self, tree: statements.Tree) -> Relation:
         return self._env._bound(tree, self._text)
 
     # queries
 
-    def _query(self, statement: said.Query) -> TableResult:
+    def _query(self, statement: statements.Query) -> TableResult:
         return self._env._runner.drawn(self._bound(statement.tree))
 
-    def _insert(self, statement: said.Insert) -> TableResult:
+    def _insert(self, statement: statements.Insert) -> TableResult:
         return self._env._runner.insert([self.sink(statement)])
 
-    def sink(self, statement: said.Statement) -> Sink:
+    def sink(self, statement: statements.Statement) -> Sink:
         """The plan of an INSERT.
 
         Raises:
             SqlError: it is another statement, or cannot be run.
         """
-        if not isinstance(statement, said.Insert):
+        if not isinstance(statement, statements.Insert):
             raise SqlError("this is no INSERT", "give INSERT INTO a_table SELECT ...", self._text)
         plan = self._bound(statement.query)
         insertion = Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
         return self._env._sink(insertion)
 
-    def _inserts(self, statement: said.StatementSetOf) -> TableResult:
+    def _inserts(self, statement: statements.StatementSetOf) -> TableResult:
         return self._env._runner.insert([self.sink(one) for one in statement.inserts])
 
-    def _explain(self, statement: said.Explain) -> TableResult:
+    def _explain(self, statement: statements.Explain) -> TableResult:
         text = self.explained(statement.explained, [ExplainDetail[one] for one in statement.details])
         return raw(text)
 
     # definitions
 
-    def _create_table(self, statement: said.CreateTable) -> TableResult:
+    def _create_table(self, statement: statements.CreateTable) -> TableResult:
         if statement.query is not None:
             return self._create_table_as(statement)
         base = None if statement.like is None else self._base(statement.like)
@@ -115,7 +115,7 @@ class StatementRunner:
         self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
         return done()
 
-    def _create_table_as(self, statement: said.CreateTable) -> TableResult:
+    def _create_table_as(self, statement: statements.CreateTable) -> TableResult:
         """Create the table, then insert, as Flink does without atomicity: what fails leaves the table.
 
         Raises:
@@ -126,24 +126,24 @@ class StatementRunner:
             problem = f"CREATE TABLE AS with {found}"
             raise SqlError(problem, "create the table first, then INSERT INTO it", self._text, statement.place)
         plan = self._bound(statement.query)
-        columns = tuple(said.ColumnOf(one.name, one.type, place=statement.place) for one in plan.schema)
+        columns = tuple(statements.ColumnOf(one.name, one.type, place=statement.place) for one in plan.schema)
         there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
         created = self._create_table(replace(statement, columns=columns, query=None))
         if there:  # IF NOT EXISTS
             return created
-        return self._insert(said.Insert(statement.path, statement.query, place=statement.place))
+        return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
 
     def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
         """Bind its computed columns and its watermark, so that what they lack is told now."""
         resolution.relation(path, made, None)
 
-    def _base(self, like: said.LikeOf) -> TableDefinition:
+    def _base(self, like: statements.LikeOf) -> TableDefinition:
         _, base = self._catalogs.find(like.source, like.place)
         if isinstance(base, ViewDefinition):
             raise SqlError("LIKE a view", "name a table", self._text, like.place)
         return base
 
-    def _create_view(self, statement: said.CreateView) -> TableResult:
+    def _create_view(self, statement: statements.CreateView) -> TableResult:
         plan = self._query_of(statement)
         if statement.columns and len(statement.columns) != len(plan.schema):
             problem = f"{len(statement.columns)} names for {len(plan.schema)} columns"
@@ -154,7 +154,7 @@ class StatementRunner:
         self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
         return done()
 
-    def _query_of(self, statement: said.CreateView | said.AlterView) -> Relation:
+    def _query_of(self, statement: statements.CreateView | statements.AlterView) -> Relation:
         """The plan of the query of a view; what is wrong in it stands in the statement.
 
         Raises:
@@ -162,14 +162,14 @@ class StatementRunner:
         """
         try:
             query = parse_statement(statement.text)
-            assert isinstance(query, said.Query)
+            assert isinstance(query, statements.Query)
             return self._env._bound(query.tree, statement.text)
         except SqlError as error:
             if error.views or error.text != statement.text:
                 raise
             raise error.moved(self._text, self._text.rfind(statement.text)) from error
 
-    def _alter_view(self, statement: said.AlterView) -> TableResult:
+    def _alter_view(self, statement: statements.AlterView) -> TableResult:
         path, view = self._catalogs.find(statement.path, statement.place)
         if not isinstance(view, ViewDefinition):
             raise SqlError(f"{path[-1]} is no view", "name a view", self._text, statement.place)
@@ -178,16 +178,20 @@ class StatementRunner:
         return done()
 
     def _view(
-        self, statement: said.CreateView | said.AlterView, columns: tuple[str, ...], comment: str | None, plan: Relation
+        self,
+        statement: statements.CreateView | statements.AlterView,
+        columns: tuple[str, ...],
+        comment: str | None,
+        plan: Relation,
     ) -> ViewDefinition:
         home = self._catalogs.catalog, self._catalogs.database
         return ViewDefinition(statement.text, columns, comment, selected=tuple(plan.names), home=home)
 
-    def _create_database(self, statement: said.CreateDatabase) -> TableResult:
+    def _create_database(self, statement: statements.CreateDatabase) -> TableResult:
         self._catalogs.create_database(statement.path, statement.comment, statement.if_not_exists, statement.place)
         return done()
 
-    def _drop(self, statement: said.Drop) -> TableResult:
+    def _drop(self, statement: statements.Drop) -> TableResult:
         if statement.kind == "DATABASE":
             self._catalogs.drop_database(statement.path, statement.if_exists, statement.cascade, statement.place)
         elif statement.kind in ("TABLE", "VIEW"):
@@ -197,7 +201,7 @@ class StatementRunner:
             raise SqlError(f"DROP {statement.kind} is not supported", "drop a TABLE, VIEW or DATABASE", self._text)
         return done()
 
-    def _rename(self, statement: said.Rename) -> TableResult:
+    def _rename(self, statement: statements.Rename) -> TableResult:
         if statement.if_exists and self._is_absent(statement.path):
             return done()
         path, made = self._catalogs.find(statement.path, statement.place)
@@ -209,14 +213,14 @@ class StatementRunner:
         self._catalogs.drop(path, type(made), temporary, False)
         return done()
 
-    def _set_options(self, statement: said.SetOptions) -> TableResult:
+    def _set_options(self, statement: statements.SetOptions) -> TableResult:
         if statement.if_exists and self._is_absent(statement.path):
             return done()
         path, table = self._table(statement.path, statement)
         self._catalogs.replace(path, table.with_options(statement.options, statement.reset))
         return done()
 
-    def _alter_columns(self, statement: said.AlterColumns) -> TableResult:
+    def _alter_columns(self, statement: statements.AlterColumns) -> TableResult:
         from .alter_table import altered
 
         if statement.if_exists and self._is_absent(statement.path):
@@ -227,7 +231,7 @@ class StatementRunner:
         self._catalogs.replace(path, made)
         return done()
 
-    def _is_absent(self, parts: said.Path) -> bool:
+    def _is_absent(self, parts: statements.Path) -> bool:
         """Whether there is no table or view of a name."""
         try:
             self._catalogs.find(parts)
@@ -235,19 +239,21 @@ class StatementRunner:
             return True
         return False
 
-    def _table(self, parts: said.Path, statement: said.Statement) -> tuple[tuple[str, str, str], TableDefinition]:
+    def _table(
+        self, parts: statements.Path, statement: statements.Statement
+    ) -> tuple[tuple[str, str, str], TableDefinition]:
         path, found = self._catalogs.find(parts, statement.place)
         if isinstance(found, ViewDefinition):
             raise SqlError(f"{path[-1]} is a view", "name a table", self._text, statement.place)
         return path, found
 
-    def _use(self, statement: said.Use) -> TableResult:
+    def _use(self, statement: statements.Use) -> TableResult:
         self._catalogs.use(statement.kind, statement.path, statement.place)
         return done()
 
     # what there is
 
-    def _show(self, statement: said.Show) -> TableResult:
+    def _show(self, statement: statements.Show) -> TableResult:
         what = statement.what
         if what in ("CREATE TABLE", "CREATE VIEW"):
             return raw(self._statement_of(statement))
@@ -273,12 +279,12 @@ class StatementRunner:
             [Attribute(header.get(what, f"{column} name"), DataTypes.STRING())], [Row(name) for name in names]
         )
 
-    def _database(self, statement: said.Show) -> tuple[str, str] | None:
+    def _database(self, statement: statements.Show) -> tuple[str, str] | None:
         if not statement.path:
             return None
         return (self._catalogs.catalog, *statement.path)[-2:]  # type: ignore[return-value]
 
-    def _statement_of(self, statement: said.Show) -> str:
+    def _statement_of(self, statement: statements.Show) -> str:
         path, found = self._catalogs.find(statement.path, statement.place)
         if isinstance(found, TableDefinition):
             return found.statement(path, self._catalogs.is_temporary(path))
@@ -288,7 +294,7 @@ class StatementRunner:
         comment = "" if found.comment is None else f" COMMENT {quoted_text(found.comment)}"
         return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{found.text}"
 
-    def _described(self, parts: said.Path, statement: said.Statement) -> TableResult:
+    def _described(self, parts: statements.Path, statement: statements.Statement) -> TableResult:
         path, found = self._catalogs.find(parts, statement.place)
         if isinstance(found, TableDefinition):
             plan = resolution.relation(path, found, None)
@@ -315,17 +321,17 @@ class StatementRunner:
         schema = [Attribute(name, text) for name in ("name", "type", "null", "key", "extras", "watermark")]
         return TableResult(schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows])
 
-    def _columns_shown(self, statement: said.Show) -> TableResult:
+    def _columns_shown(self, statement: statements.Show) -> TableResult:
         found = self._described(statement.path, statement)
         header = [Attribute("field", found._schema[0].type), *found._schema[1:]]
         return TableResult(header, [row for row in found.collect() if _is_like(row[0], statement)])
 
-    def _describe(self, statement: said.Describe) -> TableResult:
+    def _describe(self, statement: statements.Describe) -> TableResult:
         return self._described(statement.path, statement)
 
     # options
 
-    def _set(self, statement: said.SetOption) -> TableResult:
+    def _set(self, statement: statements.SetOption) -> TableResult:
         config = self._env.get_config()
         if statement.key is None:
             schema = [Attribute("key", DataTypes.STRING()), Attribute("value", DataTypes.STRING())]
@@ -333,7 +339,7 @@ class StatementRunner:
         config.set_string(statement.key, statement.value or "")
         return done()
 
-    def _reset(self, statement: said.ResetOption) -> TableResult:
+    def _reset(self, statement: statements.ResetOption) -> TableResult:
         config = self._env.get_config()
         given = self._env._given
         for key in [statement.key] if statement.key is not None else list(config.to_dict()):
@@ -343,23 +349,23 @@ class StatementRunner:
         return done()
 
     _RUNNERS: ClassVar[dict[type, Callable[[Any, Any], TableResult]]] = {
-        said.Query: _query,
-        said.Insert: _insert,
-        said.StatementSetOf: _inserts,
-        said.Explain: _explain,
-        said.CreateTable: _create_table,
-        said.CreateView: _create_view,
-        said.AlterView: _alter_view,
-        said.CreateDatabase: _create_database,
-        said.Drop: _drop,
-        said.Rename: _rename,
-        said.SetOptions: _set_options,
-        said.AlterColumns: _alter_columns,
-        said.Use: _use,
-        said.Show: _show,
-        said.Describe: _describe,
-        said.SetOption: _set,
-        said.ResetOption: _reset,
+        statements.Query: _query,
+        statements.Insert: _insert,
+        statements.StatementSetOf: _inserts,
+        statements.Explain: _explain,
+        statements.CreateTable: _create_table,
+        statements.CreateView: _create_view,
+        statements.AlterView: _alter_view,
+        statements.CreateDatabase: _create_database,
+        statements.Drop: _drop,
+        statements.Rename: _rename,
+        statements.SetOptions: _set_options,
+        statements.AlterColumns: _alter_columns,
+        statements.Use: _use,
+        statements.Show: _show,
+        statements.Describe: _describe,
+        statements.SetOption: _set,
+        statements.ResetOption: _reset,
     }
 
 
@@ -369,7 +375,7 @@ def _functions() -> list[str]:
     return [name.lower() for name in known_names() if re.fullmatch(r"\w+", name)]
 
 
-def _is_like(name: str, statement: said.Show) -> bool:
+def _is_like(name: str, statement: statements.Show) -> bool:
     if statement.like is None:
         return True
     pattern = "".join(".*" if one == "%" else "." if one == "_" else re.escape(one) for one in statement.like)

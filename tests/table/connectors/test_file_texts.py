@@ -56,13 +56,13 @@ def test_a_value_has_the_text_that_flink_writes(value: Any, kind: Any, csv: str,
     )
     assert CsvColumns().lines(data).to_pylist() == [f"{csv},7\n"]
     schema = (Attribute("a", kind), Attribute("b", DataTypes.INT()))
-    assert JsonColumns(schema).texts(data).to_pylist() == [f'{{"a":{json},"b":7}}']
+    assert JsonColumns(schema).strings(data).to_pylist() == [f'{{"a":{json},"b":7}}']
 
 
 @pytest.mark.parametrize(
     "marks", [CsvMarks(), CsvMarks("\t"), CsvMarks(";", "'"), CsvMarks(escape="\\"), CsvMarks(escape="|", quote="'")]
 )
-def test_a_column_of_texts_is_quoted_as_each_text_is(marks: CsvMarks) -> None:
+def test_a_column_of_strings_is_quoted_as_each_text_is(marks: CsvMarks) -> None:
     plain = ["", "a", "a-b", "é", "null", "x" * 24, "\U0001f600" * 12]
     special = ["a b", "a,b", 'a"b', "it's", "a\\b", "a|b", "a\nb", "a\tb", "\0", "x" * 25, "\U0001f600" * 13]
     strings = [*plain, *special, None]

@@ -1,4 +1,4 @@
-"""Folders and files that are hard to read: very many, empty, cut, of other texts, growing and vanishing."""
+"""Folders and files that are hard to read: very many, empty, cut, of other strings, growing and vanishing."""
 
 from __future__ import annotations
 

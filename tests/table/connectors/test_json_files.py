@@ -51,8 +51,8 @@ def read(text: str | bytes, schema: Schema, tmp_path: Path, **options: Any) -> l
 
 def written(values: list[Any], kind: DataType, **options: Any) -> list[str]:
     data = pyarrow.RecordBatch.from_arrays([pyarrow.array(values, kind.to_arrow())], ["a"])
-    texts: list[str] = JsonColumns((Attribute("a", kind),), **options).texts(data).to_pylist()
-    return texts
+    strings: list[str] = JsonColumns((Attribute("a", kind),), **options).strings(data).to_pylist()
+    return strings
 
 
 T = DataTypes
@@ -109,10 +109,10 @@ def test_what_is_written_is_read_again(tmp_path_factory, data, iso, ignores):
     fields = [(one.name, one.type.to_arrow()) for one in schema]
     arrays = [pyarrow.array([row[at] for row in rows], kind) for at, (_, kind) in enumerate(fields)]
     batch = pyarrow.RecordBatch.from_arrays(arrays, schema=pyarrow.schema(fields))
-    texts = JsonColumns(schema, iso, ignores).texts(batch).to_pylist()
-    for text in texts:
+    strings = JsonColumns(schema, iso, ignores).strings(batch).to_pylist()
+    for text in strings:
         json.loads(text)
-    found = read("".join(f"{text}\n" for text in texts), schema, tmp_path_factory.mktemp("json"), iso=iso)
+    found = read("".join(f"{text}\n" for text in strings), schema, tmp_path_factory.mktemp("json"), iso=iso)
     assert found == [tuple(row.values()) for row in batch.to_pylist(maps_as_pydicts="strict")]
 
 
@@ -247,7 +247,7 @@ null
     ])  # fmt: skip
 
 
-def test_texts_with_half_a_surrogate_pair_and_numbers_beyond_a_decimal(tmp_path):
+def test_strings_with_half_a_surrogate_pair_and_numbers_beyond_a_decimal(tmp_path):
     schema = columns(T.STRING(), T.DECIMAL(38, 18))
     names = [one.name for one in schema]
     lines = [('"x\\ud800y"', "1"), ('{"k": "\\udc00"}', "1E+2"), ('"z"', "1E+30")]

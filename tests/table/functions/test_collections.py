@@ -102,9 +102,9 @@ def test_slices_of_arrays():
     assert result("ARRAY_SLICE", arrays, 2, 3) == [[2, 3], [], None]
     assert result("ARRAY_SLICE", arrays, column(INT, -2, 1, 1), column(INT, -1, None, 1)) == [[3, 4], None, None]
     assert result("ARRAY_SORT", arrays, column(BOOLEAN, False, True, True)) == [[4, 3, 2, 1], [1], None]
-    texts = column(DataTypes.ARRAY(STRING), ["a", None, "b"], [None], [], None)
-    assert result("ARRAY_JOIN", texts, "-") == ["a-b", "", "", None]
-    assert result("ARRAY_JOIN", texts, "-", "?") == ["a-?-b", "?", "", None]
+    strings = column(DataTypes.ARRAY(STRING), ["a", None, "b"], [None], [], None)
+    assert result("ARRAY_JOIN", strings, "-") == ["a-b", "", "", None]
+    assert result("ARRAY_JOIN", strings, "-", "?") == ["a-?-b", "?", "", None]
 
 
 def test_nested_arrays():

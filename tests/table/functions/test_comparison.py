@@ -72,11 +72,11 @@ def test_arrays_maps_and_rows_are_equal_or_not():
     left = column(maps, [("a", 1), ("b", None)], [("a", 1)], [], None)
     right = column(maps, [("b", None), ("a", 1)], [("a", 2)], [], [])
     assert result("=", left, right) == [True, False, True, None]
-    assert resulting("<", left, right) == "two values with an order: numbers, texts, times, truth values"
+    assert resulting("<", left, right) == "two values with an order: numbers, strings, times, truth values"
 
 
 def test_a_text_beside_a_time_is_read_as_one():
-    assert resulting("=", 1, "1") == "two values of one kind: numbers, texts, times, truth values"
+    assert resulting("=", 1, "1") == "two values of one kind: numbers, strings, times, truth values"
 
 
 def test_null_is_told_apart():
@@ -109,4 +109,4 @@ def test_the_greatest_and_the_least():
     assert result("LEAST", column(STRING, "b", "a"), "ab") == ["ab", "a"]
     assert one("GREATEST", True, False) is True
     assert one("GREATEST", 1, column(DataTypes.DECIMAL(3, 1), Decimal("2.5"))) == Decimal("2.5")
-    assert resulting("GREATEST", 1, "a") == "values with one order: numbers, texts or times"
+    assert resulting("GREATEST", 1, "a") == "values with one order: numbers, strings or times"

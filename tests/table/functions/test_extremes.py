@@ -20,13 +20,15 @@ def test_parts_as_long_as_they_may_be():
 
 
 @pytest.mark.parametrize("name, more", [("REPEAT", ()), ("LPAD", ("x",)), ("RPAD", ("xy",))])
-def test_texts_that_memory_does_not_hold_are_refused(name, more):
+def test_strings_that_memory_does_not_hold_are_refused(name, more):
     for length in (2**31 - 1, *([FAR] if name == "REPEAT" else [])):
-        with pytest.raises(RowError, match="the texts of a batch would have .* bytes, at most 1073741824 are possible"):
+        with pytest.raises(
+            RowError, match="the strings of a batch would have .* bytes, at most 1073741824 are possible"
+        ):
             result(name, column(STRING, "abc", None), length, *more)
 
 
-def test_padding_takes_memory_for_the_texts_it_makes_only():
+def test_padding_takes_memory_for_the_strings_it_makes_only():
     """A text for each length up to 100,000 would be 5 GB."""
     assert one("LPAD", "abc", 100_000, "xy") == "xy" * 49_998 + "xabc"
 
@@ -38,12 +40,12 @@ def test_steps_longer_than_intervals_are_refused(unit):
 
 
 def test_times_beyond_nanoseconds_are_none():
-    texts = column(STRING, "2300-01-01 00:00:00", "1600-01-01", "2262-04-11 23:47:16.5", None)
-    found = result("TRY_CAST", texts, to=DataTypes.TIMESTAMP(9))
+    strings = column(STRING, "2300-01-01 00:00:00", "1600-01-01", "2262-04-11 23:47:16.5", None)
+    found = result("TRY_CAST", strings, to=DataTypes.TIMESTAMP(9))
     assert [None if time is None else time.year for time in found] == [None, None, 2262, None]
 
 
-def test_texts_of_times_have_four_digits_for_the_year():
+def test_strings_of_times_have_four_digits_for_the_year():
     with pytest.raises(RowError, match="beyond the years 1 to 9999"):
         result("FROM_UNIXTIME", column(BIGINT, FAR))
     assert result("FROM_UNIXTIME", column(BIGINT, 253_402_300_799 - 8 * 3600)) == ["9999-12-31 23:59:59"]

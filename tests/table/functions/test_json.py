@@ -32,20 +32,22 @@ def test_what_is_written_is_read(value):
 @pytest.mark.slow
 @given(st.lists(st.text(max_size=5) | st.none(), min_size=1, max_size=5))
 @settings(max_examples=60, deadline=None)
-def test_texts_are_quoted(texts):
-    values = column(STRING, *texts)
+def test_strings_are_quoted(strings):
+    values = column(STRING, *strings)
     made = result("JSON_STRING", values)
-    assert [None if one is None else json.loads(one) for one in made] == texts
-    assert result("JSON_UNQUOTE", column(STRING, *result("JSON_QUOTE", values))) == texts
-    whole = result("JSON_OBJECT", constant(STRING, "a"), values, constant(STRING, "b"), column(INT, *[1] * len(texts)))
-    assert [json.loads(one) for one in whole] == [{"a": text, "b": 1} for text in texts]
+    assert [None if one is None else json.loads(one) for one in made] == strings
+    assert result("JSON_UNQUOTE", column(STRING, *result("JSON_QUOTE", values))) == strings
+    whole = result(
+        "JSON_OBJECT", constant(STRING, "a"), values, constant(STRING, "b"), column(INT, *[1] * len(strings))
+    )
+    assert [json.loads(one) for one in whole] == [{"a": text, "b": 1} for text in strings]
     absent = result("JSON_OBJECT", constant(STRING, "a"), values, options=("ABSENT",))
-    assert [json.loads(one) for one in absent] == [{} if text is None else {"a": text} for text in texts]
+    assert [json.loads(one) for one in absent] == [{} if text is None else {"a": text} for text in strings]
     assert [json.loads(one) for one in result("JSON_ARRAY", values, 1, options=("NULL",))] == [
-        [text, 1] for text in texts
+        [text, 1] for text in strings
     ]
     assert [json.loads(one) for one in result("JSON_ARRAY", values)] == [
-        [] if text is None else [text] for text in texts
+        [] if text is None else [text] for text in strings
     ]
 
 
@@ -69,32 +71,35 @@ def test_paths():
 
 
 def test_values():
-    texts = column(STRING, '{"a": 1}', '{"a": "x"}', '{"a": [1]}', "no", None)
-    assert result("JSON_VALUE", texts, "$.a") == ["1", "x", None, None, None]
-    assert result("JSON_VALUE", texts, "$.a", options=(INT,)) == [1, None, None, None, None]
-    assert result("JSON_VALUE", texts, "$.a", options=(DOUBLE,)) == [1.0, None, None, None, None]
+    strings = column(STRING, '{"a": 1}', '{"a": "x"}', '{"a": [1]}', "no", None)
+    assert result("JSON_VALUE", strings, "$.a") == ["1", "x", None, None, None]
+    assert result("JSON_VALUE", strings, "$.a", options=(INT,)) == [1, None, None, None, None]
+    assert result("JSON_VALUE", strings, "$.a", options=(DOUBLE,)) == [1.0, None, None, None, None]
     words = ("DEFAULT", "ON", "EMPTY", "DEFAULT", "ON", "ERROR")
-    given_ = ("JSON_VALUE", texts, "$.a", column(STRING, *"abcde"), "!")
+    given_ = ("JSON_VALUE", strings, "$.a", column(STRING, *"abcde"), "!")
     assert result(*given_, options=words) == ["1", "x", "c", "!", None]
     with pytest.raises(RowError, match="JSON_VALUE of '\\$.a' has an error"):
-        result("JSON_VALUE", texts, "$.a", options=("ERROR", "ON", "ERROR"))
+        result("JSON_VALUE", strings, "$.a", options=("ERROR", "ON", "ERROR"))
     with pytest.raises(RowError, match="has nothing"):
-        result("JSON_VALUE", texts, "$.a", options=("ERROR", "ON", "EMPTY"))
+        result("JSON_VALUE", strings, "$.a", options=("ERROR", "ON", "EMPTY"))
     paths = column(STRING, "$.a", "$.b", "$.a[0]", "$", "$")
-    assert result("JSON_VALUE", texts, paths) == ["1", None, "1", None, None]
+    assert result("JSON_VALUE", strings, paths) == ["1", None, "1", None, None]
 
 
 def test_queries_and_whether_there_is_a_value():
-    texts = column(STRING, '{"a": {"b": 1}}', '{"a": 2}', "no", None)
-    assert result("JSON_EXISTS", texts, "$.a.b") == [True, False, False, None]
-    assert result("JSON_EXISTS", texts, "$.a", options=("UNKNOWN", "ON", "ERROR")) == [True, True, None, None]
-    assert result("JSON_QUERY", texts, "$.a") == ['{"b":1}', None, None, None]
-    assert result("JSON_QUERY", texts, "$.a", options=("WITH", "WRAPPER")) == ['[{"b":1}]', "[2]", None, None]
+    strings = column(STRING, '{"a": {"b": 1}}', '{"a": 2}', "no", None)
+    assert result("JSON_EXISTS", strings, "$.a.b") == [True, False, False, None]
+    assert result("JSON_EXISTS", strings, "$.a", options=("UNKNOWN", "ON", "ERROR")) == [True, True, None, None]
+    assert result("JSON_QUERY", strings, "$.a") == ['{"b":1}', None, None, None]
+    assert result("JSON_QUERY", strings, "$.a", options=("WITH", "WRAPPER")) == ['[{"b":1}]', "[2]", None, None]
     with pytest.raises(RowError):
-        result("JSON_QUERY", texts, "$.a", options=("ERROR", "ON", "ERROR"))
-    strings = DataTypes.ARRAY(STRING)
-    assert result("JSON_QUERY", column(STRING, '[1,"a",{}]', None), "$", options=(strings,)) == [["1", "a", "{}"], None]
-    assert resulting("JSON_QUERY", texts, "$", options=(INT,)) == "RETURNING STRING or ARRAY<STRING>"
+        result("JSON_QUERY", strings, "$.a", options=("ERROR", "ON", "ERROR"))
+    array_of_strings = DataTypes.ARRAY(STRING)
+    assert result("JSON_QUERY", column(STRING, '[1,"a",{}]', None), "$", options=(array_of_strings,)) == [
+        ["1", "a", "{}"],
+        None,
+    ]
+    assert resulting("JSON_QUERY", strings, "$", options=(INT,)) == "RETURNING STRING or ARRAY<STRING>"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +113,9 @@ def test_queries_and_whether_there_is_a_value():
     ],
 )
 def test_kinds(name, wanted):
-    texts = column(STRING, "1", "[]", "{}", "{", None)
-    assert result(name, texts) == wanted
-    assert result(name.replace("IS", "IS NOT"), texts) == [not one for one in wanted]
+    strings = column(STRING, "1", "[]", "{}", "{", None)
+    assert result(name, strings) == wanted
+    assert result(name.replace("IS", "IS NOT"), strings) == [not one for one in wanted]
 
 
 def test_the_negative_forms_are_there():

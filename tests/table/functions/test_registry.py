@@ -32,8 +32,8 @@ def test_a_function_travels_by_its_name():
         assert len(pickle.dumps(function)) < 120
 
 
-def texts_of_tests() -> set[str]:
-    """Texts in the code of the tests here."""
+def source_of_tests() -> set[str]:
+    """Strings in the code of the tests here."""
     found = set()
     for path in HERE.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -43,7 +43,7 @@ def texts_of_tests() -> set[str]:
 
 
 def test_every_function_is_tested():
-    called = texts_of_tests()
+    called = source_of_tests()
     words = " ".join(one.expression for one in recorded())
 
     def is_tested(name: str) -> bool:

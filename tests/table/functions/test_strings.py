@@ -1,4 +1,4 @@
-"""Texts in columns: characters that are no ASCII, arguments that differ from row to row."""
+"""Strings in columns: characters that are no ASCII, arguments that differ from row to row."""
 
 from __future__ import annotations
 
@@ -26,49 +26,49 @@ def substring(text, start, length=None):
 )
 @settings(max_examples=60, deadline=None)
 def test_parts_are_counted_in_characters(rows):
-    texts, starts, lengths = (column(kind, *[row[at] for row in rows]) for at, kind in enumerate((STRING, INT, INT)))
+    strings, starts, lengths = (column(kind, *[row[at] for row in rows]) for at, kind in enumerate((STRING, INT, INT)))
     wanted = [None if None in row else substring(*row) for row in rows]
-    assert result("SUBSTRING", texts, starts, lengths) == wanted
-    assert result("SUBSTR", texts, starts) == [None if None in row[:2] else substring(*row[:2]) for row in rows]
+    assert result("SUBSTRING", strings, starts, lengths) == wanted
+    assert result("SUBSTR", strings, starts) == [None if None in row[:2] else substring(*row[:2]) for row in rows]
     for start in (-2, 0, 1, 3):
-        assert result("SUBSTRING", texts, start) == [
+        assert result("SUBSTRING", strings, start) == [
             None if row[0] is None else substring(row[0], start) for row in rows
         ]
-    assert result("LEFT", texts, lengths) == [None if None in row[::2] else row[0][: max(row[2], 0)] for row in rows]
+    assert result("LEFT", strings, lengths) == [None if None in row[::2] else row[0][: max(row[2], 0)] for row in rows]
     wanted = [None if None in row[::2] else row[0][-row[2] :] if row[2] > 0 else "" for row in rows]
-    assert result("RIGHT", texts, lengths) == wanted
-    assert result("CHAR_LENGTH", texts) == [None if row[0] is None else len(row[0]) for row in rows]
-    assert result("REVERSE", texts) == [None if row[0] is None else row[0][::-1] for row in rows]
+    assert result("RIGHT", strings, lengths) == wanted
+    assert result("CHAR_LENGTH", strings) == [None if row[0] is None else len(row[0]) for row in rows]
+    assert result("REVERSE", strings) == [None if row[0] is None else row[0][::-1] for row in rows]
 
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(TEXTS, st.none() | st.text("aä,", max_size=2)), min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_parts_are_found(rows):
-    texts, parts = (column(STRING, *[row[at] for row in rows]) for at in (0, 1))
+    strings, parts = (column(STRING, *[row[at] for row in rows]) for at in (0, 1))
 
     def each(name, compute, *args):
         assert result(name, *args) == [None if None in row else compute(*row) for row in rows], name
 
-    each("POSITION", lambda text, part: text.find(part) + 1, parts, texts)
-    each("INSTR", lambda text, part: text.find(part) + 1, texts, parts)
-    each("LOCATE", lambda text, part: text.find(part) + 1, parts, texts)
-    each("STARTSWITH", str.startswith, texts, parts)
-    each("ENDSWITH", str.endswith, texts, parts)
-    each("REPLACE", lambda text, part: text.replace(part, "#"), texts, parts, "#")
-    each("SPLIT", lambda text, part: text.split(part) if part else list(text), texts, parts)
-    each("||", str.__add__, texts, parts)
-    each("CONCAT", str.__add__, texts, parts)
+    each("POSITION", lambda text, part: text.find(part) + 1, parts, strings)
+    each("INSTR", lambda text, part: text.find(part) + 1, strings, parts)
+    each("LOCATE", lambda text, part: text.find(part) + 1, parts, strings)
+    each("STARTSWITH", str.startswith, strings, parts)
+    each("ENDSWITH", str.endswith, strings, parts)
+    each("REPLACE", lambda text, part: text.replace(part, "#"), strings, parts, "#")
+    each("SPLIT", lambda text, part: text.split(part) if part else list(text), strings, parts)
+    each("||", str.__add__, strings, parts)
+    each("CONCAT", str.__add__, strings, parts)
 
 
 @pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_cases_and_ends(values):
-    texts = column(STRING, *values)
+    strings = column(STRING, *values)
 
     def each(name, compute, *args):
-        assert result(name, texts, *args) == [None if text is None else compute(text) for text in values], name
+        assert result(name, strings, *args) == [None if text is None else compute(text) for text in values], name
 
     each("UPPER", str.upper)
     each("LOWER", str.lower)
@@ -87,16 +87,16 @@ def test_cases_and_ends(values):
         "INITCAP",
         lambda text: "".join(b.lower() if a.isalnum() else b.upper() for a, b in zip(" " + text, text, strict=False)),
     )
-    encoded = result("TO_BASE64", texts)
+    encoded = result("TO_BASE64", strings)
     assert result("FROM_BASE64", column(STRING, *encoded)) == values
-    bytes_ = result("ENCODE", texts, "UTF-16")
+    bytes_ = result("ENCODE", strings, "UTF-16")
     assert result("DECODE", column(DataTypes.BYTES(), *bytes_), "UTF-16") == values
 
 
 def test_parts_of_splits():
-    texts = column(STRING, "a,b,,c", "x", "", None)
-    assert result("SPLIT_INDEX", texts, ",", column(INT, 3, 0, 0, 0)) == ["c", "x", None, None]
-    assert result("SPLIT_INDEX", texts, ",", 2) == ["", None, None, None]
+    strings = column(STRING, "a,b,,c", "x", "", None)
+    assert result("SPLIT_INDEX", strings, ",", column(INT, 3, 0, 0, 0)) == ["c", "x", None, None]
+    assert result("SPLIT_INDEX", strings, ",", 2) == ["", None, None, None]
     assert result("ELT", column(INT, 1, 2, 9, None), column(STRING, *"abcd"), column(STRING, *"efgh")) == [
         "a",
         "f",
@@ -106,7 +106,7 @@ def test_parts_of_splits():
     assert result("STR_TO_MAP", column(STRING, "a=1,a=2,b", None)) == [[("a", "2"), ("b", None)], None]
 
 
-def test_texts_put_together():
+def test_strings_put_together():
     a, b = column(STRING, "a", None, None), column(STRING, "b", "c", None)
     assert result("CONCAT_WS", "-", a, b) == ["a-b", "c", ""]
     assert result("CONCAT_WS", "-", a) == ["a", "", ""]
@@ -115,34 +115,34 @@ def test_texts_put_together():
 
 
 def test_like():
-    texts = column(STRING, "abc", "a%c", "a\nc", "a\\c", None)
-    assert result("LIKE", texts, "a_c") == [True, True, True, True, None]
-    assert result("LIKE", texts, "a!%c", "!") == [False, True, False, False, None]
-    assert result("LIKE", texts, "a\\c") == [False, False, False, True, None]
-    assert result("LIKE", texts, column(STRING, "a%", "%", "b%", "a%", "a")) == [True, True, False, True, None]
-    assert result("SIMILAR TO", texts, "a(b|%)c") == [True, True, True, True, None]
+    strings = column(STRING, "abc", "a%c", "a\nc", "a\\c", None)
+    assert result("LIKE", strings, "a_c") == [True, True, True, True, None]
+    assert result("LIKE", strings, "a!%c", "!") == [False, True, False, False, None]
+    assert result("LIKE", strings, "a\\c") == [False, False, False, True, None]
+    assert result("LIKE", strings, column(STRING, "a%", "%", "b%", "a%", "a")) == [True, True, False, True, None]
+    assert result("SIMILAR TO", strings, "a(b|%)c") == [True, True, True, True, None]
     with pytest.raises(RowError, match="escape only %, _ and itself"):
         one("LIKE", "abc", "!abc", "!")
 
 
 def test_regular_expressions_beyond_re2():
-    texts = column(STRING, "abab", "abc", None)
-    assert result("REGEXP", texts, r"^(ab)\1$") == [True, False, None]
-    assert result("REGEXP_EXTRACT", texts, r"b(?=c)", 0) == [None, "b", None]
-    assert result("REGEXP_REPLACE", texts, r"a(?!bc)", "$1\\") == ["$1\\b$1\\b", "abc", None]
-    assert result("REGEXP_COUNT", texts, r"a(?=b)") == [2, 1, None]
-    assert result("REGEXP_EXTRACT_ALL", texts, r"(a)(?=b)", 1) == [["a", "a"], ["a"], None]
-    assert result("REGEXP_INSTR", texts, r"b(?=c)") == [0, 2, None]
-    assert result("REGEXP_SUBSTR", texts, r"b(?=c)") == [None, "b", None]
+    strings = column(STRING, "abab", "abc", None)
+    assert result("REGEXP", strings, r"^(ab)\1$") == [True, False, None]
+    assert result("REGEXP_EXTRACT", strings, r"b(?=c)", 0) == [None, "b", None]
+    assert result("REGEXP_REPLACE", strings, r"a(?!bc)", "$1\\") == ["$1\\b$1\\b", "abc", None]
+    assert result("REGEXP_COUNT", strings, r"a(?=b)") == [2, 1, None]
+    assert result("REGEXP_EXTRACT_ALL", strings, r"(a)(?=b)", 1) == [["a", "a"], ["a"], None]
+    assert result("REGEXP_INSTR", strings, r"b(?=c)") == [0, 2, None]
+    assert result("REGEXP_SUBSTR", strings, r"b(?=c)") == [None, "b", None]
 
 
 def test_regular_expressions_in_columns():
-    texts, regexes = column(STRING, "äa1", "b22", "c", None), column(STRING, "[0-9]", "2", "(", "c")
-    assert result("REGEXP", texts, regexes) == [True, True, False, None]
-    assert result("REGEXP_INSTR", texts, regexes) == [3, 2, None, None]
-    assert result("REGEXP_COUNT", texts, regexes) == [1, 2, None, None]
-    assert result("REGEXP_REPLACE", texts, regexes, "\\1") == ["äa\\1", "b\\1\\1", None, None]
-    assert result("REGEXP_EXTRACT_ALL", texts, "[0-9]", 0) == [["1"], ["2", "2"], [], None]
+    strings, regexes = column(STRING, "äa1", "b22", "c", None), column(STRING, "[0-9]", "2", "(", "c")
+    assert result("REGEXP", strings, regexes) == [True, True, False, None]
+    assert result("REGEXP_INSTR", strings, regexes) == [3, 2, None, None]
+    assert result("REGEXP_COUNT", strings, regexes) == [1, 2, None, None]
+    assert result("REGEXP_REPLACE", strings, regexes, "\\1") == ["äa\\1", "b\\1\\1", None, None]
+    assert result("REGEXP_EXTRACT_ALL", strings, "[0-9]", 0) == [["1"], ["2", "2"], [], None]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_hashes_of_columns():
 
 
 def test_addresses():
-    texts = column(STRING, "1.2.3.4", "1.2", "x", None)
-    assert result("INET_ATON", texts) == [16909060, 16777218, None, None]
+    strings = column(STRING, "1.2.3.4", "1.2", "x", None)
+    assert result("INET_ATON", strings) == [16909060, 16777218, None, None]
     assert result("INET_NTOA", column(DataTypes.BIGINT(), 16909060, -1, 2**32, None)) == ["1.2.3.4", None, None, None]
 
 

@@ -67,7 +67,7 @@ def test_a_filter_on_both_sides_goes_below_neither_and_becomes_a_condition_of_th
     plan = filter_below_join(t_env.sql_query(both)._plan)
     assert below(plan) == ([], ["sal > 5"], [])
     assert "sal > CHAR_LENGTH(dname)" in next(
-        str(one.told()) for one in plan.walk() if isinstance(one, (Join, KeyedJoin))
+        str(one.explain_line()) for one in plan.walk() if isinstance(one, (Join, KeyedJoin))
     )
 
 
@@ -86,7 +86,7 @@ def test_a_filter_below_the_join_leaves_fewer_rows_to_join_and_the_same_result(t
     query = "SELECT empno FROM emp, dept WHERE emp.deptno = dept.deptno AND sal > 8"
     plan = optimized(t_env.sql_query(query)._plan, Session(), RuleSettings(True))
     join = next(one for one in plan.walk() if isinstance(one, KeyedJoin))
-    assert "sal > 8" in str([str(one.told()) for one in join.left.walk()])
+    assert "sal > 8" in str([str(one.explain_line()) for one in join.left.walk()])
     assert [list(row) for row in t_env.execute_sql(query).collect()] == [[2]]
 
 

@@ -242,17 +242,17 @@ def test_columns_that_cannot_say_what_rows_do_refuse_them():
 # what rows do as a column
 
 
-def test_changes_are_rows_with_texts_and_become_changes_again(t_env):
+def test_changes_are_rows_with_strings_and_become_changes_again(t_env):
     table = t_env.from_changelog_stream(stream(t_env))
-    texts = table.to_changelog()
+    strings = table.to_changelog()
     expected = [(kind.name, word, n) for kind, word, n in CHANGES]
-    assert [tuple(row) for row in texts.execute().collect()] == expected
-    again = t_env.from_data_stream(t_env.to_data_stream(texts)).where(col("n") > 1).from_changelog()
+    assert [tuple(row) for row in strings.execute().collect()] == expected
+    again = t_env.from_data_stream(t_env.to_data_stream(strings)).where(col("n") > 1).from_changelog()
     assert told(again.execute().collect()) == [change for change in CHANGES if change[2] > 1]
     assert "changelogMode=[I,UA,D]" in again.explain(ExplainDetail.CHANGELOG_MODE)
 
 
-def test_texts_of_changes_may_be_others(t_env):
+def test_strings_of_changes_may_be_others(t_env):
     table = t_env.from_changelog_stream(stream(t_env))
     codes = map_("INSERT, UPDATE_AFTER", "put", "DELETE", "drop").as_argument("op_mapping")
     found = table.to_changelog(descriptor("what").as_argument("op"), codes)
@@ -273,7 +273,7 @@ def test_texts_of_changes_may_be_others(t_env):
         ([map_("u", "UPDATE_AFTER").as_argument("op_mapping")], "UPDATE_AFTER and no UPDATE_BEFORE; map a code"),
         ([map_("u", "UPDATE").as_argument("op_mapping")], "op_mapping has 'UPDATE'.*; what rows do is INSERT"),
         ([map_("u", "INSERT", "u ", "DELETE").as_argument("op_mapping")], "has 'u' twice"),
-        ([map_("u", 1).as_argument("op_mapping")], "give a map of texts"),
+        ([map_("u", 1).as_argument("op_mapping")], "give a map of strings"),
         ([col("op")], "is no argument of it; give descriptor"),
     ],
 )

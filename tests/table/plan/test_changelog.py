@@ -34,17 +34,17 @@ class Made(Relation):
     def takes_changes(self):
         return self.takes
 
-    def wants_before(self, is_wanted):
+    def requires_update_before(self, is_wanted):
         return self.before
 
-    def told(self):
+    def explain_line(self):
         return f"{self.name}()"
 
 
 @dataclass
 class Taking(TableSink):
     is_append_only: bool = False
-    wants_before: bool = True
+    requires_update_before: bool = True
 
     def attach(self, stream, name):
         raise NotImplementedError
@@ -94,7 +94,7 @@ def test_what_was_there_before_is_told_to_those_that_want_it():
     assert modes(projected(count), of=count) == "[I,UA]"
     assert modes(filtered(count), of=count) == "[I,UB,UA]"
     assert modes(written(count, Taking()), of=count) == "[I,UB,UA]"
-    keyed = written(projected(count), Taking(wants_before=False))
+    keyed = written(projected(count), Taking(requires_update_before=False))
     assert modes(keyed, of=count) == "[I,UA]" and modes(keyed, of=keyed) == "[NONE]"
 
 

@@ -1,7 +1,7 @@
 """What DuckDB gives for a query over the same rows.
 
 Our queries and DuckDB's differ in FROM alone: a window table function becomes a query that gives each row the bounds of
-its windows. So the texts of SELECT, WHERE, GROUP BY and HAVING are one for both.
+its windows. So the strings of SELECT, WHERE, GROUP BY and HAVING are one for both.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from rayflink.table.conversion.row_format import RowText
+from rayflink.table.conversion.row_format import RowFormat
 from rayflink.table.parsing.statement_parser import script_parts
 from tests.source_files import ROOT
 
@@ -61,7 +61,7 @@ class GoldenQuery:
     def rows(self, t_env: TableEnvironment) -> list[str]:
         """What the query gives."""
         result = t_env.execute_sql(self.text)
-        text = RowText(result.get_table_schema().get_field_data_types())
+        text = RowFormat(result.get_table_schema().get_field_data_types())
         rows = [text(row) for row in result.collect()]
         return rows if "ORDER BY" in self.text.upper() and self.options.get("mode") == "batch" else sorted(rows)
 

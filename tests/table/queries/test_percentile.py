@@ -78,14 +78,14 @@ WEIGHED = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([-1.5, -0.0, 0.0
 def accumulated(rows):
     kind = pa.struct({"value": pa.float64(), "times": pa.int64()})
     pairs = pa.array([{"value": x, "times": n} for _, x, n in rows], kind)
-    return Weighted(0, None).of_rows(pairs, np.array([key for key, _, _ in rows], dtype=np.intp), 3)
+    return Weighted(0, None).from_rows(pairs, np.array([key for key, _, _ in rows], dtype=np.intp), 3)
 
 
 @given(rows=WEIGHED, cut=st.integers(0, 12))
 def test_partial_rows_joined_are_those_of_all_rows(rows, cut):
     parts = [accumulated(rows[:cut]), accumulated(rows[cut:])]
     columns = [pa.concat_arrays(list(both)) for both in zip(*parts, strict=True)]
-    joined = Weighted(0, None).joined(columns, np.array([0, 1, 2] * 2, dtype=np.intp), 3)
+    joined = Weighted(0, None).merge(columns, np.array([0, 1, 2] * 2, dtype=np.intp), 3)
     assert [list(map(repr, one.to_pylist())) for one in joined] == [
         list(map(repr, one.to_pylist())) for one in accumulated(rows)
     ]

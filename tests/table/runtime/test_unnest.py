@@ -78,12 +78,12 @@ def model(rows: list[tuple[int, Any]], width: int, is_left: bool) -> Iterator[tu
             yield (number, *[None] * width, None)
 
 
-texts, integers = st.text("ab", max_size=2), st.none() | st.integers(0, 3)
+strings, integers = st.text("ab", max_size=2), st.none() | st.integers(0, 3)
 COLLECTIONS: dict[DataType, Any] = {
     NUMBERS: st.lists(integers, max_size=4),
-    PAIRS: st.lists(st.none() | st.tuples(integers, st.none() | texts), max_size=4),
-    MAP: st.dictionaries(texts, integers, max_size=3),
-    BAG: st.dictionaries(texts, st.integers(1, 3), max_size=3),
+    PAIRS: st.lists(st.none() | st.tuples(integers, st.none() | strings), max_size=4),
+    MAP: st.dictionaries(strings, integers, max_size=3),
+    BAG: st.dictionaries(strings, st.integers(1, 3), max_size=3),
 }
 
 

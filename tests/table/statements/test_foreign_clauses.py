@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
-from rayflink.table.parsing import statements as said
+from rayflink.table.parsing import statements
 from tests.table.statements.foreign_clauses import INSERTS, OTHERS, QUERIES, TABLES, Statement, some
 
 COLUMNS = (
@@ -193,7 +193,9 @@ def test_each_word_of_a_statement_is_heeded(environment, monkeypatch):
         "DROP TEMPORARY TABLE shop.f",
         "DROP DATABASE IF EXISTS shop CASCADE",
     ]  # fmt: skip
-    kinds = [one for one in vars(said).values() if isinstance(one, type) and one.__module__ == said.__name__]
+    kinds = [
+        one for one in vars(statements).values() if isinstance(one, type) and one.__module__ == statements.__name__
+    ]
     for kind in kinds:
         monkeypatch.setattr(kind, "__getattribute__", asked)
     for text in strings:

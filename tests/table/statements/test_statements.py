@@ -212,7 +212,7 @@ def test_a_plan_and_a_definition_are_printed_as_they_are(t_env, capsys):
     assert capsys.readouterr().out.startswith("CREATE TABLE `default_catalog`.`default_database`.`out` (\n")
 
 
-def test_printed_texts_are_as_wide_as_wanted(t_env, capsys):
+def test_printed_strings_are_as_wide_as_wanted(t_env, capsys):
     t_env.execute_sql("SET 'table.display.max-column-width' = '5'")
     t_env.execute_sql("SELECT 'abcde' AS w UNION ALL SELECT 'abcdef'").print()
     assert sorted(capsys.readouterr().out.splitlines()[3:5]) == ["| +I | ab... |", "| +I | abcde |"]

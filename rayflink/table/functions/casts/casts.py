@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions import number_format as number_texts
+from rayflink.table.functions import number_format
 from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.declaring import Family, column
 from rayflink.table.plan.typed import Arguments, Call, Expr, RowError, Session, Values
@@ -194,7 +194,7 @@ conversion.add(
 )
 
 
-# Texts, numbers and truth values.
+# Strings, numbers and truth values.
 
 
 @casts(NUMBERS, NUMBERS)
@@ -215,7 +215,7 @@ def _truth_of_number(values: Any, cast: Cast) -> Any:
 
 @casts((*NUMBERS, "truth"), "text")
 def _text_of_number(values: Any, cast: Cast) -> Any:
-    return sized(number_texts.number_texts(values, cast.found), cast.wanted)
+    return sized(number_format.number_strings(values, cast.found), cast.wanted)
 
 
 @casts("text", "text")
@@ -223,33 +223,33 @@ def _text(values: Any, cast: Cast) -> Any:
     return sized(values, cast.wanted)
 
 
-def sized(texts: Any, wanted: DataType) -> Any:
-    """Texts cut to the length of a type, and filled up with blanks for CHAR."""
+def sized(strings: Any, wanted: DataType) -> Any:
+    """Strings cut to the length of a type, and filled up with blanks for CHAR."""
     if wanted.length == MOST_LENGTH:
-        return texts
-    if (pc.max(pc.binary_length(texts)).as_py() or 0) > wanted.length:
-        texts = pc.utf8_slice_codeunits(texts, 0, wanted.length)
-    return pc.utf8_rpad(texts, wanted.length) if wanted.root is Root.CHAR else texts
+        return strings
+    if (pc.max(pc.binary_length(strings)).as_py() or 0) > wanted.length:
+        strings = pc.utf8_slice_codeunits(strings, 0, wanted.length)
+    return pc.utf8_rpad(strings, wanted.length) if wanted.root is Root.CHAR else strings
 
 
 @casts("text", "integer", fails=True)
 def _integer_of_text(values: Any, cast: Cast) -> Any:
-    return number_texts.parsed_integers(values, cast.wanted)
+    return number_format.parsed_integers(values, cast.wanted)
 
 
 @casts("text", "float", fails=True)
 def _float_of_text(values: Any, cast: Cast) -> Any:
-    return number_texts.parsed_floats(values, cast.wanted)
+    return number_format.parsed_floats(values, cast.wanted)
 
 
 @casts("text", "decimal", fails=True)
 def _decimal_of_text(values: Any, cast: Cast) -> Any:
-    return number_texts.parsed_decimals(values, cast.wanted)
+    return number_format.parsed_decimals(values, cast.wanted)
 
 
 @casts("text", "truth", fails=True)
 def _truth_of_text(values: Any, cast: Cast) -> Any:
-    return number_texts.parsed_truths(values)
+    return number_format.parsed_truths(values)
 
 
 # Bytes.

@@ -1,4 +1,4 @@
-"""Casts of arrays, maps and rows: element by element, and to texts."""
+"""Casts of arrays, maps and rows: element by element, and to strings."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def rows_of(columns: list[Any], kind: DataType, nulls: Any = None) -> pyarrow.Ar
 _TEXT = DataTypes.STRING()
 
 
-def _texts(values: Any, found: DataType, cast: Cast) -> Any:
-    """Texts of what is within, NULL for null."""
+def _strings(values: Any, found: DataType, cast: Cast) -> Any:
+    """Strings of what is within, NULL for null."""
     made, _ = cast_column(values, Cast(found, _TEXT, cast.session))
     return pc.fill_null(made, "NULL")
 
@@ -117,21 +117,21 @@ def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
 
 @casts("array", "text")
 def _text_of_array(values: Any, cast: Cast) -> Any:
-    items = _texts(elements(values), cast.found.items[0], cast)
+    items = _strings(elements(values), cast.found.items[0], cast)
     return sized(_enclosed(items, values, "[", "]"), cast.wanted)
 
 
 @casts(("map", "multiset"), "text")
 def _text_of_map(values: Any, cast: Cast) -> Any:
     entries = elements(values)
-    keys, items = (_texts(entries.field(at), kind, cast) for at, kind in enumerate(_items(cast.found)))
+    keys, items = (_strings(entries.field(at), kind, cast) for at, kind in enumerate(_items(cast.found)))
     return sized(_enclosed(pc.binary_join_element_wise(keys, items, "="), values, "{", "}"), cast.wanted)
 
 
 @casts("row", "text")
 def _text_of_row(values: Any, cast: Cast) -> Any:
     fields = enumerate(cast.found.fields)
-    texts = [_texts(pc.struct_field(values, [at]), field.type, cast) for at, field in fields]
-    joined = pc.binary_join_element_wise(*texts, ", ") if texts else pyarrow.array([""] * len(values))
+    strings = [_strings(pc.struct_field(values, [at]), field.type, cast) for at, field in fields]
+    joined = pc.binary_join_element_wise(*strings, ", ") if strings else pyarrow.array([""] * len(values))
     found = pc.binary_join_element_wise("(", joined, ")", "")
     return sized(pc.if_else(pc.is_null(values), pyarrow.scalar(None, pyarrow.string()), found), cast.wanted)

@@ -93,10 +93,10 @@ def _decimals_of_floats(values: Values, wanted: DataType) -> Values:
     if plain.all():
         return made
     others = pyarrow.array(~plain)
-    return pc.replace_with_mask(made, others, _decimals_of_texts(values.filter(others), wanted))
+    return pc.replace_with_mask(made, others, _decimals_of_strings(values.filter(others), wanted))
 
 
-def _decimals_of_texts(values: pyarrow.Array, wanted: DataType) -> pyarrow.Array:
+def _decimals_of_strings(values: pyarrow.Array, wanted: DataType) -> pyarrow.Array:
     from rayflink.table.functions.number_format import parsed_decimals
 
     finite = pc.if_else(pc.is_finite(values), values, pyarrow.scalar(None, values.type))

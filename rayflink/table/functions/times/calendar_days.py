@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 _SECOND = 1_000_000_000
 
 
-def integers(texts: pyarrow.Array, default: int) -> Any:
+def integers(strings: pyarrow.Array, default: int) -> Any:
     """Digits as numbers, int64[n]; the default where there are none."""
-    texts = pc.fill_null(texts, "")
-    texts = pc.if_else(pc.equal(texts, ""), str(default), texts)
-    return pc.cast(texts, pyarrow.int64()).to_numpy(zero_copy_only=False)
+    strings = pc.fill_null(strings, "")
+    strings = pc.if_else(pc.equal(strings, ""), str(default), strings)
+    return pc.cast(strings, pyarrow.int64()).to_numpy(zero_copy_only=False)
 
 
 def days_of(year: Any, month: Any, day: Any) -> Any:

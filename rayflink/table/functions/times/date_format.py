@@ -1,4 +1,4 @@
-"""Times from texts and numbers, and texts from times."""
+"""Times from strings and numbers, and strings from times."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from rayflink.table.functions.declaring import (
     fixed,
     takes,
 )
-from rayflink.table.functions.times import time_format as time_texts
-from rayflink.table.functions.times import time_patterns
+from rayflink.table.functions.times import time_format, time_patterns
 from rayflink.table.functions.times.calendar_days import timestamps
 from rayflink.table.functions.times.dates import dates
 from rayflink.table.functions.times.zones import instants_of, local_times
@@ -54,9 +53,9 @@ def _date_format(arguments: Arguments, columns: Any, pattern: str) -> Any:
     return time_patterns.written(times, pattern)
 
 
-def _lenient_times(texts: Any, pattern: str) -> Any:
-    """Texts as SimpleDateFormat reads them: timestamp[ms] without a zone."""
-    days, since_midnight, valid, _ = time_patterns.read(texts, pattern, True)
+def _lenient_times(strings: Any, pattern: str) -> Any:
+    """Strings as SimpleDateFormat reads them: timestamp[ms] without a zone."""
+    days, since_midnight, valid, _ = time_patterns.read(strings, pattern, True)
     return timestamps(days, since_midnight, valid, "ms")
 
 
@@ -112,10 +111,10 @@ dates.add(
 )
 @fixed(1)
 def _to_date(arguments: Arguments, columns: Any, pattern: str | None = None) -> Any:
-    texts = pc.cast(columns[0], pyarrow.string())
+    strings = pc.cast(columns[0], pyarrow.string())
     if pattern is None:
-        return time_texts.parsed_dates(texts)
-    days, _, valid, _ = time_patterns.read(texts, pattern, True)
+        return time_format.parsed_dates(strings)
+    days, _, valid, _ = time_patterns.read(strings, pattern, True)
     return pyarrow.array(days.astype(numpy.int32), mask=~valid).cast(pyarrow.date32())
 
 
@@ -129,15 +128,15 @@ def _to_timestamp(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -
     return read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
 
 
-def read_timestamps(texts: Any, pattern: str) -> Any:
-    """Texts by a pattern as timestamp[ms]; where one has another form, it may still be 2020-1-2 3:4:5.6 or 2020-1-2."""
+def read_timestamps(strings: Any, pattern: str) -> Any:
+    """Parse strings by a pattern to timestamp[ms]; forms such as 2020-1-2 3:4:5.6 and 2020-1-2 are read as well."""
     if pattern == _DEFAULT:
-        return time_texts.parsed_timestamps(pc.utf8_trim(texts, " "), _TIMESTAMP3)
-    days, since_midnight, valid, _ = time_patterns.read(texts, pattern, False)
+        return time_format.parsed_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
+    days, since_midnight, valid, _ = time_patterns.read(strings, pattern, False)
     found = timestamps(days, since_midnight, valid, "ms")
     if valid.all():
         return found
-    other = time_texts.parsed_timestamps(pc.utf8_trim(texts, " "), _TIMESTAMP3)
+    other = time_format.parsed_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
     return pc.coalesce(found, other)
 
 

@@ -131,7 +131,7 @@ dates.add(
     name="EXTRACT",
 )
 
-for _name, _unit, _told in (
+for _name, _unit, _meaning in (
     ("YEAR", "YEAR", "year"),
     ("QUARTER", "QUARTER", "quarter, 1 to 4"),
     ("MONTH", "MONTH", "month, 1 to 12"),
@@ -147,7 +147,7 @@ for _name, _unit, _told in (
     def _part(arguments: Arguments, unit: str = _unit) -> Values:
         return extracted(unit, arguments.values[0], arguments.call.args[0].type, arguments.session)
 
-    dates.add(f"{_name}(time)", f"The {_told}.", takes(_TIME_OR_INTERVAL, gives=BIGINT), _part)
+    dates.add(f"{_name}(time)", f"The {_meaning}.", takes(_TIME_OR_INTERVAL, gives=BIGINT), _part)
 
 
 # Rounding. FLOOR and CEIL of numbers stand in maths.py, which comes here where a unit is given.

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions.casts.casts import Cast, casts, sized
 from rayflink.table.functions.remainders import modulo
-from rayflink.table.functions.times import time_format as time_texts
+from rayflink.table.functions.times import time_format
 from rayflink.table.functions.times.zones import instants_of, local_times
 from rayflink.table.plan.typed import RowError
 from rayflink.table.types import DataType, DataTypes, Root
@@ -57,38 +57,38 @@ def _text_of_date(values: Any, cast: Cast) -> Any:
 
 @casts("time", "text")
 def _text_of_time(values: Any, cast: Cast) -> Any:
-    return sized(time_texts.time_texts(values, cast.found.precision), cast.wanted)
+    return sized(time_format.time_strings(values, cast.found.precision), cast.wanted)
 
 
 @casts(("timestamp", "instant"), "text")
 def _text_of_timestamp(values: Any, cast: Cast) -> Any:
-    return sized(time_texts.timestamp_texts(_local(values, cast), cast.found.precision), cast.wanted)
+    return sized(time_format.timestamp_strings(_local(values, cast), cast.found.precision), cast.wanted)
 
 
 @casts("duration", "text")
 def _text_of_duration(values: Any, cast: Cast) -> Any:
-    return sized(time_texts.duration_texts(values), cast.wanted)
+    return sized(time_format.duration_strings(values), cast.wanted)
 
 
 @casts("months", "text")
 def _text_of_months(values: Any, cast: Cast) -> Any:
-    return sized(time_texts.month_texts(values), cast.wanted)
+    return sized(time_format.month_strings(values), cast.wanted)
 
 
 @casts("text", "date", fails=True)
 def _date_of_text(values: Any, cast: Cast) -> Any:
-    return time_texts.parsed_dates(values)
+    return time_format.parsed_dates(values)
 
 
 @casts("text", "time", fails=True)
 def _time_of_text(values: Any, cast: Cast) -> Any:
-    return time_texts.parsed_times(values, cast.wanted)
+    return time_format.parsed_times(values, cast.wanted)
 
 
 @casts("text", ("timestamp", "instant"), fails=True)
 def _timestamp_of_text(values: Any, cast: Cast) -> Any:
     plain = DataTypes.TIMESTAMP(cast.wanted.precision)
-    return _as_wanted(time_texts.parsed_timestamps(values, plain), cast)
+    return _as_wanted(time_format.parsed_timestamps(values, plain), cast)
 
 
 @casts(("timestamp", "instant"), ("timestamp", "instant"))
@@ -106,7 +106,7 @@ def _timestamp_of_date(values: Any, cast: Cast) -> Any:
 @casts("time", ("timestamp", "instant"))
 def _timestamp_of_time(values: Any, cast: Cast) -> Any:
     """On 1970-01-01."""
-    whole = pc.cast(pc.cast(values, time_texts.number_type(cast.found)), pyarrow.int64())
+    whole = pc.cast(pc.cast(values, time_format.number_type(cast.found)), pyarrow.int64())
     return _as_wanted(pc.cast(whole, pyarrow.timestamp(values.type.unit)), cast)
 
 
@@ -124,13 +124,13 @@ def _time_of_timestamp(values: Any, cast: Cast) -> Any:
 
 @casts("time", "time")
 def _time(values: Any, cast: Cast) -> Any:
-    whole = pc.cast(pc.cast(values, time_texts.number_type(cast.found)), pyarrow.int64())
+    whole = pc.cast(pc.cast(values, time_format.number_type(cast.found)), pyarrow.int64())
     steps = {"ms": 1_000_000, "us": 1000, "ns": 1}
     digits = 10 ** (9 - cast.wanted.precision)
     nanoseconds = pc.multiply(whole, steps[values.type.unit])
     nanoseconds = pc.subtract(nanoseconds, modulo(nanoseconds, digits))
     found = pc.divide(nanoseconds, steps[cast.wanted.unit])
-    return pc.cast(pc.cast(found, time_texts.number_type(cast.wanted)), cast.wanted.to_arrow())
+    return pc.cast(pc.cast(found, time_format.number_type(cast.wanted)), cast.wanted.to_arrow())
 
 
 @casts("date", "date")

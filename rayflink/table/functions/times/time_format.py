@@ -1,4 +1,4 @@
-"""Times as SQL writes them, and texts read as times.
+"""Times as SQL writes them, and strings read as times.
 
 Source: apache/flink DateTimeUtils.
 """
@@ -28,16 +28,16 @@ _TIMESTAMP = (
 )
 
 
-def parsed_dates(texts: pyarrow.Array) -> pyarrow.Array:
-    """Texts such as 2020-1-2, also with a time behind, as dates; null where a text is none.
+def parsed_dates(strings: pyarrow.Array) -> pyarrow.Array:
+    """Strings such as 2020-1-2, also with a time behind, as dates; null where a text is none.
 
     >>> parsed_dates(pyarrow.array(["2020-1-2", "2020", "2020-02-30"])).to_pylist()
     [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), None]
     """
     try:
-        return pc.cast(texts, pyarrow.date32())
+        return pc.cast(strings, pyarrow.date32())
     except pyarrow.ArrowInvalid:  # another form, or no date
-        parts = pc.extract_regex(texts, _DATE)
+        parts = pc.extract_regex(strings, _DATE)
     year, month, day = (integers(pc.struct_field(parts, name), 1) for name in ("year", "month", "day"))
     valid = truths(pc.is_valid(parts)) & (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1) & (year <= 9999)
     year, month = numpy.where(valid, year, 1970), numpy.where(valid, month, 1)
@@ -46,9 +46,9 @@ def parsed_dates(texts: pyarrow.Array) -> pyarrow.Array:
     return pyarrow.array(found, mask=~valid).cast(pyarrow.date32())
 
 
-def parsed_times(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Texts such as 03:04:05.678 as times of day; null where a text is none."""
-    parts = pc.extract_regex(texts, _TIME)
+def parsed_times(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Strings such as 03:04:05.678 as times of day; null where a text is none."""
+    parts = pc.extract_regex(strings, _TIME)
     named = {name: integers(pc.struct_field(parts, name), 0) for name in ("hour", "minute", "second")}
     named["nanosecond"] = _nanoseconds(pc.struct_field(parts, "part"))
     _, since_midnight, valid = assembled(named, truths(pc.is_valid(parts)))
@@ -56,15 +56,15 @@ def parsed_times(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     return pyarrow.array(cut(since_midnight, kind) // step, mask=~valid).cast(number_type(kind)).cast(kind.to_arrow())
 
 
-def parsed_timestamps(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Texts such as 2020-01-02 03:04:05.678 as timestamps without a zone; null where a text is none."""
+def parsed_timestamps(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+    """Strings such as 2020-01-02 03:04:05.678 as timestamps without a zone; null where a text is none."""
     if kind.unit == "ns":
-        roughly = pc.cast(parsed_timestamps(texts, DataTypes.TIMESTAMP(6)), pyarrow.int64())
-        texts = pc.if_else(pc.less_equal(pc.abs(roughly), _MOST_MICROSECONDS), texts, None)
-    quickly = _quickly(texts, kind)
+        roughly = pc.cast(parsed_timestamps(strings, DataTypes.TIMESTAMP(6)), pyarrow.int64())
+        strings = pc.if_else(pc.less_equal(pc.abs(roughly), _MOST_MICROSECONDS), strings, None)
+    quickly = _quickly(strings, kind)
     if quickly is not None:
         return quickly
-    parts = pc.extract_regex(texts, _TIMESTAMP)
+    parts = pc.extract_regex(strings, _TIMESTAMP)
     named = {name: integers(pc.struct_field(parts, name), 0) for name in ("hour", "minute", "second")}
     named |= {name: integers(pc.struct_field(parts, name), 1) for name in ("year", "month", "day")}
     named["nanosecond"] = _nanoseconds(pc.struct_field(parts, "part"))
@@ -75,15 +75,15 @@ def parsed_timestamps(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     return timestamps(days, cut(since_midnight, kind), valid, kind.unit)
 
 
-def _quickly(texts: pyarrow.Array, kind: DataType) -> pyarrow.Array | None:
+def _quickly(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array | None:
     """What Arrow reads itself; None where a text is none, or of a form that Flink does not take."""
-    sizes = pc.min_max(pc.binary_length(texts)).as_py()
+    sizes = pc.min_max(pc.binary_length(strings)).as_py()
     if (sizes["min"], sizes["max"]) not in ((10, 10), (19, 19)) and not 20 < (sizes["min"] or 0) <= sizes["max"] < 30:
         return None
-    if kind.precision not in (3, 6, 9) or pc.any(pc.match_substring(texts, "T")).as_py():
+    if kind.precision not in (3, 6, 9) or pc.any(pc.match_substring(strings, "T")).as_py():
         return None
     try:
-        return pc.cast(texts, pyarrow.timestamp(kind.unit))
+        return pc.cast(strings, pyarrow.timestamp(kind.unit))
     except pyarrow.ArrowInvalid:
         return None
 
@@ -95,7 +95,7 @@ def cut(nanoseconds: Any, kind: DataType) -> Any:
 
 
 def _nanoseconds(fractions: pyarrow.Array) -> Any:
-    """Texts such as .5 as nanoseconds, int64[n]."""
+    """Strings such as .5 as nanoseconds, int64[n]."""
     digits = pc.utf8_rpad(pc.utf8_slice_codeunits(pc.fill_null(fractions, ""), 1, 10), 9, "0")
     return pc.cast(digits, pyarrow.int64()).to_numpy(zero_copy_only=False)
 
@@ -110,29 +110,29 @@ def number_type(kind: DataType) -> pyarrow.DataType:
     return pyarrow.int32() if kind.unit == "ms" else pyarrow.int64()
 
 
-def timestamp_texts(times: pyarrow.Array, precision: int) -> pyarrow.Array:
+def timestamp_strings(times: pyarrow.Array, precision: int) -> pyarrow.Array:
     """Timestamps without a zone with so many digits of a second's fraction.
 
     >>> import datetime
-    >>> timestamp_texts(pyarrow.array([datetime.datetime(2020, 1, 2, 3, 4, 5, 600000)]), 3).to_pylist()
+    >>> timestamp_strings(pyarrow.array([datetime.datetime(2020, 1, 2, 3, 4, 5, 600000)]), 3).to_pylist()
     ['2020-01-02 03:04:05.600']
     """
     kept = {"s": 0, "ms": 3, "us": 6, "ns": 9}[times.type.unit]
-    texts = pc.cast(times, pyarrow.string())
+    strings = pc.cast(times, pyarrow.string())
     less = kept - precision + (1 if precision == 0 else 0)
-    return pc.utf8_slice_codeunits(texts, 0, -less) if kept > precision else texts
+    return pc.utf8_slice_codeunits(strings, 0, -less) if kept > precision else strings
 
 
-def time_texts(times: pyarrow.Array, precision: int) -> pyarrow.Array:
+def time_strings(times: pyarrow.Array, precision: int) -> pyarrow.Array:
     """Times of day; of the fraction at least one digit, and no zeros at the end."""
-    texts = pc.cast(times, pyarrow.string())
+    strings = pc.cast(times, pyarrow.string())
     if precision == 0:
-        return pc.utf8_slice_codeunits(texts, 0, 8)
-    texts = pc.utf8_slice_codeunits(texts, 0, 9 + precision)
-    return pc.replace_substring_regex(texts, r"(\.[0-9])([0-9]*[1-9])?0*$", r"\1\2")
+        return pc.utf8_slice_codeunits(strings, 0, 8)
+    strings = pc.utf8_slice_codeunits(strings, 0, 9 + precision)
+    return pc.replace_substring_regex(strings, r"(\.[0-9])([0-9]*[1-9])?0*$", r"\1\2")
 
 
-def duration_texts(intervals: pyarrow.Array) -> pyarrow.Array:
+def duration_strings(intervals: pyarrow.Array) -> pyarrow.Array:
     """Intervals such as +1 02:03:04.005."""
     whole = pc.cast(intervals, pyarrow.int64())
     size = pc.abs(whole)
@@ -143,7 +143,7 @@ def duration_texts(intervals: pyarrow.Array) -> pyarrow.Array:
     return pc.binary_join_element_wise(days, times, " ")
 
 
-def month_texts(intervals: pyarrow.Array) -> pyarrow.Array:
+def month_strings(intervals: pyarrow.Array) -> pyarrow.Array:
     """Intervals of months such as +1-02."""
     whole = pc.cast(intervals, pyarrow.int64())
     size = pc.abs(whole)

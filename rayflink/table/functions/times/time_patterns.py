@@ -211,8 +211,8 @@ def _week_of_year(times: Any) -> Any:
 
 
 def _padded(numbers: Any, count: int) -> Any:
-    texts = pc.cast(numbers, pyarrow.string())
-    return pc.utf8_lpad(texts, count, "0") if count > 1 else texts
+    strings = pc.cast(numbers, pyarrow.string())
+    return pc.utf8_lpad(strings, count, "0") if count > 1 else strings
 
 
 # Reading.
@@ -266,15 +266,15 @@ def _digits(part: Part, is_lenient: bool, beside: bool) -> str:
     return "[0-9]{1,2}" if count == 1 else f"[0-9]{{{count}}}"
 
 
-def read(texts: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, Any, Any, Any]:
-    """Texts by a pattern: days since 1970, nanoseconds of the day, which are times at all, and seconds of their offset.
+def read(strings: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, Any, Any, Any]:
+    """Parse strings by a pattern: days since 1970, nanoseconds of the day, which are valid, and the offset in seconds.
 
     The offset is None where the pattern has none; each is an array of numpy.
     """
     expression, fields = _expression(pattern, is_lenient)
     if not fields:
         raise RowError(f"the pattern {pattern!r} has no date and no time", "give one such as 'yyyy-MM-dd'")
-    found = pc.extract_regex(texts, expression)
+    found = pc.extract_regex(strings, expression)
     valid = truths(pc.is_valid(found))
     parts: dict[str, Any] = {}
     for name, part in fields:
@@ -288,7 +288,7 @@ def read(texts: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, Any
     if half is not None and "hour" in parts:
         parts["hour"] = parts["hour"] + 12 * half
     if is_lenient:
-        days, since_midnight = _lenient(parts, len(texts))
+        days, since_midnight = _lenient(parts, len(strings))
     else:
         days, since_midnight, valid = _strict(parts, valid)
     if of_year is not None:
@@ -296,31 +296,31 @@ def read(texts: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, Any
     return days, since_midnight, valid, offset
 
 
-def _add_field(parts: dict[str, Any], name: str, part: Part, texts: Any) -> None:
+def _add_field(parts: dict[str, Any], name: str, part: Part, strings: Any) -> None:
     if name == "month" and part.count > 2:
         starts = pyarrow.array([month[:3].lower() for month in MONTHS])
-        index = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(texts, 0, 3)), starts)
+        index = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(strings, 0, 3)), starts)
         parts[name] = pc.fill_null(index, 0).to_numpy(zero_copy_only=False).astype(numpy.int64) + 1
     elif name == "half":
-        parts[name] = truths(pc.fill_null(pc.equal(pc.utf8_upper(texts), "PM"), False)).astype(numpy.int64)
+        parts[name] = truths(pc.fill_null(pc.equal(pc.utf8_upper(strings), "PM"), False)).astype(numpy.int64)
     elif name == "fraction":
-        parts["nanosecond"] = _fraction(texts, part)
+        parts["nanosecond"] = _fraction(strings, part)
     elif name == "zone":
-        parts[name] = _offset(texts)
+        parts[name] = _offset(strings)
     elif name != "weekday":
-        number = integers(texts, 0)
+        number = integers(strings, 0)
         if name == "year" and part.count == 2:
             number = numpy.where(number < 100, number + 2000, number)
         parts[name] = number
 
 
-def _fraction(texts: Any, part: Part) -> Any:
-    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(texts, ""), 9, "0"), 0, 9)
+def _fraction(strings: Any, part: Part) -> Any:
+    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(strings, ""), 9, "0"), 0, 9)
     return integers(digits, 0)
 
 
-def _offset(texts: Any) -> Any:
-    plain = pc.replace_substring(pc.fill_null(texts, ""), ":", "")
+def _offset(strings: Any) -> Any:
+    plain = pc.replace_substring(pc.fill_null(strings, ""), ":", "")
     hours, minutes = (
         integers(pc.utf8_slice_codeunits(plain, 1, 3), 0),
         integers(pc.utf8_slice_codeunits(plain, 3, 5), 0),

@@ -92,7 +92,7 @@ def _compared(one: Expr) -> tuple[Column, str, Any] | None:
 
 
 def _has_order(column: Column, literal: Literal) -> bool:
-    """Whether the column's values are compared with the constant as Python does; texts, with their blanks, are not."""
+    """Return whether SQL compares the column with the constant as Python does, which it does not for strings."""
     if column.type.is_numeric:
         return type(literal.value) in (int, Decimal) and column.type.root not in (Root.FLOAT, Root.DOUBLE)
     same = column.type.root is literal.type.root

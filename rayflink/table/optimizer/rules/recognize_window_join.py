@@ -49,8 +49,8 @@ def _bound_of(pair: Pair, join: Join) -> TimePart | None:
 
 def _windowing(left: Attribute, right: Attribute, join: Join) -> Windowing:
     one, other = left.windowing, right.windowing
-    if one is None or other is None or one.told_without_time() != other.told_without_time():
-        shown = " and ".join("other windows" if each is None else each.told_without_time() for each in (one, other))
+    if one is None or other is None or one.describe_without_time() != other.describe_without_time():
+        shown = " and ".join("other windows" if each is None else each.describe_without_time() for each in (one, other))
         remedy = "window both sides by the same function with the same lengths"
         raise SqlError(f"a join of windows of {shown}", remedy, "", join.place)
     if not one.is_event_time:

@@ -36,7 +36,7 @@ class Accumulator:
     keeps_nulls: ClassVar[bool] = False
     """Whether a null is a value."""
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """What it is, without the columns it is of."""
         own = [one.name for one in fields(self) if one.name not in ("argument", "filter") and getattr(self, one.name)]
         return " ".join((type(self).__name__, *own))
@@ -45,7 +45,7 @@ class Accumulator:
         """Types of its columns, for an argument of that type."""
         raise NotImplementedError
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         """Its columns for rows in groups.
 
         Args:
@@ -55,10 +55,10 @@ class Accumulator:
         """
         raise NotImplementedError
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         """Its columns for groups of what was accumulated before, in the order in which rows came."""
         values, codes = without_nulls(columns[0], codes)
-        return self.of_rows(values, codes, count)
+        return self.from_rows(values, codes, count)
 
 
 def without_nulls(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
@@ -76,10 +76,10 @@ class Count(Accumulator):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (pa.int64(),)
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         return [column(counts(codes, count), pa.int64())]
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         totals = np.zeros(count, dtype=np.int64)
         np.add.at(totals, codes, plain(columns[0]))
         return [column(totals, pa.int64())]
@@ -96,13 +96,13 @@ class Sum(Accumulator):
             return (pa.decimal256(76, argument.scale) if wide else pa.decimal128(38, argument.scale),)
         return (pa.float64() if types.is_floating(argument) else pa.int64(),)
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         if types.is_decimal(values.type) and values.type.precision > _SAFE_DIGITS:
             values = values.cast(pa.decimal256(76, values.type.scale))
         return [sums(values, codes, count)]
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         return [sums(*without_nulls(columns[0], codes), count)]
 
 
@@ -119,7 +119,7 @@ class Extreme(Accumulator):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (argument,)
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         return [extremes(values, codes, count, self.greatest)]
 
 
@@ -158,7 +158,7 @@ class Earliest(Ordered):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (self.kept(argument),)
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         return [ends(*self.in_order(values, codes), count, self.last)]
 
@@ -173,12 +173,12 @@ class Moments(Accumulator):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (pa.float64(), pa.float64(), pa.float64())
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         numbers = plain(values.cast(pa.float64(), safe=False))
         return self._moments(np.ones(len(numbers)), numbers, np.zeros(len(numbers)), codes, count)
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         ns, means, squares = map(plain, columns)
         return self._moments(ns, means, squares, codes, count)
 
@@ -201,20 +201,20 @@ class Listed(Ordered):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (pa.large_list(self.kept(argument)),)
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         return [listed(*self.in_order(values, codes), count)]
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         values, parents = flattened(columns[0])
-        return self.of_rows(values, codes[parents], count)
+        return self.from_rows(values, codes[parents], count)
 
 
 @dataclass(frozen=True)
 class Distinct(Listed):
     """The distinct values, as they first came."""
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         values, codes = self.in_order(values, codes)
         firsts, _ = distinct_pairs(self.bare(values), codes)
@@ -242,11 +242,11 @@ class Bag(Ordered):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (pa.large_list(self.kept(argument)), pa.large_list(pa.int64()))
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         return self._bags(values, np.ones(len(values), dtype=np.int64), codes, count)
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         values, parents = flattened(columns[0])
         times, _ = flattened(columns[1])
         return self._bags(values, plain(times), codes[parents], count)

@@ -86,7 +86,7 @@ def result(aggregate: Aggregate, slots: Sequence[Accumulator], columns: list[lis
     if isinstance(first, Distinct):
         lists = columns[0][0]
         values, codes = flattened(lists)
-        columns = [part.of_rows(values, codes, len(lists)) for part in _plain_accumulators(aggregate, False)]
+        columns = [part.from_rows(values, codes, len(lists)) for part in _plain_accumulators(aggregate, False)]
     found = _result(aggregate, columns)
     wanted = aggregate.result.to_arrow()
     return found if found.type == wanted else as_type(found, wanted)

@@ -26,7 +26,7 @@ class PartialRows(Protocol):
 
     schema: pa.Schema
     """The key first, and the start of the window where rows bring it."""
-    dealt_width: int
+    partition_width: int
     """How many columns rows are dealt by, the first ones."""
     rows_column: int
     """Where the number of rows is that a partial row stands for."""
@@ -36,7 +36,7 @@ class PartialRows(Protocol):
         """How many columns are the key by which partial rows are joined, the first ones."""
         ...
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """What they are for, as text."""
         ...
 
@@ -44,7 +44,7 @@ class PartialRows(Protocol):
         """How much partial rows are."""
         ...
 
-    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """What is left of partial rows, in the order of their groups; `groups` tells those of one key."""
         ...
 
@@ -60,7 +60,7 @@ class Partials:
     def __init__(self, aggregation: WindowAggregation, has_arrival: bool = False) -> None:
         start = aggregation.window.start_column
         self._of = aggregation.of
-        self.dealt_width = len(aggregation.keys)
+        self.partition_width = len(aggregation.keys)
         """How many columns rows are dealt by, the first ones."""
         self._keys = aggregation.keys if start is None else (*aggregation.keys, start)
         fields = aggregation.input.fields
@@ -83,16 +83,16 @@ class Partials:
         self.rows_column = len(self._keys)
         """Where the number of rows is that a partial row stands for."""
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """What the query computes, and its accumulators, without the numbers of columns, which differ between plans."""
-        slots = ", ".join(slot.told() for slot in self._slots)
+        slots = ", ".join(slot.describe() for slot in self._slots)
         return f"{self._of}: {slots}" if self._of else slots
 
     def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns of the key in rows that come in."""
         return [batch.column(key) for key in self._keys]
 
-    def of_rows(self, batch: pa.RecordBatch, groups: Groups, arrived: Any = None) -> list[pa.Array]:
+    def from_rows(self, batch: pa.RecordBatch, groups: Groups, arrived: Any = None) -> list[pa.Array]:
         """The columns of partial rows, one for each group of rows.
 
         Args:
@@ -105,24 +105,24 @@ class Partials:
             of = slot.argument, slot.filter, numbered, slot.keeps_nulls
             if of not in chosen:
                 chosen[of] = _chosen(batch, groups, slot, arrived if numbered else None)
-            columns += slot.of_rows(*chosen[of], groups.count)
+            columns += slot.from_rows(*chosen[of], groups.count)
         return columns
 
     def weight(self, columns: Sequence[pa.Array]) -> int:
         """How much partial rows are: their number, and that of the values they list."""
         return len(columns[0]) + sum(len(columns[at].flatten()) for at in self._lists)
 
-    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """The columns of partial rows, one for each group of partial rows; `columns` are those of the latter."""
         made = list(groups.keys)
         for slot in self._slots:
             first, stop = self._spans[slot]
-            made += slot.joined(list(columns[first:stop]), groups.codes, groups.count)
+            made += slot.merge(list(columns[first:stop]), groups.codes, groups.count)
         return made
 
     def results(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """The keys and the results of aggregates, for each of the partial rows that have these columns."""
-        made = list(columns[: self.dealt_width])
+        made = list(columns[: self.partition_width])
         for aggregate, slots in self._made_of:
             spans = [self._spans[slot] for slot in slots]
             made.append(result(aggregate, slots, [list(columns[first:stop]) for first, stop in spans]))

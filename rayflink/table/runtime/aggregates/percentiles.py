@@ -33,7 +33,7 @@ class Weighted(Accumulator):
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (pa.large_list(pa.float64()), pa.large_list(pa.int64()))
 
-    def of_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
+    def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
         if types.is_struct(values.type):
             numbers, times = values.flatten()
@@ -41,7 +41,7 @@ class Weighted(Accumulator):
         numbers = plain(values.cast(pa.float64(), safe=False))
         return _weighted(numbers, np.ones(len(numbers), dtype=np.int64), codes, count)
 
-    def joined(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
+    def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         numbers, parents = flattened(columns[0])
         times, _ = flattened(columns[1])
         return _weighted(plain(numbers), plain(times), codes[parents], count)

@@ -80,8 +80,8 @@ class WindowSpec:
         if self.is_event_time and self.time_column is None and self.end_column is None:
             raise ValueError("windows of event time have no time_column; name it, or set is_event_time to False")
 
-    def told(self) -> str:
-        """The windows as text; windows that differ have other texts."""
+    def describe(self) -> str:
+        """The windows as text; windows that differ have other strings."""
         if self.end_column is not None:
             return "windows assigned before"
         lengths = (f"{name[:-3]} {getattr(self, name)} ms" for name in ("size_ms", "slide_ms", "gap_ms", "offset_ms"))

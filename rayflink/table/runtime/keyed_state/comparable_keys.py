@@ -1,4 +1,4 @@
-"""Key columns in the form in which they are compared: whole numbers and texts, equal where the values are.
+"""Key columns in the form in which they are compared: whole numbers and strings, equal where the values are.
 
 All NaNs are one value; 0.0 and -0.0 are two, as in Flink's keys and in groups of windows.
 """

@@ -120,7 +120,7 @@ def _read(data: bytes, schemas: Sequence[pa.Schema], ctx: OperatorContext) -> It
             side = next((at for at, one in enumerate(schemas) if _is_of(written, one)), None)
             if side is None:
                 raise SnapshotMismatch(
-                    STATE, ctx.label, told(written), " and ".join(map(told, schemas)),
+                    STATE, ctx.label, describe_schema(written), " and ".join(map(describe_schema, schemas)),
                     "other windows, aggregates or keys; keep the query, or start without this state",
                 )  # fmt: skip
             for batch in reader:
@@ -131,8 +131,8 @@ def _is_of(written: pa.Schema, schema: pa.Schema) -> bool:
     return bool(written.equals(schema) and written.metadata[ABOUT] == schema.metadata[ABOUT])
 
 
-def told(schema: pa.Schema) -> str:
-    """What rows are of, names and types."""
+def describe_schema(schema: pa.Schema) -> str:
+    """Return what the rows belong to, with the names and types of their columns."""
     return f"{schema.metadata[ABOUT].decode()} as {', '.join(f'{field.name} {field.type}' for field in schema)}"
 
 

@@ -70,7 +70,7 @@ class RankedRows:
         self._order = tuple((places[at], down, nulls_first) for at, down, nulls_first in ranking.order)
         self._of = ranking.of
         self._first, self._last, self._newest_first = ranking.first, ranking.last, ranking.newest_first
-        self.dealt_width = len(ranking.keys)
+        self.partition_width = len(ranking.keys)
         self.width = len(key)
         self.rows_column = len(fields)
         self.end_column = None if window is None or window.end_column is None else places[window.end_column]
@@ -80,13 +80,13 @@ class RankedRows:
         kinds = [fields[at].type.to_arrow() for at in self._columns]
         self.schema: pa.Schema = pa.schema([*zip(names, kinds, strict=True), (ROWS, pa.int64())])
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Which rows are kept, as text."""
         order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
         told = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
         return f"{told} of {self._of}" if self._of else told
 
-    def of_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
+    def from_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Each row as a partial row."""
         ones = column(np.ones(rows.num_rows, dtype=np.int64), pa.int64())
         return [*(rows.column(at) for at in self._columns), ones]
@@ -95,7 +95,7 @@ class RankedRows:
         """How much partial rows are: their number."""
         return len(columns[0])
 
-    def joined(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
+    def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """Partial rows without those that are not among the wanted ones: by key, those of a key as they came."""
         rows = len(columns[0])
         if rows <= self._last or groups.count == rows:

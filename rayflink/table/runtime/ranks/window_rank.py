@@ -37,10 +37,10 @@ class LocalRank(LocalPhase):
 
     def partial(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         ranked = self._ranked
-        columns = ranked.of_rows(rows)
+        columns = ranked.from_rows(rows)
         ends = [] if ranked.end_column is None else [columns[ranked.end_column]]
         groups = grouped([*ends, *columns[: ranked.width]], rows.num_rows)
-        return pa.RecordBatch.from_arrays(ranked.joined(columns, groups), schema=ranked.schema)
+        return pa.RecordBatch.from_arrays(ranked.merge(columns, groups), schema=ranked.schema)
 
 
 class WindowRank(SlicedWindows):

@@ -49,7 +49,7 @@ class EmittingWindowAggregate(WindowOperator):
     def __init__(self, aggregation: WindowAggregation, emission: Emission) -> None:
         partials = Partials(aggregation)
         self._schema = aggregation.result_schema
-        first, stop = partials.dealt_width, partials.dealt_width + len(aggregation.aggregates)
+        first, stop = partials.partition_width, partials.partition_width + len(aggregation.aggregates)
         self._windows = OpenWindows(partials, [self._schema.field(at) for at in range(first, stop)])
         self._span = slice(first, stop)
         super().__init__(aggregation.window, partials, self._windows.fields)
@@ -141,7 +141,7 @@ class EmittingWindowAggregate(WindowOperator):
 
     def _was_there(self, window: OpenWindow, rows: pa.RecordBatch) -> NDArray[np.bool_]:
         """Of which rows the key was in the window when its end came."""
-        held = self._windows.joined(window)
+        held = self._windows.merge(window)
         if held is None:
             return np.zeros(rows.num_rows, dtype=np.bool_)
         keys = self._partials.keys_of(rows)
@@ -155,7 +155,7 @@ class EmittingWindowAggregate(WindowOperator):
         """Add rows to their windows, which show them later."""
         groups = grouped([column(ends, pa.int64()), *self._partials.keys_of(rows)], rows.num_rows)
         own = plain(groups.keys.pop(0))
-        for end, piece in split_by(own, self._partials.of_rows(rows, groups)):
+        for end, piece in split_by(own, self._partials.from_rows(rows, groups)):
             window = self._windows.of(end)
             window.pieces.append(piece)
             delay = self._delay(window)
@@ -214,7 +214,7 @@ class EmittingWindowAggregate(WindowOperator):
     def _shown(self, end: int, window: OpenWindow) -> Iterator[ArrowBatch]:
         """What has changed in a window since it was shown."""
         windows, window.due = self._windows, None
-        rows = windows.joined(window)
+        rows = windows.merge(window)
         if rows is None:
             return
         results = self._results_of(windows.partial(rows), np.full(len(rows[0]), end, dtype=np.int64))

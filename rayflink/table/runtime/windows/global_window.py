@@ -40,7 +40,7 @@ class SlicedWindowAggregate(SlicedWindows):
         starts = np.array([self._slicing.window_start(end) for end, _ in windows], dtype=np.int64)
         if len(windows) == 1:
             for part in self._store.in_parts(windows[0][1]):
-                columns = self._store.joined(part)
+                columns = self._store.merge(part)
                 own = np.zeros(len(columns[0]), dtype=np.int64)
                 yield self._given(columns, starts[own], ends[own])
             return
@@ -49,12 +49,12 @@ class SlicedWindowAggregate(SlicedWindows):
         of = np.repeat(np.arange(len(windows)), [sum(len(piece[0]) for piece in some) for _, some in windows])
         groups = grouped([column(of, pa.int64()), *columns[:width]], len(of))
         own = plain(groups.keys.pop(0))
-        yield self._given(self._partials.joined(columns, groups), starts[own], ends[own])
+        yield self._given(self._partials.merge(columns, groups), starts[own], ends[own])
 
     def _given(self, columns: Columns, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
         """Rows of the result; where rows brought the starts of their windows, these count."""
         if self._window.start_column is not None:
-            starts = plain(columns[self._partials.dealt_width].cast(pa.timestamp("ms")))
+            starts = plain(columns[self._partials.partition_width].cast(pa.timestamp("ms")))
         return self._results.of(columns, starts, ends)
 
 

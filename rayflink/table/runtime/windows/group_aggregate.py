@@ -39,7 +39,7 @@ class LocalGroupAggregate(LocalPhase):
 
     def partial(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         groups = grouped(self._partials.keys_of(rows), rows.num_rows)
-        return pa.RecordBatch.from_arrays(self._partials.of_rows(rows, groups), schema=self._partials.schema)
+        return pa.RecordBatch.from_arrays(self._partials.from_rows(rows, groups), schema=self._partials.schema)
 
     def ends_a_window(self, watermark: int) -> bool:
         return False
@@ -76,10 +76,10 @@ class GroupAggregate(Operator):
         if not self._store and not self._partials.width:  # all of no rows
             nothing = pa.RecordBatch.from_pylist([], schema=self._input)
             groups = Groups(np.zeros(0, dtype=np.intp), 1, [])
-            yield from self._results(self._partials.of_rows(nothing, groups))
+            yield from self._results(self._partials.from_rows(nothing, groups))
         for _, pieces in list(self._store):
             for part in self._store.in_parts(pieces):
-                yield from self._results(self._store.joined(part))
+                yield from self._results(self._store.merge(part))
 
     def _results(self, columns: Columns) -> Iterator[Element]:
         made = pa.RecordBatch.from_arrays(self._partials.results(columns), schema=self._schema)

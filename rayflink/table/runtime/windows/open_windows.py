@@ -93,7 +93,7 @@ class OpenWindows:
         no = column(np.zeros(count, dtype=np.bool_), pa.bool_())
         return [*columns, no, no, *(pa.nulls(count, one.type) for one in self._shown)]
 
-    def joined(self, window: OpenWindow) -> Columns | None:
+    def merge(self, window: OpenWindow) -> Columns | None:
         """The rows of a window, one for each key."""
         if window.pieces:
             window.rows, window.pieces = self._with(window.rows, window.pieces), []
@@ -108,7 +108,7 @@ class OpenWindows:
         firsts = np.empty(groups.count, dtype=np.int64)
         firsts[groups.codes[::-1]] = np.arange(len(groups.codes) - 1, -1, -1)
         taken = pa.array(firsts)
-        made = self._partials.joined(columns[: self._made], groups)
+        made = self._partials.merge(columns[: self._made], groups)
         return [*made, *(one.take(taken) for one in columns[self._made :])]
 
     # parts of rows

@@ -34,7 +34,7 @@ def prefixes(partials: Partials, columns: Columns, is_first: NDArray[np.bool_]) 
         later = np.flatnonzero(places >= step)
         codes = np.concatenate([later, own])  # what stands earlier comes first in its group
         taken = pa.array(np.concatenate([later - step, own]))
-        columns = partials.joined([one.take(taken) for one in columns], Groups(codes, count, list(keys)))
+        columns = partials.merge([one.take(taken) for one in columns], Groups(codes, count, list(keys)))
         step *= 2
     return list(columns)
 

@@ -41,10 +41,10 @@ class RowByRow:
     def add(self, rows: pa.RecordBatch, ends: NDArray[np.int64]) -> pa.RecordBatch:
         """The changes that rows make, in their order; `ends` are of their windows, int64[n]."""
         windows, partials = self._windows, self._partials
-        known = [(end, windows.joined(windows.of(end))) for end in np.unique(ends).tolist()]
+        known = [(end, windows.merge(windows.of(end))) for end in np.unique(ends).tolist()]
         held = [(end, one) for end, one in known if one is not None]
         ones = Groups(np.arange(rows.num_rows), rows.num_rows, partials.keys_of(rows))
-        columns = concatenated([*(one for _, one in held), windows.fresh(partials.of_rows(rows, ones))])
+        columns = concatenated([*(one for _, one in held), windows.fresh(partials.from_rows(rows, ones))])
         of = np.concatenate([*(np.full(len(one[0]), end) for end, one in held), ends]).astype(np.int64)
         before = len(of) - rows.num_rows
         codes = grouped([column(of, pa.int64()), *columns[: partials.width]], len(of)).codes

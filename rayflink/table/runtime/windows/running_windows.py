@@ -65,7 +65,7 @@ class RunningWindows:
         self._until = max(window, self._until)
         if fresh:
             behind = [] if self._behind is None else [self._behind]
-            self._behind = self._store.joined([*behind, *self._of(fresh)])
+            self._behind = self._store.merge([*behind, *self._of(fresh)])
         first = ends[0]
         while self._before and self._before[-1][0] < first:
             self._before.pop()
@@ -87,7 +87,7 @@ class RunningWindows:
             waiting[:0] = pieces
             fresh += sum(map(self._store.weight, pieces))
             if last is None or fresh * _SHARE >= self._store.weight(last):
-                last = self._store.joined(waiting if last is None else [*waiting, last])
+                last = self._store.merge(waiting if last is None else [*waiting, last])
                 self._before.append((end, last))
                 waiting, fresh = [], 0
 

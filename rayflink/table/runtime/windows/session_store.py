@@ -105,16 +105,16 @@ class SessionStore:
 
         def frame() -> Columns | None:
             pieces = [filtered(columns, left) for columns, left in settled if left.any()] + recent
-            return self.joined(pieces) if pieces else None
+            return self.merge(pieces) if pieces else None
 
         return frame
 
-    def joined(self, pieces: Sequence[Columns]) -> Columns:
+    def merge(self, pieces: Sequence[Columns]) -> Columns:
         """Partial rows as one for each session."""
         *partial, starts, ends, arrived = concatenated(pieces)
         groups = grouped(partial[: self._partials.width], len(starts))
         sessions, places = sessions_of(groups, plain(starts), plain(ends), plain(arrived))
-        return self._partials.joined(partial, sessions) + places
+        return self._partials.merge(partial, sessions) + places
 
     def over(self, bound: int) -> Columns | None:
         """Take out the sessions that end at `bound` or before; None: there are none."""
@@ -123,14 +123,14 @@ class SessionStore:
             return None
         parts = [piece for one in self._settled for piece in one.taken(one.ends <= bound)]
         if self._recent:
-            recent = self.joined(self._recent) if len(self._recent) > 1 else self._recent[0]
+            recent = self.merge(self._recent) if len(self._recent) > 1 else self._recent[0]
             parts.append(recent)
             ending = filtered(recent, plain(recent[END]) <= bound)
             if len(ending[END]):
                 parts += [
                     piece for one in self._settled for piece in one.taken(self._have_keys_of(ending, one.buckets))
                 ]
-        whole = self.joined(parts) if len(parts) > 1 else parts[0]
+        whole = self.merge(parts) if len(parts) > 1 else parts[0]
         ended = plain(whole[END]) <= bound
         self._forget_recent()
         self._work += len(ended)
@@ -159,12 +159,12 @@ class SessionStore:
         if self._memory is not None and self._partials.width:
             parts = self._memory.parts(sum(map(size_of, pieces)))
         if parts == 1:
-            whole = self.joined(pieces)
+            whole = self.merge(pieces)
             self._settled = [_Settled(whole, self._buckets_of(whole), size_of(whole))]
         else:
             assert self._memory is not None
             own = ([one for one in part if len(one[END])] for part in divided(pieces, self._partials.width, parts))
-            filed = self._memory.written(self.joined(part) for part in own if part)
+            filed = self._memory.written(self.merge(part) for part in own if part)
             self._settled = [_Settled(one, self._buckets_of(one), 0) for one in filed]
         self._settled_weight, self._work = sum(self._partials.weight(one.columns) for one in self._settled), 0
         self._forget_recent()
@@ -179,7 +179,7 @@ class SessionStore:
                 (one.columns,) = self._memory.written([one.columns])
                 one.ends, one.size = plain(one.columns[END]), 0
         if self._recent_size:
-            self._recent = self._memory.written([self.joined(self._recent)])
+            self._recent = self._memory.written([self.merge(self._recent)])
             self._recent_size = 0
         self._memory.hold(0)
 

@@ -100,7 +100,7 @@ class SessionWindowAggregate(WindowOperator):
         if rows.num_rows:
             groups = grouped(self._partials.keys_of(rows), rows.num_rows)
             sessions, places = sessions_of(groups, times, times + self._gap, arrived)
-            self._store.add(self._partials.of_rows(rows, sessions, arrived) + places)
+            self._store.add(self._partials.from_rows(rows, sessions, arrived) + places)
         return ()
 
     def _times(self, rows: pa.RecordBatch) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ def frame_of(store: SliceStore, schema: pa.Schema) -> Callable[[], pa.RecordBatc
     def frame() -> pa.RecordBatch:
         parts: list[Columns] = []
         for end, pieces in held:
-            columns = store.joined(pieces)
+            columns = store.merge(pieces)
             rows = len(columns[0])
             ends, arrival = np.full(rows, end, dtype=np.int64), np.arange(rows, dtype=np.int64)
             parts.append([*columns, column(ends, pa.int64()), column(arrival, pa.int64())])

@@ -106,7 +106,7 @@ class SliceStore:
                 break
             chosen.append(held)
             left -= held.size
-        pieces = [self.joined(held.pieces) for held in chosen]
+        pieces = [self.merge(held.pieces) for held in chosen]
         for held, piece in zip(chosen, self._memory.written(pieces), strict=True):
             held.filed.append(piece)
             held.pieces = []
@@ -118,12 +118,12 @@ class SliceStore:
         if not held.is_joined:
             parts = self._parts(held.all)
             if parts == 1:
-                whole = self.joined(held.all)
+                whole = self.merge(held.all)
                 held.filed, held.pieces = [], [whole]
                 self._grow(held, size_of(whole) - held.size)
             else:
                 assert self._memory is not None
-                held.filed = self._memory.written(self.joined(part) for part in self._divided(held.all, parts))
+                held.filed = self._memory.written(self.merge(part) for part in self._divided(held.all, parts))
                 held.pieces = []
                 self._grow(held, -held.size)
             held.weight = sum(map(self._partials.weight, held.all))
@@ -134,12 +134,12 @@ class SliceStore:
         """See `PartialRows.weight`."""
         return self._partials.weight(piece)
 
-    def joined(self, pieces: Sequence[Columns]) -> Columns:
+    def merge(self, pieces: Sequence[Columns]) -> Columns:
         """Pieces as one."""
         if len(pieces) == 1 and isinstance(pieces[0], Joined):
             return pieces[0]
         columns = concatenated(pieces)
-        return Joined(self._partials.joined(columns, grouped(columns[: self._partials.width], len(columns[0]))))
+        return Joined(self._partials.merge(columns, grouped(columns[: self._partials.width], len(columns[0]))))
 
     def in_parts(self, pieces: list[Columns]) -> Iterator[list[Columns]]:
         """Pieces in parts that fit into memory, each with all rows of its keys; most often it is one."""

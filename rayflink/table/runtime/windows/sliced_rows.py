@@ -69,10 +69,10 @@ class SlicedRows:
         least = int(ends[0])
         if len(ends) == 1 or (int(ends.min()) == int(ends.max())):
             groups = grouped(keys, rows.num_rows)
-            return np.full(groups.count, least, dtype=np.int64), self._partials.of_rows(rows, groups)
+            return np.full(groups.count, least, dtype=np.int64), self._partials.from_rows(rows, groups)
         groups = grouped([column(ends, pa.int64()), *keys], rows.num_rows)
         made: NDArray[np.int64] = plain(groups.keys.pop(0))
-        return made, self._partials.of_rows(rows, groups)
+        return made, self._partials.from_rows(rows, groups)
 
     def slice_ends(self, rows: pa.RecordBatch, now_ms: int) -> NDArray[np.int64]:
         """Ends of the slices in which the rows lie: int64[n].

@@ -31,7 +31,7 @@ class WindowOperator(Operator):
 
     def __init__(self, window: WindowSpec, partials: PartialRows, fields: Iterable[pa.Field]) -> None:
         self._window, self._kept = window, partials
-        about = f"{window.told()} of {partials.told()}"
+        about = f"{window.describe()} of {partials.describe()}"
         self._state_schema: pa.Schema = pa.schema([*partials.schema, *fields], {ABOUT: about.encode()})
         self.memory: FrameMemory | None = None
         self._ahead: list[tuple[int, pa.RecordBatch]] = []
@@ -83,7 +83,7 @@ class WindowOperator(Operator):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         frames: list[tuple[int, Callable[[], pa.RecordBatch]]] = [(self.progress, self.frame())]
         frames += ((at, partial(_itself, frame)) for at, frame in self._ahead)
-        groups = FrozenFrames(frames, self._kept.dealt_width, self.ctx.max_parallelism)
+        groups = FrozenFrames(frames, self._kept.partition_width, self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
 
     def finish(self) -> Iterable[Element]:

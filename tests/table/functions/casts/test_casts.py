@@ -1,4 +1,4 @@
-"""CAST and TRY_CAST between numbers, texts, truth values and bytes."""
+"""CAST and TRY_CAST between numbers, strings, truth values and bytes."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def test_floating_points_are_written_as_java_does(value, text):
         assert result("CAST", column(STRING, text), to=DOUBLE) == [value] or math.isnan(value)
 
 
-def test_other_values_as_texts():
+def test_other_values_as_strings():
     assert cast(FLOAT, [0.1, 1e10], STRING) == ["0.1", "1.0E10"]
     assert cast(INT, [-5, None], STRING) == ["-5", None]
     assert cast(BOOLEAN, [True, False, None], STRING) == ["TRUE", "FALSE", None]
     assert cast(DataTypes.DECIMAL(20, 3), [Decimal("12345678901234567.100")], STRING) == ["12345678901234567.100"]
 
 
-def test_texts_as_whole_numbers():
+def test_strings_as_whole_numbers():
     good = ["12", " 12 ", "+5", "-5", "12.9", ".", "-.5", "007", "0000000000000000000000001"]
     assert cast(STRING, good, INT) == [12, 12, 5, -5, 12, 0, 0, 7, 1]
     assert cast(STRING, ["9223372036854775807", "-9223372036854775808"], BIGINT) == [2**63 - 1, -(2**63)]
@@ -100,13 +100,13 @@ def test_texts_as_whole_numbers():
             cast(STRING, ["1", text], INT)
 
 
-def test_texts_as_floating_points():
+def test_strings_as_floating_points():
     good = ["1e3", " 1.5 ", "1d", "1.5F", "+.5", "5.", "-Infinity", "-0"]
     assert cast(STRING, good, DOUBLE) == [1000.0, 1.5, 1.0, 1.5, 0.5, 5.0, -math.inf, 0.0]
     assert try_cast(STRING, ["x", "", "inf", "nan", "1e", "--1"], DOUBLE) == [None] * 6
 
 
-def test_texts_as_decimals():
+def test_strings_as_decimals():
     good = ["1.005", "1e1", ".5", "1.", " -7 ", "0000000000000000000000000000000000000000000009", "1.5E-1"]
     wanted = ["1.01", "10.00", "0.50", "1.00", "-7.00", "9.00", "0.15"]
     assert cast(STRING, good, DataTypes.DECIMAL(5, 2)) == [Decimal(one) for one in wanted]

@@ -53,11 +53,11 @@ def test_a_text_by_a_pattern_is_read_back(times):
         ("d/M/yyyy H:m:s", "%d/%m/%Y"),
         ("yyyyMMddHHmmss", "%Y%m%d%H%M%S"),
     ):
-        texts = result("DATE_FORMAT", column(TIMESTAMP, *times), pattern)
+        strings = result("DATE_FORMAT", column(TIMESTAMP, *times), pattern)
         whole = [time if time is None or python is None else time.replace(microsecond=0) for time in times]
-        assert result("TO_TIMESTAMP", column(STRING, *texts), pattern) == whole
+        assert result("TO_TIMESTAMP", column(STRING, *strings), pattern) == whole
         if pattern == "yyyyMMddHHmmss":
-            assert texts == [None if time is None else time.strftime("%Y%m%d%H%M%S") for time in times]
+            assert strings == [None if time is None else time.strftime("%Y%m%d%H%M%S") for time in times]
 
 
 @pytest.mark.slow
@@ -119,10 +119,10 @@ def test_now():
 
 
 def test_patterns_and_zones_that_are_columns():
-    texts = column(STRING, "2020-03-04", "04.03.2020", "x", None)
+    strings = column(STRING, "2020-03-04", "04.03.2020", "x", None)
     patterns = column(STRING, "yyyy-MM-dd", "dd.MM.yyyy", "yyyy", "yyyy")
     wanted = datetime.datetime(2020, 3, 4)
-    assert result("TO_TIMESTAMP", texts, patterns) == [wanted, wanted, None, None]
+    assert result("TO_TIMESTAMP", strings, patterns) == [wanted, wanted, None, None]
     zones = column(STRING, "UTC", "Asia/Tokyo", None)
     assert result("CONVERT_TZ", column(STRING, *["2020-01-01 00:00:00"] * 3), "UTC", zones) == [
         "2020-01-01 00:00:00",

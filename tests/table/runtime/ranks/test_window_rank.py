@@ -122,7 +122,7 @@ def test_a_snapshot_of_another_order_is_refused():
 
 
 ORDERS = {
-    "descending": ((N, True, False),), "ascending, nulls last": ((N, False, False),), "texts": ((WORD, True, True),),
+    "descending": ((N, True, False),), "ascending, nulls last": ((N, False, False),), "strings": ((WORD, True, True),),
     "floats": ((X, True, False), (N, False, True)), "three": ((N, False, True), (WORD, False, True), (X, False, False)),
 }  # fmt: skip
 floats = st.sampled_from([None, 0.0, -0.0, 1.5, -1.5, 3.25, float("inf"), float("-inf"), 1e-300])

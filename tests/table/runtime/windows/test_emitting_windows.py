@@ -81,8 +81,8 @@ def test_a_snapshot_joins_nothing_while_rows_wait(monkeypatch):
     with OperatorHarness(emitting(COUNTS, Emission(1_000))) as harness:
         harness.give(rows(("a", 1, 0), ("b", 2, 1)))
         harness.give(rows(("a", 3, 2)))
-        joined, calls = Partials.joined, []
-        monkeypatch.setattr(Partials, "joined", lambda *given: calls.append(1) or joined(*given))
+        joined, calls = Partials.merge, []
+        monkeypatch.setattr(Partials, "merge", lambda *given: calls.append(1) or joined(*given))
         snapshot = harness.operators[-1].snapshot_state(1)
         harness.give(rows(("a", 9, 3)))
         assert not calls
@@ -305,7 +305,9 @@ def test_prefixes_are_the_sums_up_to_each_row(pairs):
     ones = Groups(np.arange(len(pairs)), len(pairs), partials.keys_of(data))
     segments = np.array([segment for segment, _ in pairs])
     is_first = np.concatenate([[True], segments[1:] != segments[:-1]])
-    results = [one.to_pylist() for one in partials.results(prefixes(partials, partials.of_rows(data, ones), is_first))]
+    results = [
+        one.to_pylist() for one in partials.results(prefixes(partials, partials.from_rows(data, ones), is_first))
+    ]
     for at, (segment, _) in enumerate(pairs):
         until = [n for other, n in pairs[: at + 1] if other == segment and n is not None]
         assert (results[1][at], results[2][at]) == ((sum(until), until[-1]) if until else (None, None))

@@ -129,7 +129,7 @@ def test_times():
     assert one(D.INTERVAL_DAY_TIME(), lengths, "MIN", "MAX") == (lengths[1], lengths[0])
 
 
-def test_texts_bytes_and_truth_values():
+def test_strings_bytes_and_truth_values():
     assert one(D.STRING(), ["b", None, "ab", "ä"], "MIN", "MAX", "LISTAGG", "COUNT") == ("ab", "ä", "b,ab,ä", 3)
     assert one(D.BYTES(), [b"b", b"a"], "MIN", "FIRST_VALUE") == (b"a", b"b")
     assert one(D.BOOLEAN(), [False, True, None], "MIN", "MAX", "LAST_VALUE") == (False, True, True)
@@ -162,8 +162,8 @@ def test_nothing_but_nulls():
 def test_distinct_values():
     assert one(D.BIGINT(), [3, 3, None, 4, 3], "COUNT", "SUM", "COLLECT", distinct=True) == (2, 7, {3: 1, 4: 1})
     assert one(D.STRING(), ["b", "a", "b"], "LISTAGG", distinct=True, separator="-") == ("b-a",)
-    texts = [Decimal("1.5"), Decimal("1.5"), Decimal("2")]
-    assert one(D.DECIMAL(5, 1), texts, "AVG", distinct=True) == (Decimal("1.75"),)
+    strings = [Decimal("1.5"), Decimal("1.5"), Decimal("2")]
+    assert one(D.DECIMAL(5, 1), strings, "AVG", distinct=True) == (Decimal("1.75"),)
 
 
 def test_rows_are_collected():
@@ -227,7 +227,7 @@ def test_tumbling_windows_are_those_of_duckdb(table, cut):
 
 
 def rounded(row: tuple[Any, ...]) -> tuple[str, ...]:
-    """A row as texts, by which rows with nulls have an order; floating point numbers to nine digits."""
+    """A row as strings, by which rows with nulls have an order; floating point numbers to nine digits."""
     return tuple(f"{value:.9g}" if isinstance(value, float) else str(value) for value in row)
 
 
