@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from rayflink.common import Encoder, WatermarkStrategy
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
 from tests.source_files import ROOT
 from tests.test_architecture import ROOMS, STOREYS
 
@@ -18,11 +23,12 @@ TOPICS = ROOT / "docs" / "architecture"
 PAGES = [OVERVIEW, *sorted(TOPICS.rglob("*.md"))]
 DECISIONS = sorted((TOPICS / "decisions").glob("[0-9]*.md"))
 
+WALKS = ("One record", "One barrier")
 MOST_LINES = 250
 MOST_COLUMNS = 100
 MOST_HOPS = 32
 _NAMED = re.compile(r"(?<![\w/.-])((?:actors|state|rayflink|tests|benchmarks|examples)/[\w/]*(?:\.\w+)?)(?::(\w+))?")
-_HOP = re.compile(r"^(\d+)\. `[\w/]+\.py:\w+`", re.M)
+_HOP = re.compile(r"^(\d+)\. `([\w/]+\.py):(\w+)`", re.M)
 _ROW = re.compile(r"^\| (.+?) \| (.+?) \|", re.M)
 
 
@@ -92,12 +98,60 @@ def test_the_overview_is_short():
     assert len(OVERVIEW.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
-@pytest.mark.parametrize("heading", ["One record", "One barrier"])
-def test_a_walk_has_few_hops(heading):
+def hops_of(heading: str) -> list[tuple[int, str, str]]:
+    """Return the number, file and function of each hop of a walk in the overview."""
     section = OVERVIEW.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    hops = [int(number) for number in _HOP.findall(section)]
-    assert hops == list(range(1, len(hops) + 1))
-    assert 20 <= len(hops) <= MOST_HOPS
+    return [(int(number), file, function) for number, file, function in _HOP.findall(section)]
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_walk_has_few_hops(walk):
+    numbers = [number for number, _, _ in hops_of(walk)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert 20 <= len(numbers) <= MOST_HOPS
+
+
+@pytest.mark.slow
+def test_a_job_in_one_thread_passes_every_hop_that_needs_no_ray(tmp_path):
+    walked = {(file, function) for walk in WALKS for _, file, function in hops_of(walk)}
+    functions = {function for _, function in walked}
+    called: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name in functions:
+            file = Path(code.co_filename).resolve()
+            if file.is_relative_to(ROOT):
+                called.add((file.relative_to(ROOT).as_posix(), code.co_name))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        count_words(tmp_path)
+    finally:
+        sys.setprofile(before)
+    assert {hop for hop in walked - called if not hop[0].startswith("actors/on_ray/")} == set()
+
+
+def count_words(folder: Path) -> None:
+    """Run the job of the walks in this thread: four files of words, checkpoints in a folder, a file sink."""
+    (folder / "in").mkdir()
+    for number in range(4):
+        (folder / "in" / f"{number}.txt").write_text("to be or not to be\n" * 3000, encoding="utf-8")
+    configuration = {
+        "execution.target": "local",
+        "execution.checkpointing.interval": "10ms",
+        "execution.checkpointing.dir": str(folder / "checkpoints"),
+        "state.backend.type": "hashmap",
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder / "in")).build()
+    lines = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "read text")
+    words = lines.flat_map(lambda line: [(word, 1) for word in line.split()])
+    sink = FileSink.for_row_format(str(folder / "out"), Encoder.simple_string_encoder()).build()
+    words.key_by(lambda pair: pair[0]).sum(1).map(str).sink_to(sink)
+    env.execute("word count")
 
 
 @pytest.mark.parametrize("number", range(1, len(DECISIONS) + 1))
