@@ -142,7 +142,6 @@ def count_words(folder: Path) -> None:
         "execution.target": "local",
         "execution.checkpointing.interval": "10ms",
         "execution.checkpointing.dir": str(folder / "checkpoints"),
-        "state.backend.type": "hashmap",
     }
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
