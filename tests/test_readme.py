@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +35,12 @@ def test_the_index_of_pages_names_every_page():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     targets = set(re.findall(r"\]\(([^)]+)\)", index))
     assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"} <= targets
+
+
+def test_the_glossary_names_modules_that_exist():
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^- \*\*(.+?)\*\*\s+\(`(.+?)`\)", text, re.M)
+    assert len(entries) == text.count("\n- ") >= 90
+    assert len(dict(entries)) == len(entries), "a word has one entry"
+    named = re.findall(r"`((?:actors|state|rayflink|tests)/[\w/.]+)`", text)
+    assert [name for name in named if not Path(ROOT, name).exists()] == []
