@@ -1,4 +1,4 @@
-"""What a keyed state backend is: tables of entries (key, namespace) -> value, timers, and captures of all of it.
+"""The contract of keyed state backends: tables of entries (key, namespace) -> value, timers, and captures of both.
 
 Operators work whole batches on a table: `load` gives a plain dict for the batch's keys, the hot loop reads and writes
 that dict, `changed` names the keys it wrote. A backend that keeps objects hands out its own storage; one that keeps
@@ -45,7 +45,7 @@ def _uncounted(state: str) -> Callable[[int], None]:
 
 
 class KeyContext:
-    """Whose state the handles of one operator read and write: the current key, canonical, and namespace.
+    """The current key (canonical) and namespace that the handles of one operator read and write.
 
     Args:
         now_ms: epoch milliseconds of the wall clock, for state that expires.
@@ -68,7 +68,7 @@ class KeyContext:
 
 
 class Entries(Protocol):
-    """The part of a table that works on one entry at a time; see `KeyedTable`."""
+    """The methods of a table that work on one entry at a time; see `KeyedTable`."""
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any: ...
 
@@ -80,15 +80,16 @@ class Entries(Protocol):
 
 
 class KeyedTable(Protocol):
-    """The entries of one named state. A value given out belongs to the table: user code gets `isolated` ones."""
+    """The entries of one named state. A returned value belongs to the table: user code gets `isolated` ones."""
 
     @property
     def tracks_changes(self) -> bool:
-        """False where `load` hands out the storage itself: callers may then give it no keys, and skip `changed`."""
+        """Return False where `load` returns the storage itself: callers may then pass no keys, and skip `changed`."""
         ...
 
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
-        """A dict with at least the present entries of `keys`, which may be read, written, and mutated in its values.
+        """Return a dict with at least the present entries of `keys`; it may be read, written, and mutated in its
+        values.
 
         It is valid until the table is used by another method than `load`. Entries may be added and replaced, not
         deleted.
@@ -96,11 +97,11 @@ class KeyedTable(Protocol):
         ...
 
     def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
-        """The loaded dict's values of these keys were set or mutated; naming more keys than that is allowed."""
+        """Note that the loaded dict's values of these keys were set or mutated; naming more keys than that is allowed."""
         ...
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The entry's value, or `default`."""
+        """Return the entry's value, or `default`."""
         ...
 
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
@@ -120,11 +121,11 @@ class KeyedTable(Protocol):
         ...
 
     def entries(self, groups: Collection[int]) -> Iterator[tuple[Any, Any, Any]]:
-        """(key, namespace, value) of all entries in these key groups, oldest first; nothing may change meanwhile."""
+        """Yield (key, namespace, value) of all entries in these key groups, oldest first; nothing may change meanwhile."""
         ...
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of the entries, lazily, in any order; the table may change in every way meanwhile.
+        """Yield (key, namespace) of the entries, lazily and in any order; the table may change in any way meanwhile.
 
         Each entry that is there from the first step to the last is given, once or more; what comes or goes meanwhile
         may be given or not. A place may also be given though its entry has gone: the caller looks. The walk ends,
@@ -134,15 +135,15 @@ class KeyedTable(Protocol):
         ...
 
     def __len__(self) -> int:
-        """Number of entries."""
+        """Return the number of entries."""
         ...
 
 
 class MapEntries(Protocol):
-    """The part of a map state's table that works on the map of one key: (key, namespace, map key) -> value."""
+    """The methods of a map state's table that work on the map of one key: (key, namespace, map key) -> value."""
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The value at `map_key`, or `default`."""
+        """Return the value at `map_key`, or `default`."""
         ...
 
     def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
@@ -154,11 +155,11 @@ class MapEntries(Protocol):
         ...
 
     def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
-        """Whether there is a value at `map_key`."""
+        """Return whether there is a value at `map_key`."""
         ...
 
     def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
-        """All (map key, value) of one key as of now; the map may change while the list is read."""
+        """Return all (map key, value) of one key as of now; the map may change while the list is read."""
         ...
 
     def clear(self, key: Any, namespace: Any = None) -> None:
@@ -170,12 +171,12 @@ class KeyedMapTable(MapEntries, Protocol):
     """The entries of one named map state."""
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of the maps, as `KeyedTable.walk` gives those of entries."""
+        """Yield (key, namespace) of the maps, as `KeyedTable.walk` does for entries."""
         ...
 
 
 class KeysAt(Protocol):
-    """The keys with a timer at one time and namespace, as a place to set more."""
+    """The keys with a timer at one timestamp and namespace; setting a key sets its timer."""
 
     def __setitem__(self, key: Any, value: None, /) -> None: ...
 
@@ -190,7 +191,7 @@ class Timers(Protocol):
         ...
 
     def keys_at(self, timestamp: int, namespace: Any = None) -> KeysAt:
-        """The keys with a timer at that time and namespace: setting one sets its timer.
+        """Return the keys with a timer at that timestamp and namespace; setting a key sets its timer.
 
         It is good until a timer of the queue is deleted or fires, or the backend is captured; a key must be put in
         before that.
@@ -202,27 +203,27 @@ class Timers(Protocol):
         ...
 
     def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
-        """Whether the timer is set."""
+        """Return whether the timer is set."""
         ...
 
     def next_timestamp(self) -> int | None:
-        """Time of the earliest timer, or None when there is none."""
+        """Return the timestamp of the earliest timer, or None when there is none."""
         ...
 
     def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
-        """Take out one by one the timers up to and including `until`: (timestamp, key, namespace)."""
+        """Remove and yield one by one the timers up to and including `until`: (timestamp, key, namespace)."""
         ...
 
     def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
-        """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        """Remove and yield the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         ...
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
-        """All timers, in the order in which they would fire."""
+        """Yield all timers in the order in which they would fire."""
         ...
 
     def __len__(self) -> int:
-        """Number of timers set."""
+        """Return the number of timers set."""
         ...
 
 
@@ -234,11 +235,11 @@ class KeyedBackend(Protocol):
 
     @property
     def key_groups(self) -> range:
-        """The key groups this subtask owns."""
+        """Return the key groups this subtask owns."""
         ...
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
-        """The table of a value, list, reducing or aggregating state; the same table for the same name.
+        """Return the table of a value, list, reducing or aggregating state; the same table for the same name.
 
         Raises:
             SnapshotMismatch: a state of this name is of another kind.
@@ -246,7 +247,7 @@ class KeyedBackend(Protocol):
         ...
 
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
-        """The table of a map state.
+        """Return the table of a map state.
 
         Raises:
             SnapshotMismatch: a state of this name is of another kind.
@@ -254,28 +255,30 @@ class KeyedBackend(Protocol):
         ...
 
     def filter_snapshots(self, descriptor: StateDescriptor, snapshot_filter: Callable[[Any], Any]) -> None:
-        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
+        """Store in snapshots, from now on, `snapshot_filter(entry)` for each entry of the state, and nothing where it
+        is None.
+        """
         ...
 
     def timers(self, name: str) -> Timers:
-        """The queue of timers of this name; the same queue for the same name."""
+        """Return the queue of timers of this name; the same queue for the same name."""
         ...
 
     def summaries(self) -> tuple[StateSummary, ...]:
-        """What the states are that tables and queues were asked for; some values are looked at, of those in memory."""
+        """Return a summary of each state that was asked for; only values in memory are sampled."""
         ...
 
     @property
     def reads_ahead(self) -> int:
-        """For how many keys at a time `prefetch` would save time now; 0 for none."""
+        """Return for how many keys at a time `prefetch` would save time now; 0 for none."""
         ...
 
     def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
-        """The values of these keys, given as they come, are about to be used."""
+        """Read ahead the values of these keys, given as they arrive, because they are about to be used."""
         ...
 
     def announce(self, checkpoint_id: int) -> None:
-        """A checkpoint will come soon: `prepare` may begin to write what its capture would have to."""
+        """Announce that a checkpoint will come soon: `prepare` may begin to write what its capture would have to."""
         ...
 
     def prepare(self, may_continue: Callable[[], bool]) -> int | None:
@@ -289,7 +292,7 @@ class KeyedBackend(Protocol):
         ...
 
     def capture(self, checkpoint_id: int) -> KeyedCapture:
-        """All state and timers as of now, between two records: what is written is independent of any later change.
+        """Capture all state and timers as of now, between two records; later changes do not affect what is written.
 
         It may come without an announcement, and several may be under way. Filters are asked when it is written.
 
@@ -300,15 +303,15 @@ class KeyedBackend(Protocol):
         ...
 
     def confirm(self, checkpoint_id: int) -> None:
-        """This checkpoint is complete, so later ones may refer to its files; unknown ones are ignored."""
+        """Note that this checkpoint is complete, so later ones may refer to its files; unknown ones are ignored."""
         ...
 
     def abort(self, checkpoint_id: int) -> None:
-        """This checkpoint will never be complete; unknown ones are ignored."""
+        """Note that this checkpoint will never be complete; unknown ones are ignored."""
         ...
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
-        """Take the owned groups out of snapshots that may come from several subtasks.
+        """Restore the owned key groups from snapshots that may come from several subtasks.
 
         Raises:
             VersionMismatch: a part was written in a format this backend does not read.
@@ -318,7 +321,7 @@ class KeyedBackend(Protocol):
     def restore_databases(
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
-        """Take the owned groups out of databases that may come from several subtasks; before `restore`.
+        """Restore the owned key groups from databases that may come from several subtasks; call it before `restore`.
 
         Args:
             databases: each key group is in one of them at most.
@@ -333,12 +336,12 @@ class KeyedBackend(Protocol):
         ...
 
     def refuse_timers(self) -> None:
-        """Set no timer until `clear`."""
+        """Refuse new timers until `clear`."""
         ...
 
     @property
     def refused_timers(self) -> int:
-        """How many were to be set since."""
+        """Return the number of timers refused since `refuse_timers`."""
         ...
 
     def clear(self) -> None:
@@ -351,7 +354,7 @@ class KeyedBackend(Protocol):
 
 
 class ForeignKeyError(StateError):
-    """An operator holds state for a key that another subtask owns.
+    """Raised when an operator holds state for a key that another subtask owns.
 
     Args:
         key: the key, as text.

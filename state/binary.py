@@ -1,4 +1,4 @@
-"""The smallest pieces of stored bytes: varints, strings, and integers of fixed width.
+"""The smallest units of stored bytes: varints, strings, and integers of fixed width.
 
 Readers take ``(data, at)`` and return ``(value, next position)``.
 """
@@ -104,7 +104,7 @@ def read_string(data: bytes, at: int) -> tuple[str | None, int]:
 
 
 def write_int(value: int, width: int, order: ByteOrder = "big") -> bytes:
-    """Signed integer as ``width`` bytes, most significant first unless ``order`` is "little".
+    """Append a signed integer as ``width`` bytes, most significant first unless ``order`` is "little".
 
     Raises: SerializationError: the value needs more bytes.
 

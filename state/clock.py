@@ -8,14 +8,14 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Clock(Protocol):
-    """Source of time; code that decides takes one instead of asking the machine."""
+    """A source of time; code that decides takes one instead of asking the machine."""
 
     def now_ms(self) -> int:
-        """Wall-clock time in whole milliseconds since 1970-01-01 UTC; may step backwards."""
+        """Return the wall-clock time in whole milliseconds since 1970-01-01 UTC; may step backwards."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start; never goes backwards."""
+        """Return the seconds since an arbitrary start; never goes backwards."""
         ...
 
 
@@ -23,16 +23,16 @@ class SystemClock:
     """The machine's own clocks."""
 
     def now_ms(self) -> int:
-        """Wall-clock time in whole milliseconds since 1970-01-01 UTC; may step backwards."""
+        """Return the wall-clock time in whole milliseconds since 1970-01-01 UTC; may step backwards."""
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start; never goes backwards."""
+        """Return the seconds since an arbitrary start; never goes backwards."""
         return time.monotonic()
 
 
 class ManualClock:
-    """A clock that moves only when told to.
+    """A clock that moves only when it is advanced.
 
     >>> clock = ManualClock(1_000)
     >>> clock.advance(250)
@@ -45,11 +45,11 @@ class ManualClock:
         self._elapsed_ms = 0
 
     def now_ms(self) -> int:
-        """The start plus all advances, in milliseconds."""
+        """Return the start plus all advances, in milliseconds."""
         return self._start_ms + self._elapsed_ms
 
     def monotonic(self) -> float:
-        """Seconds advanced since the clock was made."""
+        """Return the seconds advanced since the clock was made."""
         return self._elapsed_ms / 1000
 
     def advance(self, by_ms: int) -> None:
@@ -65,7 +65,7 @@ class ManualClock:
 
 
 def epoch_ms(value: Any, what: str) -> int:
-    """`value` as a plain int.
+    """Return `value` as a plain int.
 
     Args:
         what: what it is, for the error.

@@ -1,4 +1,4 @@
-"""State declarations, with PyFlink's names: what a function asks its runtime context for."""
+"""State descriptors, with PyFlink's names: the states that a function requests from its runtime context."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ if TYPE_CHECKING:
 
 
 class TimeToLive(Protocol):
-    """What a descriptor is given by `enable_time_to_live`; `StateTtlConfig` is one."""
+    """The argument of `enable_time_to_live`; `StateTtlConfig` is one."""
 
     def expiry(self) -> Expiry | None:
-        """The rules; None where the time to live is disabled."""
+        """Return the rules; None where the time to live is disabled."""
         ...
 
 
 class Reducing(Protocol[T]):
-    """What a `ReducingStateDescriptor` is given besides a callable; a `ReduceFunction` is one."""
+    """The function of a `ReducingStateDescriptor` where it is no plain callable; a `ReduceFunction` is one."""
 
     def reduce(self, value1: T, value2: T) -> T:
-        """The combination of both."""
+        """Combine two values into one."""
         ...
 
 
 class Aggregating(Protocol[Added, Got]):
-    """What an `AggregatingStateDescriptor` is given; an `AggregateFunction` is one."""
+    """The function of an `AggregatingStateDescriptor`; an `AggregateFunction` is one."""
 
     def create_accumulator(self) -> Any:
-        """A new, empty accumulator."""
+        """Return a new, empty accumulator."""
         ...
 
     def add(self, value: Added, accumulator: Any) -> Any:
-        """The accumulator with `value` in it."""
+        """Return the accumulator with `value` added."""
         ...
 
     def get_result(self, accumulator: Any) -> Got:
-        """The result of what was added."""
+        """Return the result of what was added."""
         ...
 
 
 class StateDescriptor:
-    """Names one state of an operator and, where wanted, the type of its values.
+    """The name of one state of an operator and, where declared, the type of its values.
 
     Args:
         name: not empty; unique among the states of the operator.
@@ -67,7 +67,7 @@ class StateDescriptor:
 
     @property
     def stored_kind(self) -> str:
-        """The form of what is stored: values that expire are stored with a time."""
+        """Return the kind of the stored values; values that expire are stored with a time."""
         return self.kind if self.expiry is None else f"expiring {self.kind}"
 
     def enable_time_to_live(self, ttl_config: TimeToLive) -> None:
@@ -86,11 +86,11 @@ class StateDescriptor:
         self.expiry = ttl_config.expiry()
 
     def get_name(self) -> str:
-        """The name of the state."""
+        """Return the name of the state."""
         return self.name
 
     def types(self) -> tuple[Any, ...]:
-        """The declared types, None for any."""
+        """Return the declared types, None for any."""
         return (self.type_info,)
 
     def ensure_alike(self, other: StateDescriptor) -> None:
@@ -122,7 +122,7 @@ class StateDescriptor:
 
 
 class ValueStateDescriptor(StateDescriptor, Generic[T]):
-    """One value a key; for type checkers `ValueStateDescriptor[int]` is one of a value of the class int.
+    """One value per key; for type checkers, `ValueStateDescriptor[int]` describes a value of class int.
 
     Args:
         name: unique among the states of the operator.
@@ -136,7 +136,7 @@ class ValueStateDescriptor(StateDescriptor, Generic[T]):
 
 
 class ListStateDescriptor(StateDescriptor, Generic[T]):
-    """A list a key, or the entries of operator list state.
+    """One list per key, or the entries of operator list state.
 
     Args:
         name: unique among the states of the operator.
@@ -150,7 +150,7 @@ class ListStateDescriptor(StateDescriptor, Generic[T]):
 
 
 class MapStateDescriptor(StateDescriptor, Generic[K, V]):
-    """A map a key, or broadcast state.
+    """One map per key, or broadcast state.
 
     Args:
         name: unique among the states of the operator.
@@ -169,7 +169,7 @@ class MapStateDescriptor(StateDescriptor, Generic[K, V]):
 
 
 class ReducingStateDescriptor(StateDescriptor, Generic[T]):
-    """One value a key, which each added value is reduced into.
+    """One value per key, into which each added value is reduced.
 
     Args:
         name: unique among the states of the operator.
@@ -184,12 +184,12 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
         self.reduce_function = reduce_function
 
     def get_reduce_function(self) -> Callable[[T, T], T] | Reducing[T]:
-        """The function that values are reduced by."""
+        """Return the function that reduces values."""
         return self.reduce_function
 
 
 class AggregatingStateDescriptor(StateDescriptor, Generic[IN, OUT]):
-    """One accumulator a key, which each added value is gathered in.
+    """One accumulator per key, to which each value is added.
 
     Args:
         name: unique among the states of the operator.
@@ -204,7 +204,7 @@ class AggregatingStateDescriptor(StateDescriptor, Generic[IN, OUT]):
         self.agg_function = agg_function
 
     def get_agg_function(self) -> Aggregating[IN, OUT]:
-        """The function that gathers values."""
+        """Return the function that aggregates values."""
         return self.agg_function
 
 

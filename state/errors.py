@@ -1,4 +1,4 @@
-"""The root of every error the project raises, and the family about keys, values and stored state.
+"""The root of all errors that rayflink raises, and the errors about keys, values and stored state.
 
 Every error says what was found, what was wanted and what to do. Arguments are positional, so that an error
 unpickles in another process.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 
 class RayflinkError(Exception):
-    """Root of all errors raised by rayflink; catch it to catch them all."""
+    """The root of all errors raised by rayflink; catch it to catch them all."""
 
 
 class StateError(RayflinkError):
-    """Something about keys, values, snapshots or their storage is not as it must be."""
+    """The root of errors about keys, values, snapshots and their storage."""
 
 
 class InvalidKeyError(StateError, TypeError):
-    """A value cannot be a key.
+    """Raised when a value cannot be a key.
 
     Args:
         found: the type (or value) found, as text.
@@ -37,7 +37,7 @@ class InvalidKeyError(StateError, TypeError):
 
 
 class MalformedBytesError(StateError, ValueError):
-    """Bytes do not hold what they should hold.
+    """Raised when bytes do not hold what they should hold.
 
     Args:
         wanted: what was being read.
@@ -56,7 +56,7 @@ class MalformedBytesError(StateError, ValueError):
 
 
 class SerializationError(StateError):
-    """A value cannot be turned into bytes by the serializer chosen for it.
+    """Raised when the chosen serializer cannot turn a value into bytes.
 
     Args:
         serializer: name of the serializer.
@@ -73,7 +73,7 @@ class SerializationError(StateError):
 
 
 class VersionMismatch(StateError):
-    """Bytes carry a format version that this program does not read.
+    """Raised when bytes carry a format version that this program does not read.
 
     Args:
         written: the version found, as text (``tuple v2``).
@@ -96,7 +96,7 @@ class VersionMismatch(StateError):
 
 
 class SnapshotMismatch(StateError):
-    """A snapshot does not fit the state the job declares.
+    """Raised when a snapshot does not fit the state the job declares.
 
     Args:
         state: name of the state.
@@ -120,7 +120,7 @@ class SnapshotMismatch(StateError):
 
 
 class DuplicateStateError(StateError):
-    """Two states of one operator have one name and differ.
+    """Raised when two different states of one operator have the same name.
 
     Args:
         state: the name.
@@ -140,7 +140,7 @@ class DuplicateStateError(StateError):
 
 
 class UnresolvedClassError(StateError):
-    """A class named in stored bytes cannot be found in this process.
+    """Raised when a class named in stored bytes cannot be found in this process.
 
     Args:
         name: ``module:qualname`` as stored.
@@ -159,7 +159,7 @@ class UnresolvedClassError(StateError):
 
 
 class ParallelismError(StateError, ValueError):
-    """A parallelism, max parallelism, subtask or key group lies outside its range.
+    """Raised when a parallelism, max parallelism, subtask or key group is out of range.
 
     Args:
         name: which number.
@@ -177,7 +177,7 @@ class ParallelismError(StateError, ValueError):
 
 
 class DamagedFileError(StateError):
-    """A stored file does not hold the bytes that were written.
+    """Raised when a stored file does not hold the bytes that were written.
 
     Args:
         file: its address.
@@ -198,7 +198,7 @@ class DamagedFileError(StateError):
 
 
 class ForeignClassError(StateError):
-    """A value of a snapshot cannot be read without classes that are not trusted.
+    """Raised when a value of a snapshot cannot be read without classes that are not trusted.
 
     Args:
         names: of the classes, as `module:qualname`.

@@ -1,4 +1,4 @@
-"""State with a time to live: tables whose entries carry the time of their last access, and forget those that expired.
+"""State with a time to live: tables whose entries carry the time of their last access and are removed when expired.
 
 An entry expires when its time to live has passed since that time: at `last access + ttl`, by the wall clock. Lists and
 maps keep a time for each element and each map key. The times are stored with the values, so they are in the snapshot
@@ -37,7 +37,7 @@ _Entry = tuple[int, Any]
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """How long the entries of a state live.
+    """The rules by which entries of a state expire.
 
     Args:
         ttl_ms: time from the last access to the expiry, above 0.
@@ -57,7 +57,7 @@ class Expiry:
 
 
 def expiring_table(expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext) -> Entries:
-    """The table of a value, list, reducing or aggregating state whose entries expire."""
+    """Return the table of a value, list, reducing or aggregating state whose entries expire."""
     made = ExpiringListTable if descriptor.kind == "list" else ExpiringTable
     table = made(backend.table(descriptor), expiry, context.now_ms, context.counter_of(descriptor.name))
     _announce(table, expiry, descriptor, backend, context)
@@ -67,7 +67,7 @@ def expiring_table(expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBa
 def expiring_map_table(
     expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext
 ) -> MapEntries:
-    """The table of a map state whose values expire one by one."""
+    """Return the table of a map state whose values expire one by one."""
     table = ExpiringMapTable(backend.map_table(descriptor), expiry, context.now_ms, context.counter_of(descriptor.name))
     _announce(table, expiry, descriptor, backend, context)
     return table
@@ -106,7 +106,7 @@ class Expiring:
         """When the next slice of the background sweep is due, epoch ms; None while there are no entries."""
 
     def sweep(self, now_ms: int, most: int, may_continue: Callable[[], bool]) -> None:
-        """One slice of the background sweep, which sets when the next is due.
+        """Run one slice of the background sweep, which also sets when the next is due.
 
         Args:
             now_ms: epoch milliseconds.
@@ -133,14 +133,14 @@ class Expiring:
             self.sweep_at = None
 
     def unexpired(self, entry: Any) -> Any:
-        """What a snapshot keeps of a stored entry; None for nothing."""
+        """Return what a snapshot stores of an entry; None for nothing."""
         raise NotImplementedError
 
     def _is_over(self, entry: _Entry, now_ms: int) -> bool:
         return entry[0] + self._expiry.ttl_ms <= now_ms
 
     def _wrote(self, now_ms: int) -> None:
-        """There is an entry, again or still: it may be over after its time to live."""
+        """Note that an entry exists, which may expire after its time to live."""
         self._quiet = False
         if self.sweep_at is None:
             self.sweep_at = now_ms + self._expiry.ttl_ms
@@ -160,7 +160,7 @@ class Expiring:
         raise NotImplementedError
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
-        """Forget what expired at a place; whether there was anything."""
+        """Remove what expired at a place; return whether there was anything."""
         raise NotImplementedError
 
 
@@ -183,7 +183,7 @@ class ExpiringTable(Expiring):
         self._table = table
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The entry's value, or `default` where there is none that lives."""
+        """Return the entry's value, or `default` where there is none that has not expired."""
         self._look_around()
         entry = self._table.get(key, namespace)
         if entry is None:
@@ -205,7 +205,7 @@ class ExpiringTable(Expiring):
             self._wrote(now_ms)
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
-        """Single values have no end to add to."""
+        """Raise NotImplementedError: single values have no end to append to."""
         raise NotImplementedError("only the table of a list state can be appended to")
 
     def remove(self, key: Any, namespace: Any = None) -> None:
@@ -214,7 +214,7 @@ class ExpiringTable(Expiring):
         self._table.remove(key, namespace)
 
     def unexpired(self, entry: Any) -> Any:
-        """What a snapshot keeps of a stored entry; None for nothing."""
+        """Return what a snapshot stores of an entry; None for nothing."""
         return None if self._is_over(entry, self._now_ms()) else entry
 
     def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
@@ -237,7 +237,7 @@ class ExpiringListTable(ExpiringTable):
     __slots__ = ()
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The values of the elements that live, or `default` where none does.
+        """Return the values of the elements that have not expired, or `default` where there are none.
 
         With `returns_expired` those that expired are among them until all have, and then once more.
         """
@@ -273,7 +273,7 @@ class ExpiringListTable(ExpiringTable):
             self._wrote(now_ms)
 
     def unexpired(self, entry: Any) -> Any:
-        """What a snapshot keeps of a stored list; None for nothing."""
+        """Return what a snapshot stores of a list; None for nothing."""
         now_ms = self._now_ms()
         return [element for element in entry if not self._is_over(element, now_ms)] or None
 
@@ -311,7 +311,7 @@ class ExpiringMapTable(Expiring):
         self._table = table
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The value at `map_key`, or `default` where there is none that lives."""
+        """Return the value at `map_key`, or `default` where there is none that has not expired."""
         self._look_around()
         entry = self._table.get(key, map_key, namespace)
         given = entry is not None and self._given(key, map_key, entry, namespace, self._now_ms())
@@ -331,11 +331,11 @@ class ExpiringMapTable(Expiring):
         self._table.remove(key, map_key, namespace)
 
     def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
-        """Whether there is a value at `map_key`; asking is reading."""
+        """Return whether there is a value at `map_key`; this counts as a read."""
         return self.get(key, map_key, namespace, _ABSENT) is not _ABSENT
 
     def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
-        """All (map key, value) of one key that live; asking is reading."""
+        """Return all (map key, value) of one key that have not expired; this counts as a read."""
         self._look_around()
         now_ms, entries = self._now_ms(), self._table.items(key, namespace)
         return [(at, entry[1]) for at, entry in entries if self._given(key, at, entry, namespace, now_ms)]
@@ -346,12 +346,12 @@ class ExpiringMapTable(Expiring):
         self._table.clear(key, namespace)
 
     def unexpired(self, entry: Any) -> Any:
-        """What a snapshot keeps of a stored map; None for nothing."""
+        """Return what a snapshot stores of a map; None for nothing."""
         now_ms = self._now_ms()
         return {at: value for at, value in entry.items() if not self._is_over(value, now_ms)} or None
 
     def _given(self, key: Any, map_key: Any, entry: _Entry, namespace: Any, now_ms: int) -> bool:
-        """Whether a read gives the entry, which is forgotten if it expired; else its time may begin anew."""
+        """Return whether a read returns the entry; remove it if it expired, else renew its time where reads do so."""
         if self._is_over(entry, now_ms):
             self._forget(key, map_key, namespace)
             return self._expiry.returns_expired

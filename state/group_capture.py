@@ -1,4 +1,4 @@
-"""A capture that is written as key groups in the format of all backends."""
+"""Captures that are written as key groups, in the format of all backends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PART = 4096
 
 
 class TableCopy:
-    """The entries of one table as they were: (key, namespace, value).
+    """The entries of one table as they were when it was copied: (key, namespace, value).
 
     Args:
         spaces: namespace -> key -> value, of which the keys and values are taken now.
@@ -29,7 +29,7 @@ class TableCopy:
         self._values = copy_values(list(chain.from_iterable(map(dict.values, spaces.values()))))
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any]]:
-        """The entries, by namespace; to be gone through once."""
+        """Yield the entries by namespace; iterate once only."""
         spaces = chain.from_iterable(map(repeat, self._namespaces, self._sizes))
         return zip(self._keys, spaces, map(read_copy, self._values), strict=True)
 
@@ -72,7 +72,7 @@ class GroupCapture:
         self.is_released = True
 
     def contents(self) -> dict[int, Content]:
-        """Key group -> what it holds.
+        """Return the content of each key group.
 
         Raises:
             ForeignKeyError: a key belongs to another subtask.

@@ -1,4 +1,4 @@
-"""The content of one key group in a snapshot, as bytes: one format for all backends, each restores any other's.
+"""The content of one key group in a snapshot as bytes: one format, so each backend restores what any other wrote.
 
 A content is {"tables": {state: (stored kind, rows)}, "timers": {queue: rows}}; a row of a table is (position,
 namespace, key, value), one of a queue (position, namespace, key, timestamp). Positions give the order in the subtask
@@ -21,7 +21,7 @@ Content = dict[str, dict[str, Any]]
 
 
 def encode_group(content: Content, backend: str) -> bytes:
-    """The bytes of one key group.
+    """Return the bytes of one key group.
 
     Args:
         backend: who writes, for the error.
@@ -40,7 +40,7 @@ def encode_group(content: Content, backend: str) -> bytes:
 
 
 class _Pieces:
-    """A file in memory whose every `write`, of 64 KiB of a pickle, lets other threads have the interpreter."""
+    """An in-memory file that gives other threads the interpreter at every `write`, of 64 KiB of a pickle."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -51,7 +51,7 @@ class _Pieces:
 
 
 def decode_group(data: bytes, operator_uid: str, loads: Callable[[Any], Any] = pickle.loads) -> Content:
-    """The content that `encode_group` wrote.
+    """Decode the content that `encode_group` wrote.
 
     Args:
         operator_uid: who owns the state, for errors.
@@ -73,7 +73,7 @@ def decode_group(data: bytes, operator_uid: str, loads: Callable[[Any], Any] = p
 
 
 def _not_picklable(content: Content) -> tuple[str, Exception] | None:
-    """Which state, of which key, a key group cannot be written for, and why."""
+    """Return an error that names the state and key for which a key group cannot be written, and why."""
     for name, (_, rows) in content["tables"].items():
         for _, _, key, value in rows:
             try:

@@ -1,4 +1,4 @@
-"""What the keyed state backends share: the key groups of a subtask, the names of its states, and what is filtered."""
+"""The base of the keyed state backends: the key groups of a subtask, the names of its states, snapshot filters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Q = TypeVar("Q", bound=_Queue)
 
 
 class GroupedBackend(Generic[T, Q]):
-    """The part of a `KeyedBackend` that is the same wherever entries are kept.
+    """The part of a `KeyedBackend` that does not depend on where entries are stored.
 
     Args:
         key_groups: the groups this subtask owns.
@@ -55,21 +55,23 @@ class GroupedBackend(Generic[T, Q]):
 
     @property
     def key_groups(self) -> range:
-        """The groups this subtask owns."""
+        """Return the key groups this subtask owns."""
         return self._key_groups
 
     def filter_snapshots(self, descriptor: StateDescriptor, snapshot_filter: Callable[[Any], Any]) -> None:
-        """From now on snapshots hold what `kept` gives for each entry of the state; nothing where that is None."""
+        """Store in snapshots, from now on, `snapshot_filter(entry)` for each entry of the state, and nothing where it
+        is None.
+        """
         self._snapshot_filters[descriptor.name] = snapshot_filter
 
     def timers(self, name: str) -> Q:
-        """The queue of timers of this name."""
+        """Return the queue of timers of this name."""
         if name not in self._timers:
             self._timers[name] = self._new_queue(name)
         return self._timers[name]
 
     def summaries(self) -> tuple[StateSummary, ...]:
-        """What the states are: of each some values are looked at until enough were seen."""
+        """Return a summary of each state; its values are sampled until enough were seen."""
         known = dict(self._summaries)
         for name, descriptor in self._declared.items():
             if name in known:
@@ -83,21 +85,21 @@ class GroupedBackend(Generic[T, Q]):
         return (*known.values(), *queues)
 
     def refuse_timers(self) -> None:
-        """Set no timer until `clear`."""
+        """Refuse new timers until `clear`."""
         for queue in self._timers.values():
             queue.refuse()
 
     @property
     def refused_timers(self) -> int:
-        """How many were to be set since."""
+        """Return the number of timers refused since `refuse_timers`."""
         return sum(queue.refused for queue in self._timers.values())
 
     def confirm(self, checkpoint_id: int) -> None:
-        """That checkpoint is complete."""
+        """Note that this checkpoint is complete."""
         self._end_captures()
 
     def abort(self, checkpoint_id: int) -> None:
-        """That checkpoint will never be complete."""
+        """Note that this checkpoint will never be complete."""
         self._end_captures()
 
     def clear(self) -> None:
@@ -121,7 +123,7 @@ class GroupedBackend(Generic[T, Q]):
         return capture
 
     def _end_captures(self) -> None:
-        """Timers need not be copied any more as they change, once no capture is read."""
+        """Stop copying timers as they change, once no capture is read."""
         self._captures = [capture for capture in self._captures if not capture.is_released]
         if not self._captures:
             for queue in self._timers.values():
@@ -133,7 +135,7 @@ class GroupedBackend(Generic[T, Q]):
         return table
 
     def _samples(self, state: str, most: int) -> list[Any]:
-        """Some values of a state as they are stored; of lists and maps some of what is in them."""
+        """Return some stored values of a state; for lists and maps, some of their elements."""
         raise NotImplementedError
 
     def _new_table(self, name: str, kind: str) -> T:
@@ -143,14 +145,14 @@ class GroupedBackend(Generic[T, Q]):
         raise NotImplementedError
 
     def _owned(self, parts: Iterable[Mapping[int, bytes]]) -> Iterable[Content]:
-        """The contents of the owned groups in snapshots of several subtasks, one after the other."""
+        """Yield the contents of the owned key groups in snapshots of several subtasks, one after the other."""
         for part in parts:
             for group in self._key_groups:
                 if group in part:
                     yield decode_group(part[group], self._operator_uid)
 
     def _groups_of(self, keys: list[Any]) -> list[int]:
-        """The key groups of canonical keys.
+        """Return the key groups of canonical keys.
 
         Raises:
             ForeignKeyError: one is another subtask's.

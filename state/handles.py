@@ -1,4 +1,4 @@
-"""What user code holds of keyed state: handles on the entry of the current key, with PyFlink's methods.
+"""State handles: the objects through which user code reads and writes the entry of the current key.
 
 What a handle gives out may be changed freely: state changes by `update`, `add` and `put` alone, on every backend alike.
 """
@@ -21,7 +21,7 @@ _ABSENT: Any = object()
 
 
 class NoCurrentKeyError(StateError):
-    """Keyed state was used where there is no current key.
+    """Raised when keyed state is used where there is no current key.
 
     Args:
         state: name of the state.
@@ -39,7 +39,7 @@ class NoCurrentKeyError(StateError):
 
 
 class State:
-    """What user code holds of a state."""
+    """The base of state handles in user code."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class KeyedState(State):
         self._taken: Callable[[Any], Any] = isolated
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
-        """From now on take only values of the type that the descriptor declares, if it does, in the type's own form."""
+        """Accept from now on only values of the declared type, if there is one, and store them in the type's own form."""
         convert, where = convert_of(descriptor.type_info), f"state {self._name!r}"
         if convert is not None:
             self._taken = lambda value: isolated(convert(value, where))
@@ -76,7 +76,7 @@ class KeyedState(State):
 
 
 class TableState(KeyedState):
-    """A handle whose state is one table entry a key."""
+    """A handle whose state is one table entry per key."""
 
     __slots__ = ("_table",)
 
@@ -95,7 +95,7 @@ class ValueState(TableState, Generic[T]):
     __slots__ = ()
 
     def value(self) -> T | None:
-        """The value, or None where there is none."""
+        """Return the value, or None where there is none."""
         context = self._context  # written out, for programs call this once a record
         if context.key is NO_KEY:
             raise NoCurrentKeyError(self._name)
@@ -115,12 +115,12 @@ class ValueState(TableState, Generic[T]):
 
 
 class AppendingState(TableState, Generic[IN, OUT]):
-    """State of the current key that values are added to, and something is got from."""
+    """State of the current key to which values are added, and from which a result is read."""
 
     __slots__ = ()
 
     def get(self) -> OUT | None:
-        """What the state holds."""
+        """Return the content of the state."""
         raise NotImplementedError(f"{type(self).__name__}.get")
 
     def add(self, value: IN) -> None:
@@ -129,7 +129,7 @@ class AppendingState(TableState, Generic[IN, OUT]):
 
 
 class MergingState(AppendingState[IN, OUT]):
-    """Appending state whose content for several namespaces can become one."""
+    """Appending state whose contents for several namespaces can be merged into one."""
 
     __slots__ = ()
 
@@ -147,7 +147,7 @@ class MergingState(AppendingState[IN, OUT]):
         context.namespace = before
 
     def _held(self) -> Any:
-        """What `_join` takes, or None where there is nothing."""
+        """Return the argument for `_join`, or None where there is nothing."""
         return self.get()
 
     def _join(self, held: Any) -> None:
@@ -160,7 +160,7 @@ class ListState(MergingState[T, Iterable[T]]):
     __slots__ = ()
 
     def get(self) -> Iterator[T]:
-        """The elements as of now, in order."""
+        """Return the elements as of now, in order."""
         return iter([isolated(element) for element in self._table.get(self._key(), self._namespace(), ())])
 
     def __iter__(self) -> Iterator[T]:
@@ -225,7 +225,7 @@ class MapState(KeyedState, Generic[K, V]):
             self._taken_key = lambda key: isolated(convert(key, where))
 
     def get(self, key: K) -> V | None:
-        """The value at `key`, or None."""
+        """Return the value at `key`, or None."""
         value: V | None = isolated(self._table.get(self._key(), key, self._namespace()))
         return value
 
@@ -243,23 +243,23 @@ class MapState(KeyedState, Generic[K, V]):
         self._table.remove(self._key(), key, self._namespace())
 
     def contains(self, key: K) -> bool:
-        """Whether there is a value at `key`."""
+        """Return whether there is a value at `key`."""
         return self._table.contains(self._key(), key, self._namespace())
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """(key, value) of all entries as of now; the map may be changed while they are read."""
+        """Return (key, value) of all entries as of now; the map may be changed while they are read."""
         return iter([(isolated(k), isolated(v)) for k, v in self._table.items(self._key(), self._namespace())])
 
     def keys(self) -> Iterator[K]:
-        """The keys as of now."""
+        """Yield the keys as of now."""
         return iter([isolated(key) for key, _ in self._table.items(self._key(), self._namespace())])
 
     def values(self) -> Iterator[V]:
-        """The values as of now."""
+        """Yield the values as of now."""
         return iter([isolated(value) for _, value in self._table.items(self._key(), self._namespace())])
 
     def is_empty(self) -> bool:
-        """Whether the map has no entries."""
+        """Return whether the map has no entries."""
         return not self._table.items(self._key(), self._namespace())
 
     def clear(self) -> None:
@@ -270,7 +270,7 @@ class MapState(KeyedState, Generic[K, V]):
 
 
 class ReducingState(MergingState[T, T]):
-    """One value of the current key, which each added value is reduced into."""
+    """One value of the current key, into which each added value is reduced."""
 
     __slots__ = ("_reduce",)
 
@@ -281,7 +281,7 @@ class ReducingState(MergingState[T, T]):
         self._reduce = reduce
 
     def get(self) -> T | None:
-        """The reduced value, or None where nothing was added."""
+        """Return the reduced value, or None where nothing was added."""
         value: T | None = isolated(self._table.get(self._key(), self._namespace()))
         return value
 
@@ -312,7 +312,7 @@ class AggregatingState(MergingState[IN, OUT]):
             self._taken = lambda accumulator: convert(accumulator, where)
 
     def get(self) -> OUT | None:
-        """The function's result of the accumulator, or None where nothing was added."""
+        """Return the function's result of the accumulator, or None where nothing was added."""
         accumulator = self._table.get(self._key(), self._namespace(), _ABSENT)
         return None if accumulator is _ABSENT else self._function.get_result(isolated(accumulator))
 
@@ -338,7 +338,7 @@ class AggregatingState(MergingState[IN, OUT]):
 
 
 class StateStore:
-    """Makes the handles of one operator: the same handle for the same name.
+    """A factory of the handles of one operator: it returns the same handle for the same name.
 
     Args:
         backend: where the state is.
@@ -364,15 +364,15 @@ class StateStore:
         self._handles: dict[str, tuple[StateDescriptor, Any]] = {}
 
     def get_state(self, state_descriptor: Any) -> ValueState[Any]:
-        """The `ValueState` of a `ValueStateDescriptor`."""
+        """Return the `ValueState` of a `ValueStateDescriptor`."""
         return self._handle(state_descriptor, "value", ValueState)
 
     def get_list_state(self, state_descriptor: Any) -> ListState[Any]:
-        """The `ListState` of a `ListStateDescriptor`."""
+        """Return the `ListState` of a `ListStateDescriptor`."""
         return self._handle(state_descriptor, "list", ListState)
 
     def get_map_state(self, state_descriptor: Any) -> MapState[Any, Any]:
-        """The `MapState` of a `MapStateDescriptor`."""
+        """Return the `MapState` of a `MapStateDescriptor`."""
 
         def create(table: Any, name: str, context: KeyContext, scoped: bool) -> MapState[Any, Any]:
             expiry = state_descriptor.expiry
@@ -384,7 +384,7 @@ class StateStore:
         return self._handle(state_descriptor, "map", create)
 
     def get_reducing_state(self, state_descriptor: Any) -> ReducingState[Any]:
-        """The `ReducingState` of a `ReducingStateDescriptor`."""
+        """Return the `ReducingState` of a `ReducingStateDescriptor`."""
 
         def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> ReducingState[Any]:
             function = state_descriptor.reduce_function
@@ -393,7 +393,7 @@ class StateStore:
         return self._handle(state_descriptor, "reducing", create)
 
     def get_aggregating_state(self, state_descriptor: Any) -> AggregatingState[Any, Any]:
-        """The `AggregatingState` of an `AggregatingStateDescriptor`."""
+        """Return the `AggregatingState` of an `AggregatingStateDescriptor`."""
 
         def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> AggregatingState[Any, Any]:
             return AggregatingState(state_descriptor.agg_function, table, name, context, scoped)
@@ -401,7 +401,7 @@ class StateStore:
         return self._handle(state_descriptor, "aggregating", create)
 
     def _fit(self, descriptor: StateDescriptor) -> None:
-        """Values of another declared type, where they were restored, become values of the one that is declared now.
+        """Convert restored values of another declared type to the type that is declared now.
 
         Raises:
             SnapshotMismatch: they cannot.
@@ -462,7 +462,7 @@ def _itself(value: Any) -> Any:
 
 
 def convert_of(type_info: Any) -> Callable[[Any, str], Any] | None:
-    """`convert(value, where)` of the type as state holds its values; None where no type is declared."""
+    """Return `convert(value, where)` for the type, as state stores its values; None where no type is declared."""
     if type_info is None:
         return None
     held = type_info.in_state() if hasattr(type_info, "in_state") else type_info

@@ -1,4 +1,4 @@
-"""The hashmap backend: tables are dicts of the user's own objects, and bytes are made only for a snapshot."""
+"""The hashmap backend: tables are dicts of the user's own objects, turned into bytes only for a snapshot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PART = 1024
 
 
 class HashMapTable:
-    """Entries as namespace -> key -> value; a `KeyedTable` whose loaded dicts are the storage itself.
+    """A `KeyedTable` of entries namespace -> key -> value, whose loaded dicts are the storage itself.
 
     Args:
         groups_of: keys -> their key groups.
@@ -38,17 +38,17 @@ class HashMapTable:
         self._releases = 0  # namespaces ever released
 
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
-        """All entries of the namespace; `keys` is not looked at."""
+        """Return all entries of the namespace; `keys` is ignored."""
         space = self._spaces.get(namespace)
         if space is None:
             space = self._spaces[namespace] = {}
         return space
 
     def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
-        """Nothing to do: the loaded dict is the storage."""
+        """Do nothing: the loaded dict is the storage."""
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The entry's value, or `default`."""
+        """Return the entry's value, or `default`."""
         space = self._spaces.get(namespace)
         return default if space is None else space.get(key, default)
 
@@ -78,26 +78,26 @@ class HashMapTable:
             self._releases += 1
 
     def rows(self) -> Iterator[tuple[Any, Any, Any]]:
-        """(key, namespace, value) of all entries: by namespace, in each the oldest first."""
+        """Yield (key, namespace, value) of all entries: by namespace, in each the oldest first."""
         for namespace, space in self._spaces.items():
             for key, value in space.items():
                 yield key, namespace, value
 
     def entries(self, groups: Collection[int]) -> Iterator[tuple[Any, Any, Any]]:
-        """(key, namespace, value) of all entries in these key groups, in the order of `rows`."""
+        """Yield (key, namespace, value) of all entries in these key groups, in the order of `rows`."""
         rows = list(self.rows())
         for row, group in zip(rows, self._groups_of([row[0] for row in rows]), strict=True):
             if group in groups:
                 yield row
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of the entries, also while they change."""
+        """Yield (key, namespace) of the entries, also while they change."""
         for namespace in _steady(self._spaces, lambda: self._releases):
             for key in _steady(self._spaces.get(namespace, {}), lambda: self._removals):
                 yield key, namespace
 
     def copy_entries(self) -> TableCopy:
-        """All entries as they are now, in the order of `rows`."""
+        """Copy all entries as they are now, in the order of `rows`."""
         return TableCopy(self._spaces)
 
     def clear_all(self) -> None:
@@ -109,7 +109,7 @@ class HashMapTable:
 
 
 class HashMapMapTable:
-    """Maps as the values of a table; a `KeyedMapTable`."""
+    """A `KeyedMapTable` that stores maps as the values of a table."""
 
     __slots__ = ("table",)
 
@@ -117,7 +117,7 @@ class HashMapMapTable:
         self.table = table
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The value at `map_key`, or `default`."""
+        """Return the value at `map_key`, or `default`."""
         entries = self.table.get(key, namespace)
         return default if entries is None else entries.get(map_key, default)
 
@@ -134,11 +134,11 @@ class HashMapMapTable:
                 self.table.remove(key, namespace)
 
     def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
-        """Whether there is a value at `map_key`."""
+        """Return whether there is a value at `map_key`."""
         return map_key in self.table.get(key, namespace, ())
 
     def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
-        """All (map key, value) of one key as of now."""
+        """Return all (map key, value) of one key as of now."""
         return list(self.table.get(key, namespace, {}).items())
 
     def clear(self, key: Any, namespace: Any = None) -> None:
@@ -146,12 +146,12 @@ class HashMapMapTable:
         self.table.remove(key, namespace)
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of the maps, also while they change."""
+        """Yield (key, namespace) of the maps, also while they change."""
         return self.table.walk()
 
 
 class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
-    """Keeps keyed state as Python objects; a `KeyedBackend`.
+    """A `KeyedBackend` that stores keyed state as Python objects.
 
     A capture shares keys and immutable values, and copies or pickles the others before it returns; timers are copied as
     they change afterwards.
@@ -168,30 +168,30 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
         super().__init__(key_groups, max_parallelism, operator_uid)
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
-        """The table of a value, list, reducing or aggregating state."""
+        """Return the table of a value, list, reducing or aggregating state."""
         return self._declared_table(descriptor)
 
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
-        """The table of a map state."""
+        """Return the table of a map state."""
         return HashMapMapTable(self._declared_table(descriptor))
 
     @property
     def reads_ahead(self) -> int:
-        """None: all state is in memory."""
+        """Return 0: all state is in memory."""
         return 0
 
     def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
-        """Nothing to do: all state is in memory."""
+        """Do nothing: all state is in memory."""
 
     def announce(self, checkpoint_id: int) -> None:
-        """Nothing to do: there is nothing to write ahead."""
+        """Do nothing: there is nothing to write ahead."""
 
     def prepare(self, may_continue: Callable[[], bool]) -> int | None:
-        """Nothing to do."""
+        """Do nothing."""
         return None
 
     def capture(self, checkpoint_id: int) -> GroupCapture:
-        """All tables and timers as they are now."""
+        """Capture all tables and timers as they are now."""
         tables = {name: (kind, table.copy_entries()) for name, (kind, table) in self._tables.items()}
         timers = {name: queue.capture() for name, queue in self._timers.items()}
         return self._track_capture(
@@ -201,13 +201,13 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
     def restore_databases(
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
-        """Take the owned groups out of RocksDB's files."""
+        """Restore the owned key groups from RocksDB's files."""
         from .rocksdb.rocksdb_files import database_contents
 
         self._take(database_contents(databases, reader, self._key_groups, self._max_parallelism, self._operator_uid))
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
-        """Take the owned groups; entries and timers come back in the order they had in the subtask that wrote them."""
+        """Restore the owned key groups; entries and timers keep the order they had in the subtask that wrote them."""
         self._take(self._owned(parts))
 
     def _take(self, contents: Iterable[Content]) -> None:
@@ -229,7 +229,7 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
                 queue.register(timestamp, canonical_key(key), namespace)
 
     def close(self) -> None:
-        """Let go of all objects."""
+        """Drop all objects."""
         self._tables.clear()
         self._timers.clear()
 
@@ -249,7 +249,7 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
 
 
 def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[Any]:
-    """The keys of a dict that may change meanwhile; those that are there all the time once or more.
+    """Yield the keys of a dict that may change meanwhile; those present throughout come once or more.
 
     A dict keeps its order and adds at the end, so n removals bring a key forward by n places at most. The keys
     sought are the first ones, as many as there are now. A part is a sixteenth of the keys, since finding the place

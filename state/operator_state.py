@@ -1,4 +1,4 @@
-"""Operator state: lists that belong to a subtask, not to a key, and are dealt out anew when the parallelism changes.
+"""Operator state: lists that belong to a subtask, not to a key, and are redistributed when the parallelism changes.
 
 How the entries of all subtasks are dealt out is the mode of a list: "split" gives each entry to one subtask, "union"
 all entries to every subtask, "broadcast" one copy of the state, which is equal everywhere, to every subtask.
@@ -27,18 +27,18 @@ Lists = Mapping[str, tuple[str, tuple[bytes, ...]]]
 
 
 class OperatorListState(Generic[T]):
-    """A list of the subtask; what is given out may be changed freely, the state changes by its methods alone."""
+    """A list of the subtask; returned entries may be changed freely, the state changes by its methods alone."""
 
     def __init__(self, entries: Iterable[T] = ()) -> None:
         self._entries = list(entries)
         self._taken: Callable[[Any], Any] = isolated
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
-        """From now on take only values of the type that the descriptor declares, if it does, in the type's own form."""
+        """Accept from now on only values of the declared type, if there is one, and store them in the type's own form."""
         self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
 
     def get(self) -> Iterator[T]:
-        """The entries as of now, in order."""
+        """Yield the entries as of now, in order."""
         return iter([isolated(entry) for entry in self._entries])
 
     __iter__ = get
@@ -60,39 +60,39 @@ class OperatorListState(Generic[T]):
         self._entries = []
 
     def samples(self, most: int) -> list[T]:
-        """The first entries; they must not be changed."""
+        """Return the first entries; they must not be changed."""
         return self._entries[:most]
 
 
 class ReadOnlyBroadcastState(State, Generic[K, V]):
-    """A map that is equal in every subtask, to be read."""
+    """A read-only map that is equal in every subtask."""
 
     def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
         self._entries = dict(entries)
 
     def get(self, key: K) -> V | None:
-        """The value at `key`, or None."""
+        """Return the value at `key`, or None."""
         value: V | None = isolated(self._entries.get(key))
         return value
 
     def contains(self, key: K) -> bool:
-        """Whether there is a value at `key`."""
+        """Return whether there is a value at `key`."""
         return key in self._entries
 
     def is_empty(self) -> bool:
-        """Whether the map has no entries."""
+        """Return whether the map has no entries."""
         return not self._entries
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """(key, value) of all entries as of now."""
+        """Yield (key, value) of all entries as of now."""
         return iter([(isolated(key), isolated(value)) for key, value in self._entries.items()])
 
     def keys(self) -> Iterator[K]:
-        """The keys as of now."""
+        """Yield the keys as of now."""
         return (key for key, _ in self.items())
 
     def values(self) -> Iterator[V]:
-        """The values as of now."""
+        """Yield the values as of now."""
         return (value for _, value in self.items())
 
     __getitem__, __contains__, __iter__ = get, contains, keys
@@ -107,16 +107,16 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._taken: Callable[[Any], Any] = isolated
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
-        """From now on take only keys and values of the types that the descriptor declares, if it does."""
+        """Accept from now on only keys and values of the declared types, if there are any."""
         self._taken_key = _taken(getattr(descriptor, "key_type_info", None), f"key of state {descriptor.name!r}")
         self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
 
     def samples(self, most: int) -> list[V]:
-        """The values of the first entries; they must not be changed."""
+        """Return the values of the first entries; they must not be changed."""
         return list(islice(self._entries.values(), most))
 
     def read_only(self, name: str) -> ReadOnlyBroadcastState[K, V]:
-        """The same map, to be read; `name` is the state's, for errors."""
+        """Return a read-only view of the same map; `name` is the state's, for errors."""
         return _ReadOnlyView(name, self._entries)
 
     def put(self, key: K, value: V) -> None:
@@ -140,7 +140,7 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
 
 
 class ReadOnlyError(StateError):
-    """Broadcast state was to be written where it may only be read.
+    """Raised on a write to broadcast state where it may only be read.
 
     Args:
         state: name of the state.
@@ -159,7 +159,7 @@ class ReadOnlyError(StateError):
 
 
 class _ReadOnlyView(ReadOnlyBroadcastState[K, V]):
-    """The entries of a state that others write; its methods that write say where that is possible."""
+    """A read-only view of the entries of a state; its write methods raise an error that names who may write."""
 
     def __init__(self, name: str, entries: dict[K, V]) -> None:
         self._name, self._entries = name, entries
@@ -180,7 +180,7 @@ class _ReadOnlyView(ReadOnlyBroadcastState[K, V]):
 
 
 def _taken(type_info: Any, where: str) -> Callable[[Any], Any]:
-    """What state keeps of a value that it is given."""
+    """Return what state stores for a value."""
     convert = convert_of(type_info)
     if convert is None:
         return isolated
@@ -224,7 +224,7 @@ class OperatorStateStore:
                     gathered += entries
 
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> OperatorListState[T]:
-        """The list whose entries are split over the subtasks, of a `ListStateDescriptor`.
+        """Return the list of a `ListStateDescriptor` whose entries are split over the subtasks on restore.
 
         Raises:
             SnapshotMismatch: the snapshot has a state of this name in another mode.
@@ -233,7 +233,7 @@ class OperatorStateStore:
         return self._state(state_descriptor, "list", "split", OperatorListState)  # type: ignore[no-any-return]
 
     def get_union_list_state(self, state_descriptor: ListStateDescriptor[T]) -> OperatorListState[T]:
-        """The list of which every subtask gets all entries at a restore, of a `ListStateDescriptor`.
+        """Return the list of a `ListStateDescriptor` of which every subtask gets all entries on restore.
 
         Raises:
             SnapshotMismatch: the snapshot has a state of this name in another mode.
@@ -242,7 +242,7 @@ class OperatorStateStore:
         return self._state(state_descriptor, "list", "union", OperatorListState)  # type: ignore[no-any-return]
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastState[K, V]:
-        """The map that is equal in every subtask, of a `MapStateDescriptor`.
+        """Return the map of a `MapStateDescriptor` that is equal in every subtask.
 
         Raises:
             SnapshotMismatch: the snapshot has a state of this name in another mode.
@@ -251,7 +251,7 @@ class OperatorStateStore:
         return self._state(state_descriptor, "map", "broadcast", BroadcastState)  # type: ignore[no-any-return]
 
     def snapshot(self) -> dict[str, tuple[str, tuple[bytes, ...]]]:
-        """All lists as of now, those included that were restored and not asked for.
+        """Return all lists as of now, those included that were restored and not asked for.
 
         Raises:
             SerializationError: an entry cannot be turned into bytes.
@@ -263,7 +263,7 @@ class OperatorStateStore:
         return taken
 
     def summaries(self) -> tuple[StateSummary, ...]:
-        """What the states are, those that were restored and not asked for included."""
+        """Return a summary of each state, including those that were restored and not asked for."""
         known = {} if self._evolution is None else self._evolution.lists
         unclaimed = [known[name] for name in self._restored if name in known]
         declared = []

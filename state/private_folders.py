@@ -1,4 +1,4 @@
-"""Folders for what a job writes to the disk of a machine that others may use as well, such as the system's /tmp."""
+"""Private folders for a job's files on a machine that others may use as well, such as in the system's /tmp."""
 
 from __future__ import annotations
 

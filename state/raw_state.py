@@ -1,4 +1,4 @@
-"""Raw state: bytes that user code writes at a snapshot and is given back as they were, unread by anything between.
+"""Raw state: bytes that user code writes at a snapshot and gets back unchanged.
 
 Raw operator state is a row of partitions, dealt out anew like the entries of a split list; raw keyed state is one
 stream of bytes for each key group that the subtask owns.
@@ -13,7 +13,7 @@ from .errors import StateError
 
 
 class RawStateError(StateError):
-    """Raw state was written in another way than it can be.
+    """Raised when raw state is written in a way that is not possible.
 
     Args:
         problem: what was found.
@@ -29,7 +29,7 @@ class RawStateError(StateError):
 
 
 class RawOperatorStateOutput:
-    """Where a snapshot's raw operator state is written.
+    """The output to which a snapshot's raw operator state is written.
 
     >>> out = RawOperatorStateOutput()
     >>> out.write(b"one ")
@@ -46,7 +46,7 @@ class RawOperatorStateOutput:
         self._partitions: list[bytearray] = []
 
     def start_new_partition(self) -> None:
-        """What is written from now on may go to another subtask than what was written before."""
+        """Start a partition: what is written from now on may go to another subtask than what was written before."""
         self._partitions.append(bytearray())
 
     def write(self, data: bytes) -> None:
@@ -61,12 +61,12 @@ class RawOperatorStateOutput:
         self._partitions[-1] += taken
 
     def partitions(self) -> tuple[bytes, ...]:
-        """What was written, in order."""
+        """Return what was written, in order."""
         return tuple(map(bytes, self._partitions))
 
 
 class RawKeyedStateOutput:
-    """Where a snapshot's raw keyed state is written, one key group after the other.
+    """The output to which a snapshot's raw keyed state is written, one key group after the other.
 
     Args:
         key_groups: those that the subtask owns.
@@ -80,11 +80,11 @@ class RawKeyedStateOutput:
         self._current: bytearray | None = None
 
     def get_key_group_list(self) -> range:
-        """The key groups that may be written."""
+        """Return the key groups that may be written."""
         return self._key_groups
 
     def start_new_key_group(self, key_group_id: int) -> None:
-        """What is written from now on belongs to this key group.
+        """Start a key group: what is written from now on belongs to it.
 
         Raises:
             RawStateError: the subtask does not own it, or it was begun before.
@@ -108,17 +108,17 @@ class RawKeyedStateOutput:
         self._current += _bytes(data)
 
     def key_groups(self) -> dict[int, bytes]:
-        """What was written; key group -> its bytes."""
+        """Return what was written: key group -> its bytes."""
         return {group: bytes(written) for group, written in self._written.items()}
 
 
 def raw_inputs(partitions: Iterable[bytes]) -> Iterator[io.BytesIO]:
-    """A stream to read each partition of raw operator state from."""
+    """Return a stream for each partition of raw operator state."""
     return map(io.BytesIO, partitions)
 
 
 def raw_keyed_inputs(parts: Iterable[Mapping[int, bytes]], key_groups: range) -> Iterator[tuple[int, io.BytesIO]]:
-    """(key group, a stream to read it from) of raw keyed state, of the owned groups, in their order."""
+    """Yield (key group, a stream of its raw keyed state) of the owned key groups, in order."""
     owned = {group: data for part in parts for group, data in part.items() if group in key_groups}
     return ((group, io.BytesIO(owned[group])) for group in sorted(owned))
 

@@ -1,4 +1,4 @@
-"""Who gets which entries of operator state when the parallelism changes: lists of p subtasks become lists of q. Pure.
+"""Redistribution of operator state when the parallelism changes: lists of p subtasks become lists of q. Pure.
 
 Source: apache/flink RoundRobinOperatorStateRepartitioner; the same subtask gets the same entries, equality tested.
 """
@@ -15,7 +15,7 @@ Lists = Mapping[str, tuple[str, tuple[Blob, ...]]]
 
 
 def redistributed(lists: Sequence[Lists], parallelism: int, operator_uid: str = "") -> list[Lists]:
-    """The lists of each of `parallelism` subtasks, from those of all former ones in the order of their index.
+    """Return the lists of each of `parallelism` subtasks, from those of all former ones in the order of their index.
 
     The entries of a "split" list are put in a row, subtask by subtask, and cut into even parts; the parts of two lists
     that are longer by one begin at different subtasks. Where the parallelism stays, each subtask keeps its own. A
@@ -57,7 +57,7 @@ def _modes(lists: Sequence[Lists], operator_uid: str) -> dict[str, str]:
 
 
 def _cut(row: list[Blob], parallelism: int, first_longer: int) -> tuple[list[tuple[Blob, ...]], int]:
-    """Even parts, one a subtask, and where the longer ones of the next list begin; parts go round from there."""
+    """Cut a list into even parts, one per subtask; also return where the longer ones of the next list begin."""
     size, longer = divmod(len(row), parallelism)
     shares: list[tuple[Blob, ...]] = [()] * parallelism
     start = 0

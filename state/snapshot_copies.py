@@ -1,4 +1,4 @@
-"""Values as they are at a moment, though they may be changed in place right after: what a capture holds of them.
+"""Copies of values for a snapshot, which stay the same although the values may be changed in place right after.
 
 What nobody can change is shared. Flat lists, dicts and sets of such values are copied, all else is pickled at once. The
 work is done by C loops over many values, since the task waits meanwhile.
@@ -47,12 +47,12 @@ class Pickled:
         self._chunk, self._at = chunk, at
 
     def value(self) -> Any:
-        """The value, as an object of its own."""
+        """Return the value, as an object of its own."""
         return self._chunk.value(self._at)
 
 
 class Unpicklable:
-    """In place of a value that could not be turned into bytes: who writes it is told why."""
+    """A stand-in for a value that cannot be pickled: pickling it raises the original error."""
 
     __slots__ = ("_failure",)
 
@@ -64,7 +64,7 @@ class Unpicklable:
 
 
 def read_copy(value: Any) -> Any:
-    """The value that was frozen; for one that was pickled a new object.
+    """Return the value of a copy; for a pickled one a new object.
 
     >>> read_copy(copy_values([[[1]]])[0]), read_copy(5)
     ([[1]], 5)
@@ -73,7 +73,7 @@ def read_copy(value: Any) -> Any:
 
 
 def copy_values(values: list[Any]) -> list[Any]:
-    """The values as they are now, each to be `read_copy`, in order; the same list where none of them can be changed.
+    """Copy values as they are now, to be read with `read_copy`; return the same list where none can be changed.
 
     >>> held = [[1], [2]]
     >>> kept = copy_values(held)
@@ -97,7 +97,7 @@ def copy_values(values: list[Any]) -> list[Any]:
 
 
 def all_immutable(values: Collection[Any]) -> bool:
-    """Whether no value, and no part of one, can be changed.
+    """Return whether no value, and no part of one, can be changed.
 
     >>> all_immutable([1, "a", (2, (None,))]), all_immutable([1, ([],)])
     (True, False)
@@ -144,7 +144,7 @@ def _parts_of(maps: Iterable[dict[Any, Any]]) -> list[Any]:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Python's collector looks at all objects again and again while many new ones are made: five times the work."""
+    """Switch off Python's garbage collector, which makes creating many objects five times slower."""
     collects = gc.isenabled()
     gc.disable()
     try:

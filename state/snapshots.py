@@ -19,7 +19,7 @@ SNAPSHOT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """Bytes [offset, offset + length) of a stored file.
+    """The bytes [offset, offset + length) of a stored file.
 
     Args:
         path: relative to the base of the snapshot's storage, with "/" between folders.
@@ -37,7 +37,7 @@ Blob = bytes | FileSlice
 
 
 def size_of(blob: Blob) -> int:
-    """How many bytes it is.
+    """Return the size in bytes.
 
     >>> size_of(b"abc"), size_of(FileSlice("chk-1/a", 10, 5, 0))
     (3, 5)
@@ -64,16 +64,16 @@ class DatabaseFiles:
 
 
 class SnapshotWriter(Protocol):
-    """Stores the parts of one subtask's snapshot; used by one thread."""
+    """A writer of the parts of one subtask's snapshot; used by one thread."""
 
     @property
     def checkpoint_id(self) -> int:
-        """Number of the checkpoint."""
+        """Return the number of the checkpoint."""
         ...
 
     @property
     def is_savepoint(self) -> bool:
-        """Whether it is a savepoint: then everything is written anew, in the format of all backends."""
+        """Return whether it is a savepoint: then everything is written anew, in the format of all backends."""
         ...
 
     def put(self, data: bytes) -> Blob:
@@ -90,10 +90,10 @@ class SnapshotWriter(Protocol):
 
 
 class SnapshotReader(Protocol):
-    """Gives back what a `SnapshotWriter` kept; may be used by several threads."""
+    """A reader of what a `SnapshotWriter` stored; may be used by several threads."""
 
     def read(self, blob: Blob) -> bytes:
-        """The bytes.
+        """Return the bytes.
 
         Raises:
             StorageError: the file is missing, or cannot be read.
@@ -108,7 +108,7 @@ class SnapshotReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyedParts:
-    """Keyed state that was written: key groups in the format of all backends, or the files of databases."""
+    """Written keyed state: key groups in the format of all backends, or the files of databases."""
 
     groups: Mapping[int, Blob] = field(default_factory=dict)
     databases: tuple[DatabaseFiles, ...] = ()
@@ -128,7 +128,7 @@ class KeyedCapture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OperatorSnapshot:
-    """The state of one operator's subtask at one checkpoint, as the operator gives it and gets it back.
+    """The state of one operator's subtask at one checkpoint, as the operator returns it and restores it.
 
     Args:
         keyed: key group -> the keyed state and timers of that group.
@@ -155,14 +155,14 @@ class OperatorSnapshot:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of state that are here."""
+        """Return the bytes of state that are in this value."""
         keyed = (*self.keyed.values(), *self.raw_keyed.values())
         return sum(map(len, keyed)) + sum(len(e) for _, entries in self.lists.values() for e in entries)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """The state of one operator's subtask at one checkpoint, once it is written: what the coordinator keeps of it.
+    """The written state of one operator's subtask at one checkpoint, as the coordinator stores it.
 
     The parts are those of `OperatorSnapshot`, each as bytes or as a place in a stored file.
     """
@@ -176,7 +176,7 @@ class StoredSnapshot:
 
     @property
     def blobs(self) -> Iterable[Blob]:
-        """All its parts."""
+        """Yield all its parts."""
         yield from self.keyed.values()
         yield from self.raw_keyed.values()
         for _, entries in self.lists.values():
@@ -186,7 +186,7 @@ class StoredSnapshot:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of state in all parts."""
+        """Return the bytes of state in all parts."""
         return sum(map(size_of, self.blobs))
 
 
@@ -206,7 +206,7 @@ def stored(snapshot: OperatorSnapshot, writer: SnapshotWriter) -> StoredSnapshot
 
 
 def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = False) -> OperatorSnapshot:
-    """What an operator gets back; a key group is read when it is asked for.
+    """Return the snapshot that an operator restores; a key group is read when it is asked for.
 
     Args:
         reusable: whether later checkpoints may refer to the files of its databases: they are in the job's own storage.
@@ -221,7 +221,7 @@ def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = Fa
 
 
 class _Read(Mapping[int, bytes]):
-    """Blobs by key group, as bytes that are read when they are asked for."""
+    """Blobs by key group, read lazily as bytes."""
 
     def __init__(self, blobs: Mapping[int, Blob], reader: SnapshotReader) -> None:
         self._blobs, self._reader = blobs, reader
@@ -237,21 +237,21 @@ class _Read(Mapping[int, bytes]):
 
 
 class InlineSnapshots:
-    """Writer and reader of snapshots that are bytes and no files."""
+    """A writer and reader of snapshots that are bytes and no files."""
 
     def __init__(self, checkpoint_id: int = 0, is_savepoint: bool = True) -> None:
         self.checkpoint_id, self.is_savepoint = checkpoint_id, is_savepoint
 
     def put(self, data: bytes) -> Blob:
-        """The bytes."""
+        """Return the bytes."""
         return data
 
     def put_file(self, local: Path, shared: bool) -> Blob:
-        """The bytes of the file."""
+        """Return the bytes of the file."""
         return local.read_bytes()
 
     def read(self, blob: Blob) -> bytes:
-        """The bytes, which were never anywhere else."""
+        """Return the bytes, which are in the value itself."""
         assert isinstance(blob, bytes), f"found {blob}, which is in a file; a reader of its storage is wanted"
         return blob
 

@@ -16,7 +16,7 @@ from .clock import epoch_ms
 
 
 class TimersCopy:
-    """Timers as they were at a capture, or are; (timestamp, key, namespace) in the order in which they would fire."""
+    """Timers as they are, or were at a capture: (timestamp, key, namespace) in the order in which they would fire."""
 
     __slots__ = ("_at",)
 
@@ -58,11 +58,12 @@ class TimerQueue:
         self.keys_at(timestamp, namespace)[key] = None
 
     def refuse(self) -> None:
-        """Set no timer until `clear`, and count those that were to be set."""
+        """Refuse new timers until `clear`, and count them."""
         self._refuses = True
 
     def keys_at(self, timestamp: int, namespace: Any = None) -> dict[Any, None]:
-        """The keys with a timer at that time and namespace, as a dict in which setting a key sets its timer.
+        """Return the keys with a timer at that timestamp and namespace, as a dict in which setting a key sets its
+        timer.
 
         The dict is good until a timer of the queue is deleted or fires, or the queue is captured; a key must be put
         in before that.
@@ -94,18 +95,18 @@ class TimerQueue:
                 self._drop(timestamp, namespace)
 
     def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
-        """Whether the timer is set."""
+        """Return whether the timer is set."""
         return key in self._at.get(timestamp, _EMPTY).get(namespace, _EMPTY)
 
     def next_timestamp(self) -> int | None:
-        """Time of the earliest timer, or None when there is none."""
+        """Return the timestamp of the earliest timer, or None when there is none."""
         heap, at = self._heap, self._at
         while heap and heap[0] not in at:
             heappop(heap)
         return heap[0] if heap else None
 
     def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
-        """Take out one by one the timers up to and including `until`: (timestamp, key, namespace).
+        """Remove and yield one by one the timers up to and including `until`: (timestamp, key, namespace).
 
         Timers may be set and deleted meanwhile: one set at or before `until` fires too, at its place in time; one that
         is deleted does not. The iterator may be left at any point: what it gave out is gone, the rest stays set.
@@ -121,7 +122,7 @@ class TimerQueue:
                     yield from self.due(timestamp - 1)
 
     def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
-        """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        """Remove and yield the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             namespace = next(iter(self._at[timestamp]))
             keys = self._at[timestamp][namespace]
@@ -141,30 +142,30 @@ class TimerQueue:
                     yield timestamp, namespace, chosen
 
     def capture(self) -> TimersCopy:
-        """The timers as they are now; they are copied as they change, time by time."""
+        """Capture the timers as they are now; they are copied as they change, time by time."""
         self._shared = dict(self._at)
         return TimersCopy(self._shared)
 
     def end_captures(self) -> None:
-        """No capture is read any more."""
+        """Note that no capture is read any more."""
         self._shared = {}
 
     def clear(self) -> None:
-        """Delete all timers, and take new ones."""
+        """Delete all timers, and accept new ones."""
         self._at.clear()
         self._heap.clear()
         self._refuses, self.refused = False, 0
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
-        """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
+        """Yield (timestamp, key, namespace) of all timers, in the order in which they would fire."""
         return iter(TimersCopy(self._at))
 
     def __len__(self) -> int:
-        """Number of timers set."""
+        """Return the number of timers set."""
         return len(TimersCopy(self._at))
 
     def _own(self, timestamp: int) -> Any:
-        """The timers of a time, to be changed; none where there are none."""
+        """Return the timers of a time, to be changed; none where there are none."""
         spaces = self._at.get(timestamp)
         if spaces is not None and self._shared.get(timestamp) is spaces:
             spaces = self._at[timestamp] = {namespace: dict(keys) for namespace, keys in spaces.items()}

@@ -1,4 +1,4 @@
-"""Values on their way into and out of state: what is stored is never the object user code goes on holding.
+"""Isolation of values in state: the stored object is never the one that user code holds.
 
 A backend that serialises gives every reader a fresh object: changing one in place without `update()` changes nothing.
 A backend that keeps objects must show the same, so it copies what can be changed, and shares what cannot.
@@ -37,7 +37,7 @@ _verdicts: dict[type, bool] = dict.fromkeys(IMMUTABLE_TYPES, True)
 
 
 def isolated(value: T) -> T:
-    """`value` itself where nobody can change it, else a deep copy.
+    """Return `value` itself where nobody can change it, else a deep copy.
 
     >>> name, rows = ("a", 1), ("a", [1])
     >>> isolated(name) is name, isolated(rows) is rows
@@ -53,7 +53,7 @@ def isolated(value: T) -> T:
 
 
 def is_immutable(value: object) -> bool:
-    """Whether `value` is of an immutable type, or a tuple or frozenset of such values."""
+    """Return whether `value` is of an immutable type, or a tuple or frozenset of such values."""
     cls = value.__class__
     if cls in IMMUTABLE_TYPES:
         return True
@@ -66,7 +66,7 @@ def is_immutable(value: object) -> bool:
 
 
 def is_immutable_type(kind: type) -> bool:
-    """True for exact types whose values cannot change and contain nothing that can; False for tuples and the like."""
+    """Return True for exact types whose values cannot change and contain nothing that can, such as int but not tuple."""
     verdict = _verdicts.get(kind)
     if verdict is None:
         verdict = _verdicts[kind] = _judge(kind)

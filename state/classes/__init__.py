@@ -1,4 +1,4 @@
-"""Classes that stored bytes refer to: their names, their fields, and what stands for those that are not there.
+"""Classes that stored bytes refer to: their names, their fields, and stand-ins for classes that cannot be found.
 
 `class_names` gives a class a name that every process resolves alike, `moved_modules` knows old names of this
 package, `class_schemas` reads the fields of a class, and `pickling` writes any value with classes by name.

@@ -1,4 +1,4 @@
-"""Classes by stable name: how stored bytes refer to a class, and how a worker finds it again.
+"""Stable class names: how stored bytes refer to a class, and how a worker finds it again.
 
 A name is ``module:qualname``. A class of the job's own script is always named ``__main__:...``, whether the script
 runs as ``__main__`` (in the driver) or was loaded under another name (in a worker, which says so by
@@ -26,13 +26,13 @@ def set_main_module(module: ModuleType | None) -> None:
 
 
 def main_module() -> ModuleType:
-    """The module that holds the job's script: the one set, else this process's ``__main__``."""
+    """Return the module that holds the job's script: the one set, else this process's ``__main__``."""
     return _main[0] if _main else sys.modules["__main__"]
 
 
 @lru_cache(maxsize=1024)
 def class_name(cls: type) -> str:
-    """Stable name of a class.
+    """Return the stable name of a class.
 
     Raises: UnresolvedClassError: the class could not be found again by that name.
 
@@ -51,7 +51,7 @@ def class_name(cls: type) -> str:
 
 @lru_cache(maxsize=1024)
 def resolve_class(name: str) -> type:
-    """The class with a stable name; imports its module when needed.
+    """Return the class with a stable name; imports its module when needed.
 
     Raises: UnresolvedClassError: there is no such module, or no such class in it.
     """
@@ -68,7 +68,7 @@ def resolve_class(name: str) -> type:
 
 
 def main_attribute(qualname: str) -> object:
-    """What the job's script defines under a qualified name: a class or a function.
+    """Return the class or function that the job's script defines under a qualified name.
 
     Raises: UnresolvedClassError: it defines no such name.
     """

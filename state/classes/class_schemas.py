@@ -1,4 +1,4 @@
-"""Classes of records in state: which fields they have, and which of them a value holds."""
+"""Schemas of record classes in state: the fields of a class, and the classes in a value."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class ClassSchema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the fields."""
+        """Return the names of the fields."""
         return tuple(name for name, _ in self.fields)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON's values."""
+        """Return the schema as JSON values."""
         return {"form": self.form, "fields": [list(field) for field in self.fields]}
 
     @staticmethod
     def from_json(name: str, fields: Mapping[str, Any]) -> ClassSchema:
-        """What `to_json` gave."""
+        """Rebuild a schema from what `to_json` returned."""
         return ClassSchema(name, fields["form"], tuple((field, kind) for field, kind in fields["fields"]))
 
 
 def schema_of(cls: type) -> ClassSchema | None:
-    """The fields of a class; None of classes that belong to Python, and of enums, whose members are named.
+    """Return the fields of a class; None for Python's own classes and for enums, whose members are stored by name.
 
     >>> from fractions import Fraction
     >>> schema_of(ClassSchema).names
@@ -73,17 +73,17 @@ def schema_of(cls: type) -> ClassSchema | None:
 
 
 def is_named_tuple(cls: type) -> bool:
-    """Whether it is a class of named tuples."""
+    """Return whether a class is a class of named tuples."""
     return issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
 
 
 def name_of(cls: type) -> str:
-    """`module:qualname`."""
+    """Return the class as `module:qualname`."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def found_class(name: str) -> type | None:
-    """The class of that name as it is now in this process; None where there is none."""
+    """Return the class of that name in this process; None where there is none."""
     module_name, _, qualname = name.partition(":")
     try:
         found: Any = import_module(module_name)
@@ -109,7 +109,7 @@ def classes_in(value: Any, found: dict[str, ClassSchema], depth: int = _DEPTH) -
 
 
 def type_text(hint: Any) -> str:
-    """A type hint as text, the same for the same type however it is written.
+    """Return a type hint as a string, the same for the same type however it is written.
 
     >>> type_text(typing.Optional[int]), type_text(list[str | None]), type_text("Cart")
     ('None | int', 'list[None | str]', 'Cart')
@@ -131,7 +131,7 @@ def type_text(hint: Any) -> str:
 
 
 def takes(new: str, old: str) -> bool:
-    """Whether a field of type `new` takes the values of one of type `old`; both as `type_text` gives them.
+    """Return whether a field of type `new` accepts the values of one of type `old`, both as `type_text` returns them.
 
     >>> takes("float", "int"), takes("None | str", "str"), takes("int", "str")
     (True, True, False)
@@ -143,7 +143,7 @@ def takes(new: str, old: str) -> bool:
 
 
 def _add_hinted(cls: type, found: dict[str, ClassSchema]) -> None:
-    """The classes of records that the fields of a class are declared to hold."""
+    """Add the record classes that the fields of a class are declared to hold."""
     for hint in _hints(cls).values():
         for part in _types_in(hint):
             if (dataclasses.is_dataclass(part) or is_named_tuple(part)) and name_of(part) not in found:

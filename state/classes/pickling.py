@@ -1,4 +1,4 @@
-"""Any value as bytes, by pickle protocol 5: classes by module and qualified name, never by their code.
+"""Any value as bytes by pickle protocol 5, with classes by module and qualified name, never by their code.
 
 A class or function of the job's own script is written as a name in ``__main__`` and read from the module that
 ``set_main_module`` names, so that what the driver wrote a worker reads, and the other way round.
@@ -22,7 +22,7 @@ _PROTOCOL = 5
 
 
 def pickled(value: Any) -> bytes:
-    """A value as version byte and pickle.
+    """Return a value as version byte and pickle.
 
     Raises: SerializationError: the value, or a part of it, has no name another process could find, or refuses.
     """
@@ -42,7 +42,7 @@ def pickled(value: Any) -> bytes:
 
 
 def unpickled(data: bytes) -> Any:
-    """The value that ``pickled`` wrote.
+    """Return the value that ``pickled`` wrote.
 
     Raises:
         VersionMismatch: another version wrote it.

@@ -1,4 +1,4 @@
-"""Which classes a snapshot of unknown origin may name: those that only hold values, whatever they are called with.
+"""The allow-list of classes that a snapshot of unknown origin may name: classes that only hold values.
 
 A pickle names what it calls, and calls it with what it likes, so each name is listed by itself: a module such as
 `builtins` or `numpy` as a whole would let it run code.
@@ -54,7 +54,7 @@ _refused: list[set[str]] = []
 
 @contextmanager
 def only_plain_classes() -> Iterator[set[str]]:
-    """Within the block nothing else is imported or called for a snapshot, in this whole process.
+    """Allow snapshots to import and call only plain classes, in this whole process, within the `with` block.
 
     Returns: the names of other classes that snapshots have asked for so far, as `module:qualname`.
 
@@ -73,7 +73,7 @@ def only_plain_classes() -> Iterator[set[str]]:
 
 
 def admits(class_of: str) -> bool:
-    """Whether the class `module:qualname` may be imported for a snapshot."""
+    """Return whether the class `module:qualname` may be imported for a snapshot."""
     if not _refused or current_class(class_of) in PLAIN_CLASSES:
         return True
     for names in _refused:

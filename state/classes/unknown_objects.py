@@ -1,4 +1,4 @@
-"""State read without the program that wrote it: a class that cannot be found is stood for by a record of its fields."""
+"""Stand-ins for classes that cannot be found, so that state is readable without the program that wrote it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GETATTR = "builtins:getattr"
 
 
 class UnknownObject:
-    """An object of a class that this process does not have: what it was made of, and its fields.
+    """An object of a class that this process does not have: its constructor arguments and its fields.
 
     >>> data = pickle.dumps(UnknownObject)  # any class
     >>> known = loads_leniently(data.replace(b"UnknownObject", b"AnotherObject"))
@@ -53,11 +53,11 @@ class UnknownObject:
         raise pickle.PicklingError(f"{self.class_of} cannot be found in this process")
 
     def __call__(self, *arguments: Any) -> UnknownObject:
-        """What it gives, where it is a function."""
+        """Return a stand-in for the result, where the missing name is a function."""
         return stand_in(self.class_of, self.names)(*self.arguments, *arguments)
 
     def append(self, value: Any) -> None:
-        """An element, of a class that derives from list."""
+        """Add an element, where the class derives from list."""
         self.arguments = (*self.arguments, value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -83,7 +83,7 @@ class UnknownObject:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Stands for classes that cannot be found, and for those of which it is told to."""
+    """An unpickler that puts stand-ins in place of missing classes, and of classes that it is asked to replace."""
 
     def __init__(self, data: Any, stood_for: Collection[str], names: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__(io.BytesIO(data))
@@ -116,7 +116,7 @@ class _Unpickler(pickle.Unpickler):
         return stand_in(class_of, self._names.get(class_of, ()))
 
     def _attribute(self, *given: Any) -> Any:
-        """What `getattr` gives, which is how a method of a class is pickled."""
+        """Return the result of `getattr`, which is how a method of a class is pickled."""
         if len(given) == 2 and isinstance(given[0], type) and not issubclass(given[0], UnknownObject):
             owner, name = given
             if f"{owner.__module__}:{owner.__qualname__}.{name}" in PLAIN_CLASSES:
@@ -124,7 +124,7 @@ class _Unpickler(pickle.Unpickler):
         return getattr(*given) if self._admits(_GETATTR) else self._stand_in(_GETATTR)(*given)
 
     def _of_the_script(self, name: str) -> Any:
-        """What the script defines, of which a worker knows only the name."""
+        """Return what the job's script defines, of which a worker knows only the name."""
         class_of = f"__main__:{name}"
         return main_attribute(name) if self._admits(class_of) else self._stand_in(class_of)
 
@@ -133,7 +133,7 @@ _STAND_INS: dict[tuple[str, tuple[str, ...]], type[UnknownObject]] = {}
 
 
 def stand_in(class_of: str, names: tuple[str, ...] = ()) -> type[UnknownObject]:
-    """The class that stands for the one of that name, `module:qualname`, with these fields."""
+    """Return the class that stands for the one of that name, `module:qualname`, with these fields."""
     known = _STAND_INS.get((class_of, names))
     if known is None:
         qualname = class_of.partition(":")[2]
@@ -145,7 +145,7 @@ def stand_in(class_of: str, names: tuple[str, ...] = ()) -> type[UnknownObject]:
 def loads_leniently(
     data: Any, stood_for: Collection[str] = (), names: Mapping[str, tuple[str, ...]] | None = None
 ) -> Any:
-    """What a pickle holds, with stand-ins for what cannot be found here.
+    """Unpickle data, with stand-ins for classes that cannot be found here.
 
     Args:
         stood_for: classes for which there are stand-ins though they can be found, as `module:qualname`. In a block

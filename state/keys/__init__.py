@@ -1,4 +1,4 @@
-"""Keys: which values may be one, when two are the same, their bytes and their hash.
+"""Keys: which values may be keys, when two are the same, their bytes and their hash.
 
 The rule stands in ``key_forms``, the bytes in ``key_encoding``, the hash in ``key_hash`` and, for whole batches, in
 ``key_columns``. Hot paths use plain dicts keyed by ``canonical_key``.

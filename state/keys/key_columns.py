@@ -91,7 +91,8 @@ def hash_columns(columns: Sequence[pa.Array | pa.ChunkedArray]) -> NDArray[np.ui
 
 
 def digest_columns(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Digests:
-    """Digest of each row over several Arrow columns: ``key_digest`` of its key, of which the hash is the upper half.
+    """Return the digest of each row over several Arrow columns: ``key_digest`` of its key, the upper half of which is
+    the hash.
 
     Args:
         columns: as for `hash_columns`.
@@ -249,7 +250,7 @@ def _fits(indices: Any, count: int) -> bool:
 
 
 def _digests_of_distinct(column: pa.Array) -> Digests:
-    """Digests by way of Python values, each distinct one made once."""
+    """Compute digests by way of Python values, each distinct one made once."""
     import numpy as np
     import pyarrow as pa
 
@@ -269,7 +270,7 @@ def _digests_of_distinct(column: pa.Array) -> Digests:
 
 
 def _values(block: pa.Array, dtype: str) -> Any:
-    """The values of a block of fixed width as numpy sees them, nulls holding anything; shares memory."""
+    """Return the values of a block of fixed width as numpy sees them, nulls holding anything; shares memory."""
     import numpy as np
 
     data = block.buffers()[1]
@@ -328,7 +329,7 @@ def _floats(block: pa.Array) -> Digests:
 
 
 def _moments(block: pa.Array) -> Digests:
-    """Dates, times of day, timestamps and durations: one lane, in days or microseconds."""
+    """Return the digest dates, times of day, timestamps and durations: one lane, in days or microseconds."""
     import numpy as np
     from pyarrow import types
 
@@ -363,7 +364,7 @@ def _microseconds(block: pa.Array, values: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def _strings(block: pa.Array) -> Digests:
-    """Digests of a block of strings or byte strings: lanes gathered by offset, masked by length."""
+    """Return the digest a block of strings or byte strings: lanes gathered by offset, masked by length."""
     import numpy as np
     import pyarrow as pa
 
@@ -385,7 +386,7 @@ def _strings(block: pa.Array) -> Digests:
 
 
 def _digests_of_slices(data: NDArray[np.uint8], offsets: NDArray[np.int64], start: int) -> Digests:
-    """Digests of ``data[offsets[i]:offsets[i + 1]]``; 8 bytes of padding follow the data."""
+    """Return the digests of ``data[offsets[i]:offsets[i + 1]]``; 8 bytes of padding follow the data."""
     import numpy as np
 
     starts = offsets[:-1]
@@ -415,7 +416,7 @@ def _digests_of_slices(data: NDArray[np.uint8], offsets: NDArray[np.int64], star
 
 @cache
 def _masks() -> Digests:
-    """Masks that keep the first n bytes of a little-endian lane: uint64[9]."""
+    """Return the masks that keep the first n bytes of a little-endian lane: uint64[9]."""
     import numpy as np
 
     return np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)

@@ -75,7 +75,7 @@ _LAST_US = (datetime.max - _EPOCH) // _MICROSECOND
 
 
 def encode_key(key: Any) -> bytes:
-    """Canonical bytes of a key.
+    """Return the canonical bytes of a key.
 
     Raises: InvalidKeyError: the value, or a part of it, cannot be a key.
 
@@ -95,7 +95,8 @@ def encode_key(key: Any) -> bytes:
 
 
 def decode_key(data: bytes) -> Any:
-    """A key equal to the one encoded: ``decode_key(encode_key(k)) == k``, except that NaN is never equal to itself.
+    """Return a key equal to the one encoded: ``decode_key(encode_key(k)) == k``, except that NaN is never equal to
+    itself.
 
     A number comes back as its standard form (True as 1, 1.0 as 1), a namedtuple as a tuple, an aware datetime in UTC.
 
@@ -110,7 +111,7 @@ def decode_key(data: bytes) -> Any:
 
 
 def canonical_key(key: Any) -> Any:
-    """The object to use as dict key: the key itself wherever a dict tells keys apart by the rule already.
+    """Return the object to use as dict key: the key itself wherever a dict distinguishes keys by the rule already.
 
     It differs for NaN (one shared object), numpy scalars (Python values), aware datetimes in a repeated or skipped
     hour (the instant in UTC), lists (a ``ListKey``), and whatever holds one of these.
@@ -184,7 +185,7 @@ def _canonical_datetime(key: datetime) -> datetime:
 
 
 def datetime_us(key: datetime, offset: timedelta | None) -> int:
-    """Microseconds from 1970-01-01 to a datetime, less its UTC offset when it has one."""
+    """Return the microseconds from 1970-01-01 to a datetime, less its UTC offset when it has one."""
     since = key.replace(tzinfo=None) - _EPOCH
     if offset is not None:
         since -= offset
@@ -192,7 +193,7 @@ def datetime_us(key: datetime, offset: timedelta | None) -> int:
 
 
 def time_us(key: time, offset: timedelta | None) -> int:
-    """Microseconds from midnight to a time, less its UTC offset: in (-1 day, 2 days).
+    """Return the microseconds from midnight to a time, less its UTC offset: in (-1 day, 2 days).
 
     Raises: InvalidKeyError: the offset has a part of a second; Python's ``==`` and ``hash`` disagree on such times.
     """
@@ -205,14 +206,14 @@ def time_us(key: time, offset: timedelta | None) -> int:
 
 
 def datetime_of_utc_us(us: int) -> datetime:
-    """Aware datetime of an instant; in UTC unless the instant falls outside years 1 to 9999 there."""
+    """Return the aware datetime of an instant; in UTC unless the instant falls outside years 1 to 9999 there."""
     inside = min(max(us, _FIRST_US), _LAST_US)
     zone = timezone.utc if inside == us else timezone((inside - us) * _MICROSECOND)
     return (_EPOCH + inside * _MICROSECOND).replace(tzinfo=zone)
 
 
 def time_of_utc_us(us: int) -> time:
-    """Aware time of ``time_us``; in UTC unless it falls outside the day there."""
+    """Return the aware time of ``time_us``; in UTC unless it falls outside the day there."""
     seconds = 0
     if us < 0:
         seconds = -(us // 1_000_000)
@@ -264,7 +265,7 @@ def _write_number(out: bytearray, key: int | float | Decimal) -> None:
 
 
 def int_bytes(value: int) -> bytes:
-    """Shortest two's complement of an int, big endian."""
+    """Return the shortest two's complement of an int, big endian."""
     size = (value.bit_length() if value >= 0 else (value + 1).bit_length()) // 8 + 1
     return value.to_bytes(size, "big", signed=True)
 
@@ -334,7 +335,7 @@ def _write_object(out: bytearray, form: ObjectForm, cls: type) -> None:
 
 
 def read_key(data: bytes, at: int) -> tuple[Any, int]:
-    """The key whose bytes start at ``at``, and the position after it.
+    """Return the key whose bytes start at ``at``, and the position after it.
 
     Raises: MalformedBytesError, UnresolvedClassError: as ``decode_key``.
     """
@@ -346,7 +347,7 @@ def read_key(data: bytes, at: int) -> tuple[Any, int]:
 
 
 def key_end(data: bytes, at: int) -> int:
-    """Where the key ends whose bytes start at ``at``; its classes need not be there.
+    """Return where the key ends whose bytes start at ``at``; its classes need not exist here.
 
     Raises: MalformedBytesError: as ``decode_key``.
     """

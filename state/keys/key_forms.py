@@ -46,7 +46,7 @@ NAN = float("nan")
 
 
 class _FieldNan(float):
-    """A NaN that equals itself, and nothing else.
+    """A NaN that equals itself and nothing else.
 
     From Python 3.13 on a dataclass compares its fields with `==` alone; before, an object was equal to itself.
     """
@@ -103,7 +103,7 @@ class ObjectForm:
 
 
 def number_form(number: int | float | Decimal) -> int | float | Decimal:
-    """The standard form that all numbers of one value share; NaN gives the object ``NAN``.
+    """Return the standard form that all numbers of one value share; NaN gives the object ``NAN``.
 
     Raises: InvalidKeyError: a Decimal whose exponent exceeds ``MAX_DECIMAL_EXPONENT``.
 
@@ -153,7 +153,7 @@ def _decimal_form(number: Decimal) -> int | float | Decimal:
 
 
 def unusual_form(key: object) -> Any:
-    """Standard form of a key whose exact type is none of the plain ones.
+    """Return the standard form of a key whose exact type is none of the plain ones.
 
     Returns: an ``ObjectForm``, or an equal value of a plain type.
     Raises: InvalidKeyError: the value cannot be a key.
@@ -177,7 +177,7 @@ def unusual_form(key: object) -> Any:
 
 
 def plain_base(cls: type) -> type | None:
-    """The plain type whose equality a class inherits unchanged; None when there is none."""
+    """Return the plain type whose equality a class inherits unchanged; None when there is none."""
     base: Any
     for base in _BASES:
         if issubclass(cls, base):
@@ -186,7 +186,7 @@ def plain_base(cls: type) -> type | None:
 
 
 def refusal(cls: type) -> InvalidKeyError:
-    """The error for a value of a type that cannot be a key."""
+    """Return the error for a value of a type that cannot be a key."""
     for refused, remedy in _REMEDIES.items():
         if issubclass(cls, refused):
             return InvalidKeyError(f"a {describe(cls)}", "", remedy)
@@ -200,12 +200,12 @@ def refusal(cls: type) -> InvalidKeyError:
 
 
 def too_deep(key: object) -> InvalidKeyError:
-    """The error for a key that holds keys which hold keys, and so on beyond what Python can follow."""
+    """Return the error for a key that is nested deeper than Python can follow."""
     return InvalidKeyError(f"a {describe(type(key))} nested too deeply", "", "key by a part of it, or its text")
 
 
 def describe(cls: type) -> str:
-    """Name of a class for messages: bare for builtins, else with its module."""
+    """Return the name of a class for messages: bare for builtins, else with its module."""
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
@@ -236,7 +236,7 @@ def _as_base(key: Any, base: type) -> Any:
 
 
 def numpy_form(scalar: Any) -> Any:
-    """The Python value of a numpy scalar.
+    """Return the Python value of a numpy scalar.
 
     Raises: InvalidKeyError: no Python value equals it (longdouble, complex, NaT, parts of a microsecond).
     """
@@ -257,7 +257,7 @@ def numpy_form(scalar: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def key_fields(cls: type) -> tuple[int, tuple[str, ...]]:
-    """Schema and names of the fields by which a frozen dataclass is compared.
+    """Return the schema and names of the fields by which a frozen dataclass is compared.
 
     Raises: InvalidKeyError: the class is not frozen, has its own ``__eq__``, or a field that is not compared and has
         no default.
@@ -303,7 +303,7 @@ def _name_of(cls: type) -> str:
 
 
 def rebuild(cls: type, parts: tuple[Any, ...]) -> Any:
-    """An instance of a frozen dataclass with these compared fields; the others get their defaults."""
+    """Return an instance of a frozen dataclass with these compared fields; the others get their defaults."""
     made: Any = object.__new__(cls)
     values = iter(parts)
     for field in fields(cls):

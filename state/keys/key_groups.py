@@ -1,4 +1,4 @@
-"""Key to key group to subtask: the arithmetic that decides who owns a key.
+"""The arithmetic from key to key group to subtask, which decides who owns a key.
 
 A key's hash picks one of ``max_parallelism`` key groups for ever; key groups, never single keys, are dealt to
 subtasks in contiguous ranges, so that a job can be rescaled by moving ranges.
@@ -28,7 +28,7 @@ _MIX_2 = 0xC2B2_AE35
 
 
 def key_group(key_hash: int, max_parallelism: int) -> int:
-    """Key group of a key, in [0, max_parallelism).
+    """Return the key group of a key, in [0, max_parallelism).
 
     The 32-bit hash goes through MurmurHash3's finaliser, then modulo ``max_parallelism``.
 
@@ -51,7 +51,7 @@ def key_group(key_hash: int, max_parallelism: int) -> int:
 
 
 def key_groups_of(key_hashes: NDArray[np.uint32], max_parallelism: int) -> NDArray[np.int16]:
-    """Key groups of many keys: ``key_group`` of each hash.
+    """Return the key groups of many keys: ``key_group`` of each hash.
 
     Args:
         key_hashes: uint32[n]; not changed.
@@ -76,7 +76,7 @@ def key_groups_of(key_hashes: NDArray[np.uint32], max_parallelism: int) -> NDArr
 
 
 def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
-    """Subtask that owns a key group, in [0, parallelism).
+    """Return the subtask that owns a key group, in [0, parallelism).
 
     Args:
         key_group: in [0, max_parallelism).
@@ -93,7 +93,7 @@ def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
 
 
 def key_group_range(subtask: int, parallelism: int, max_parallelism: int) -> range:
-    """Key groups one subtask owns; over all subtasks they partition [0, max_parallelism).
+    """Return the key groups one subtask owns; over all subtasks they partition [0, max_parallelism).
 
     Args:
         subtask: index in [0, parallelism).
@@ -113,7 +113,7 @@ def key_group_range(subtask: int, parallelism: int, max_parallelism: int) -> ran
 
 
 def default_max_parallelism(parallelism: int) -> int:
-    """Key groups for a job that sets none: room to grow by half, a power of two, in [128, 32768].
+    """Return the number of key groups for a job that sets none: room to grow by half, a power of two, in [128, 32768].
 
     Args:
         parallelism: subtasks of the operator, in [1, 32768].
@@ -130,7 +130,7 @@ def default_max_parallelism(parallelism: int) -> int:
 
 
 def resolve_max_parallelism(of_operator: int, of_job: int, parallelism: int) -> int:
-    """Key groups of one operator: its own setting, else the job's, else the default for its parallelism.
+    """Return the number of key groups of one operator: its own setting, else the job's, else the default.
 
     Args:
         of_operator: the operator's setting; 0 or less means not set.

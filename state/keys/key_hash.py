@@ -77,7 +77,7 @@ def key_hash(key: object) -> int:
 
 
 def key_digest(key: object) -> int:
-    """The 64 bits of which ``key_hash`` is the upper half."""
+    """Return the 64 bits of which ``key_hash`` is the upper half."""
     digest = _DIGESTS.get(type(key))
     if digest is not None:
         return digest(key)
@@ -97,7 +97,7 @@ def digest_of_lanes(h: int, lanes: Iterable[int]) -> int:
 
 
 def digest_of_bytes(start: int, data: bytes) -> int:
-    """Digest of a byte string; ``start`` tells its kind."""
+    """Return the digest of a byte string; ``start`` depends on its kind."""
     size = len(data)
     h = (start + size * K4) & MASK64
     if size <= 8:
@@ -109,12 +109,12 @@ def digest_of_bytes(start: int, data: bytes) -> int:
 
 
 def long_lane(data: bytes) -> int:
-    """The one lane of a byte string longer than ``LONGEST_IN_LANES``."""
+    """Return the one lane of a byte string longer than ``LONGEST_IN_LANES``."""
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
 def digest_of_parts(start: int, digests: list[int]) -> int:
-    """Digest of a row of parts, each already a digest."""
+    """Return the digest of a row of parts, each already a digest."""
     return digest_of_lanes((start + len(digests) * K4) & MASK64, digests)
 
 

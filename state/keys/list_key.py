@@ -1,4 +1,4 @@
-"""A list as a key: it can be looked up in a dict, because it cannot be changed."""
+"""Lists as keys: an immutable list that can be looked up in a dict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that the caches of one backend share, and when they make room in it."""
+"""The memory budget that the caches of one backend share, and when they make room in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOT_SHARE = 0.9
 
 
 class CacheBudget:
-    """Bytes that several caches share.
+    """A number of bytes that several caches share.
 
     Args:
         limit: how many there are now; asked again and again.
@@ -33,7 +33,7 @@ class CacheBudget:
         self._caches.append(cache)
 
     def entries_between_looks(self) -> int:
-        """After how many entries a cache should ask for room: fewer where there is hardly any."""
+        """Return after how many entries a cache should ask for room: fewer where there is hardly any."""
         return max(1, min(_SAMPLED, self._limit() // _SAMPLED_BYTES))
 
     def keep(self) -> None:

@@ -24,7 +24,7 @@ WRITE_BYTES = 1 << 20
 
 
 class DatabaseError(StateError):
-    """RocksDB refused an operation.
+    """Raised when RocksDB refuses an operation.
 
     Args:
         action: what was tried.
@@ -44,7 +44,7 @@ class DatabaseError(StateError):
 
 
 class ColumnFamily:
-    """The sorted rows of one state; until something is written it is empty and costs nothing."""
+    """The sorted rows of one state in a RocksDB column family; it is created by the first write."""
 
     def __init__(self, store: RocksDBStore, name: str) -> None:
         self._store = store
@@ -56,17 +56,17 @@ class ColumnFamily:
 
     @property
     def is_empty(self) -> bool:
-        """True while nothing was ever written."""
+        """Return whether nothing was ever written."""
         return self._rows is None and not self._overlay
 
     # the overlay
 
     def overlay_until(self, linked: Future[Path]) -> None:
-        """Keep in memory what is written until that is done; nothing waits from before."""
+        """Keep writes in memory until `linked` is done; the previous overlay must be drained."""
         self._overlay, self._linked = WriteOverlay(), linked
 
     def drain(self) -> None:
-        """Write all that waits, once it need not wait any more."""
+        """Wait for the links, then write the whole overlay."""
         if self._linked is not None:
             self._linked.exception()  # a capture is told of it
         while not self.is_drained:
@@ -74,11 +74,11 @@ class ColumnFamily:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing waits in memory."""
+        """Return whether no write waits in memory."""
         return self._overlay is None
 
     def drain_some(self) -> None:
-        """Write some of what waits, as far as it need not wait any more."""
+        """Write some rows of the overlay, unless the links are still being made."""
         overlay = self._overlay
         if overlay is None or self._still_linking():
             return
@@ -99,7 +99,9 @@ class ColumnFamily:
             self._drop_overlay()
 
     def _still_linking(self) -> bool:
-        """Whether writes still wait; the first time they do not, ranges are deleted, for rows come after them."""
+        """Return whether writes still have to wait; when they need not any more, delete ranges, since rows come after
+        them.
+        """
         if self._linked is not None and self._linked.done():
             self._linked = None
             assert self._overlay is not None
@@ -108,7 +110,7 @@ class ColumnFamily:
         return self._linked is not None
 
     def _drop_overlay(self) -> None:
-        """Nothing waits any more."""
+        """Drop the overlay, which is empty."""
         if self._overlay is not None:
             self._overlay = None
             self._store.overlaid.discard(self)
@@ -125,7 +127,7 @@ class ColumnFamily:
             linked.exception()  # wait: what is written faster than the disk takes it does not fill the memory
 
     def open(self) -> None:
-        """Make the column, if it is not there: rows are to be written by another thread."""
+        """Create the column family, if it does not exist: another thread is about to write rows."""
         if self._rows is None:
             try:
                 self._rows, self._handle = self._store.open_column(self._name)
@@ -135,13 +137,13 @@ class ColumnFamily:
                 raise self._database_error("make a column", error) from error
 
     def write_now(self, puts: Iterable[tuple[bytes, bytes]]) -> None:
-        """Set rows before those that wait, in an open column; by the thread for which they wait."""
+        """Write rows beneath the overlay, in an open column family; called by the thread that makes the links."""
         self._write(puts, ())
 
     # rows
 
     def read(self, row: bytes) -> bytes | None:
-        """What a row holds, or None.
+        """Return the value of a row, or None.
 
         Raises:
             DatabaseError: RocksDB refused; so do all methods.
@@ -157,7 +159,7 @@ class ColumnFamily:
         return found
 
     def read_all(self, rows: list[bytes]) -> list[bytes | None]:
-        """What rows hold, or None, in their order; they are best sorted."""
+        """Return the values of rows in their order, None where there is no row; sorted rows are read fastest."""
         found: list[bytes | None] = []
         if self._rows is None:
             found = [None] * len(rows)
@@ -173,7 +175,7 @@ class ColumnFamily:
         return found
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
-        """Delete rows, then set rows; what `puts` raises is passed on."""
+        """Delete rows, then set rows; an error raised by `puts` is passed on."""
         overlay = self._overlay
         if overlay is not None and self._still_linking():
             self._write_to_overlay(puts, deletes)
@@ -221,7 +223,7 @@ class ColumnFamily:
                 raise self._database_error("delete rows", error) from error
 
     def scan(self, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """(row, value) of all rows with a prefix, in order, from `start` on; as of the first that is asked for."""
+        """Yield (row, value) of all rows with a prefix, in order, from `start` on, as of the first `next`."""
         if self.is_empty:
             return
         stored: Iterator[tuple[bytes, bytes]] = iter(()) if self._rows is None else scan_rows(self._rows, prefix, start)
@@ -242,13 +244,13 @@ class ColumnFamily:
 
     @property
     def unflushed_bytes(self) -> int:
-        """Size of what is in memtables; 0 for one that is empty."""
+        """Return the size of unflushed memtables; 0 where they are empty."""
         if self._rows is None or not self._rows.property_int_value("rocksdb.num-entries-active-mem-table"):
             return 0
         return int(self._rows.property_int_value("rocksdb.cur-size-active-mem-table"))
 
     def ingest(self, files: list[Path]) -> None:
-        """Take in files of sorted rows, which go away."""
+        """Ingest files of sorted rows, which are moved into the database."""
         import rocksdict
 
         options = rocksdict.IngestExternalFileOptions()
@@ -261,16 +263,16 @@ class ColumnFamily:
             raise self._database_error("take in rows", error) from error
 
     def bind(self, rows: Any, handle: Any) -> None:
-        """The database was opened with this column in it."""
+        """Use this open column family: the database was opened with it."""
         self._rows, self._handle = rows, handle
 
     def release(self) -> None:
-        """Let go of the database."""
+        """Release the database."""
         self._drop_overlay()
         self._rows = self._handle = self._linked = None
 
     def _database_error(self, action: str, error: Exception) -> DatabaseError:
-        """RocksDB's errors are of one class, with the story in the text."""
+        """Wrap an error of RocksDB, which raises one class for all errors, with the cause in its message."""
         return DatabaseError(action, str(self._store.folder), str(error))
 
     def _batch(self) -> Any:
@@ -289,7 +291,7 @@ class ColumnFamily:
         return None
 
     def _write_batch(self, batch: Any) -> None:
-        """Write a batch; where memtables have all of their memory, wait until they are on disk.
+        """Write a batch; where memtables have used up their memory, wait until they are flushed.
 
         RocksDB's own way to wait would do so inside of the write, which holds the interpreter's lock; a flush does not.
         """
@@ -299,7 +301,7 @@ class ColumnFamily:
 
 
 def scan_rows(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-    """(row, value) of all rows of an open column with a prefix, in order, from `start` on."""
+    """Yield (row, value) of all rows of an open column family with a prefix, in order, from `start` on."""
     import rocksdict
 
     options = rocksdict.ReadOptions()
@@ -310,7 +312,7 @@ def scan_rows(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[by
 
 
 def prefix_end(prefix: bytes) -> bytes | None:
-    """The least bytes above all that begin with a prefix; None where there are none.
+    """Return the least bytes above all that begin with a prefix; None where there are none.
 
     >>> prefix_end(b"ab"), prefix_end(bytes([1, 255])), prefix_end(bytes([255]))
     (b'ac', b'\\x02', None)

@@ -1,4 +1,5 @@
-"""Entries of a cache that had changed at a barrier; the thread that makes the checkpoint's files writes them.
+"""Dirty rows: cache entries that had changed at a barrier and are written by the thread that makes the checkpoint's
+files.
 
 They are taken as they are at the barrier, as the hashmap backend's capture takes all of its entries.
 """
@@ -21,7 +22,7 @@ ENCODED_AT_ONCE = 4096
 
 
 class Rows(Protocol):
-    """Where the entries of a cache lie on disk, and their bytes; may be used by several threads."""
+    """The rows and bytes of the entries of a cache; may be used by several threads."""
 
     def row(self, space: Any, name: Any) -> bytes: ...
 
@@ -39,7 +40,7 @@ class Rows(Protocol):
 
 
 class DirtyRows:
-    """Entries as they are now.
+    """Copies of dirty cache entries, as they were when this was created.
 
     Args:
         rows: where they lie.
@@ -53,7 +54,7 @@ class DirtyRows:
         self._values = copy_values([value for _, _, values in entries for value in values])
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """(row, its bytes) of all; to be gone through once.
+        """Yield (row, its bytes) of all entries; iterate once only.
 
         Raises:
             SerializationError: a value cannot be turned into bytes.
@@ -64,7 +65,7 @@ class DirtyRows:
 
 
 def encoded(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> Iterable[tuple[bytes, bytes]]:
-    """(row, its bytes) of some entries of a space.
+    """Yield (row, its bytes) of some entries of one namespace.
 
     Raises:
         SerializationError: a value cannot be turned into bytes.

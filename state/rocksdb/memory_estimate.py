@@ -1,4 +1,4 @@
-"""How many bytes of memory a value takes."""
+"""Estimates of how many bytes of memory a value takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def estimate_bytes(value: Any, depth: int = 4) -> int:
-    """About how many bytes of memory a value takes; of long lists and maps only some parts are looked at.
+    """Estimate how many bytes of memory a value takes; of long lists and maps only some elements are sampled.
 
     >>> estimate_bytes("abc") < 100 < estimate_bytes(list(range(1000)))
     True

@@ -48,7 +48,7 @@ Table = RocksDBTable | RocksDBListTable | RocksDBMapTable
 
 
 class StateMemory:
-    """The memory of all RocksDB backends of a slot: decoded values in caches, and what RocksDB has itself.
+    """The memory of all RocksDB backends of a slot: caches of decoded values, and RocksDB's own part.
 
     >>> memory = StateMemory(64 << 20)
     >>> memory.enter(); memory.enter()
@@ -82,12 +82,12 @@ class StateMemory:
         self._lock = threading.Lock()
 
     def enter(self) -> None:
-        """One more backend shares the memory."""
+        """Count one more backend that shares the memory."""
         with self._lock:
             self._backends += 1
 
     def leave(self) -> None:
-        """One backend is closed."""
+        """Count one backend less; the last one closes RocksDB's part."""
         with self._lock:
             self._backends -= 1
             if self._backends:
@@ -99,11 +99,11 @@ class StateMemory:
                 self._on_empty()
 
     def cache_bytes(self) -> int:
-        """What one backend may keep of decoded values."""
+        """Return how many bytes of decoded values one backend may cache."""
         return int(self.total * self._cache_ratio) // max(1, self._backends)
 
     def native(self) -> RocksDBMemory:
-        """What the databases share; made when it is first asked for."""
+        """Return the memory that the databases share, created on first use."""
         native = self._native
         if native is not None:
             return native
@@ -118,7 +118,7 @@ class StateMemory:
 
 
 class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
-    """Keeps keyed state in RocksDB; a `KeyedBackend`.
+    """A `KeyedBackend` that stores keyed state in RocksDB.
 
     Args:
         key_groups: the groups this subtask owns.
@@ -150,16 +150,16 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         memory.enter()
 
     def table(self, descriptor: StateDescriptor) -> KeyedTable:
-        """The table of a value, list, reducing or aggregating state."""
+        """Return the table of a value, list, reducing or aggregating state."""
         return self._declared_table(descriptor)  # type: ignore[return-value]
 
     def map_table(self, descriptor: StateDescriptor) -> KeyedMapTable:
-        """The table of a map state."""
+        """Return the table of a map state."""
         return self._declared_table(descriptor)  # type: ignore[return-value]
 
     @property
     def reads_ahead(self) -> int:
-        """Where single values had to be looked for on disk lately, as many as have room in the cache and do some good.
+        """Return for how many keys `prefetch` pays: where reads missed the cache lately, as many as fit in it.
 
         Many reads wait for the disk together; a slice of input has far fewer records than that.
         """
@@ -178,11 +178,11 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         return (table for _, table in self._tables.values() if isinstance(table, RocksDBTable))
 
     def announce(self, checkpoint_id: int) -> None:
-        """A capture will come soon: `prepare` begins to write what changed."""
+        """Announce a capture: `prepare` begins to write dirty rows."""
         self._announced = True
 
     def prepare(self, may_continue: Callable[[], bool]) -> int | None:
-        """Write some of what changed, and let memtables go to disk beside the work, again and again until the capture.
+        """Write some dirty rows, and flush memtables in the background, again and again until the capture.
 
         State that fits few megabytes stays in memory: it is written as a whole.
         """
@@ -201,7 +201,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         return _PREPARED_AGAIN_MS
 
     def capture(self, checkpoint_id: int) -> KeyedCapture:
-        """All tables and timers as they are now: in memory, or the database's files once there is one."""
+        """Capture all tables and timers as they are now: from memory, or as the database's files once there is one."""
         self._announced = False
         for queue in self._timers.values():
             queue.flush()  # far timers, of which the first open the database
@@ -234,12 +234,12 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         return sum(table.cache.estimated_bytes for _, table in self._tables.values())
 
     def confirm(self, checkpoint_id: int) -> None:
-        """That checkpoint is complete: later ones refer to its files."""
+        """Note that this checkpoint is complete: later ones may refer to its files."""
         super().confirm(checkpoint_id)
         self._increments.confirm(checkpoint_id)
 
     def abort(self, checkpoint_id: int) -> None:
-        """That checkpoint will never be complete."""
+        """Note that this checkpoint will never be complete."""
         super().abort(checkpoint_id)
         self._increments.abort(checkpoint_id)
 
@@ -268,14 +268,14 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             self.timers(name).on_restored(min(about.far_from_ms.get(name, _NEVER) for _, about in overlapping))
 
     def filter_snapshots(self, descriptor: StateDescriptor, snapshot_filter: Callable[[Any], Any]) -> None:
-        """As in `KeyedBackend`; files hold all there was, so what comes from them is filtered now."""
+        """Filter snapshots as `KeyedBackend` says; restored files are unfiltered, so their rows are filtered now."""
         super().filter_snapshots(descriptor, snapshot_filter)
         if descriptor.name in self._unfiltered:
             self._unfiltered.discard(descriptor.name)
             _filter(self._tables[descriptor.name][1], self._key_groups, snapshot_filter)
 
     def restore(self, parts: Iterable[Mapping[int, bytes]]) -> None:
-        """Take the owned groups, one after the other."""
+        """Restore the owned key groups, one after the other."""
         timers: dict[str, Rows] = {}
         for content in self._owned(parts):
             for name, (kind, rows) in content["tables"].items():
@@ -299,7 +299,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
                 self._memory.leave()
 
     def _samples(self, state: str, most: int) -> list[Any]:
-        """Of those in memory: what is on disk is not read for it."""
+        """Return some values that are in memory; nothing is read from disk for it."""
         kind, table = self._tables[state]
         named = ((name, value) for _, name, value in table.cache.in_memory())
         found = [value for name, value in islice(named, most) if name is not EXOTIC]
@@ -326,7 +326,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
 
 
 def _filter(table: Table, groups: range, snapshot_filter: Callable[[Any], Any]) -> None:
-    """Leave of each entry what `kept` gives for it."""
+    """Replace each entry by what the filter returns for it."""
     for key, namespace, value in table.entries(groups):
         new = snapshot_filter(value)
         if isinstance(table, RocksDBMapTable):

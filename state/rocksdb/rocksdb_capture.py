@@ -22,7 +22,7 @@ _UNUSED = (".log", "LOCK", "LOG", "IDENTITY")
 
 
 class Increments:
-    """Which files of the database are stored already.
+    """The record of which files of the database are stored already, and which a checkpoint may refer to.
 
     >>> a, b = FileSlice("shared/a", 0, 5, 1), FileSlice("shared/b", 0, 5, 2)
     >>> increments = Increments()
@@ -45,7 +45,7 @@ class Increments:
         self._written: dict[int, dict[str, FileSlice]] = {}
 
     def begin(self, checkpoint_id: int) -> Mapping[str, FileSlice]:
-        """File -> where it is stored, as far as this checkpoint may refer to it."""
+        """Begin a checkpoint; return where files are stored that it may refer to: file -> place."""
         others = list(self._under_way.values())
         base = {
             name: stored
@@ -56,15 +56,15 @@ class Increments:
         return base
 
     def stored(self, checkpoint_id: int, files: Mapping[str, Blob]) -> None:
-        """This checkpoint has these files; may be called by any thread, before it is confirmed."""
+        """Note the files of this checkpoint; may be called by any thread, before it is confirmed."""
         self._written[checkpoint_id] = {name: blob for name, blob in files.items() if isinstance(blob, FileSlice)}
 
     def start_from(self, files: Mapping[str, Blob]) -> None:
-        """The database came from these files, to which checkpoints may refer."""
+        """Let checkpoints refer to these files, from which the database was restored."""
         self._confirmed = {name: blob for name, blob in files.items() if isinstance(blob, FileSlice)}
 
     def confirm(self, checkpoint_id: int) -> None:
-        """This checkpoint is complete; earlier ones do not matter any more."""
+        """Note that this checkpoint is complete; earlier ones do not matter any more."""
         if checkpoint_id in self._written:
             self._confirmed = self._written[checkpoint_id]
         for files in (self._under_way, self._written):
@@ -72,7 +72,7 @@ class Increments:
                 del files[number]
 
     def abort(self, checkpoint_id: int) -> None:
-        """This checkpoint will never be complete."""
+        """Note that this checkpoint will never be complete."""
         self._under_way.pop(checkpoint_id, None)
         self._written.pop(checkpoint_id, None)
 

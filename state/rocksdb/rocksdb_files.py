@@ -1,4 +1,4 @@
-"""Databases as files of a snapshot: what they hold, and how their rows come into another backend.
+"""Databases as files of a snapshot: their metadata, and how their rows are read into another backend.
 
 The rows of a key group are neighbours, so a group is read, deleted or moved as one range. A file of sorted rows that
 one database made cannot be taken in by another: rows come over by an iterator and a new file.
@@ -37,7 +37,7 @@ Loads = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class AboutDatabase:
-    """What has to be known to read a database.
+    """The metadata needed to read a database.
 
     Args:
         max_parallelism: key groups in all.
@@ -56,7 +56,7 @@ class AboutDatabase:
     key_encoding: int = KEY_ENCODING_VERSION
 
     def encode(self) -> bytes:
-        """As bytes.
+        """Encode the metadata as bytes.
 
         Raises:
             SerializationError: a class has no name by which it is found.
@@ -73,7 +73,7 @@ class AboutDatabase:
 def read_about(
     database: DatabaseFiles, max_parallelism: int, operator_uid: str, loads: Loads = pickle.loads
 ) -> AboutDatabase:
-    """What is said about a database that is to be restored.
+    """Read the metadata of a database that is to be restored.
 
     Raises:
         VersionMismatch: it is of a format that is not read here.
@@ -98,7 +98,7 @@ def read_about(
 
 
 def owned_part(database: DatabaseFiles, owned: range) -> range:
-    """The key groups of a database that are owned."""
+    """Return the key groups of a database that are owned."""
     first = max(database.first_group, owned.start)
     return range(first, max(first, min(database.end_group, owned.stop)))
 
@@ -115,7 +115,7 @@ def fetch(files: Mapping[str, Blob], reader: SnapshotReader, folder: Path) -> No
 
 
 class StoredDatabase:
-    """A database that is read and never written; it is let go of at the end of the `with` block.
+    """A read-only database, closed at the end of the `with` block.
 
     Args:
         folder: of its files.
@@ -154,7 +154,7 @@ class StoredDatabase:
             opened.close()
 
     def rows(self, column: str, group: int) -> Iterator[StoredRow]:
-        """The rows of a key group in a column, sorted; none where there is no such column."""
+        """Yield the rows of a key group in a column family, sorted; none where there is no such column family."""
         rows = self._columns.get(column)
         if rows is None:
             return
@@ -164,15 +164,15 @@ class StoredDatabase:
             raise DatabaseError("read a snapshot", str(self._folder), str(error)) from error
 
     def entries(self, state: str, group: int) -> Iterator[tuple[Any, Any, Any]]:
-        """(key, namespace, value) of all entries of a state in a key group."""
+        """Yield (key, namespace, value) of all entries of a state in a key group."""
         return entry_reader(self.about.tables[state])(self.layout, self.rows(STATE + state, group))
 
     def timers(self, queue: str, group: int) -> Iterator[tuple[int, Any, Any]]:
-        """(timestamp, key, namespace) of the timers of a key group, in the order of firing."""
+        """Yield (timestamp, key, namespace) of the timers of a key group, in the order of firing."""
         return (read_timer(self.layout, row, data) for row, data in self.rows(TIMERS + queue, group))
 
     def add_group(self, group: int, content: Content, filters: Mapping[str, Callable[[Any], Any]]) -> None:
-        """Add to the content of a key group what the database has of it, behind what is there.
+        """Append the database's rows of a key group to its content.
 
         Args:
             filters: state -> what a snapshot holds of a value; nothing where that is None.
@@ -199,7 +199,7 @@ def database_contents(
     max_parallelism: int,
     operator_uid: str,
 ) -> Iterator[Content]:
-    """What databases hold of the owned key groups, group by group."""
+    """Yield the contents of the owned key groups in databases, group by group."""
     for _, content in database_groups(databases, reader, owned, (max_parallelism, operator_uid)):
         yield content
 
@@ -211,7 +211,7 @@ def database_groups(
     whose: tuple[int, str],
     loads: Loads = pickle.loads,
 ) -> Iterator[tuple[int, Content]]:
-    """(key group, what databases hold of it) of the owned key groups, one database on disk at a time.
+    """Yield (key group, its content in the databases) of the owned key groups, with one database on disk at a time.
 
     Args:
         whose: max parallelism and uid of the operator.
@@ -240,7 +240,7 @@ def open_restored(
     reader: SnapshotReader,
     owned: range,
 ) -> Mapping[str, Blob]:
-    """Open the store's database with the owned key groups of all these; the shared files of the one it grew from.
+    """Open the store's database with the owned key groups of all these databases; return the base's shared files.
 
     That is the one with most of the owned groups: its others are deleted, and rows of the other databases added.
     """
@@ -279,14 +279,14 @@ def _take_in(store: RocksDBStore, layout: RowLayout, stored: StoredDatabase, gro
 
 
 def _renumbered(row: bytes, at: int, numbers: Mapping[int, int]) -> bytes:
-    """A row whose namespace begins at `at`, with the number of its class changed."""
+    """Return a row whose namespace begins at `at`, with the number of its class changed."""
     if row[at] != _INTEGERS or row[at + 1] not in numbers:
         return row
     return row[: at + 1] + bytes((numbers[row[at + 1]],)) + row[at + 2 :]
 
 
 def _ingest(store: RocksDBStore, column: ColumnFamily, rows: Iterator[StoredRow]) -> None:
-    """Add sorted rows by way of files of their own."""
+    """Add sorted rows by ingesting files of their own."""
     import rocksdict
 
     row = next(rows, None)

@@ -1,4 +1,4 @@
-"""How the tables of the RocksDB backend lay their entries in rows: values, maps and lists."""
+"""The row formats of the tables of the RocksDB backend: values, maps and lists."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _INTS = {int}
 
 
 def decode_value(data: bytes) -> Any:
-    """The value in the bytes of a row."""
+    """Decode the value in the bytes of a row."""
     value = pickle.loads(data)
     return value.value if value.__class__ is ValueWithKeys else value
 
 
 class _Rows:
-    """What all kinds of rows share."""
+    """The base of the row formats."""
 
     decode = staticmethod(decode_value)
 
@@ -29,7 +29,7 @@ class _Rows:
         self._layout = layout
 
     def decode_all(self, found: list[bytes | None]) -> list[Any]:
-        """The values of rows, None where there is no row."""
+        """Decode the values of rows, None where there is no row."""
         loads = pickle.loads
         values = [None if data is None else loads(data) for data in found]
         if ValueWithKeys in set(map(type, values)):
@@ -37,11 +37,11 @@ class _Rows:
         return values
 
     def encode(self, space: Any, name: Any, value: Any) -> bytes:
-        """The bytes of a value, with what cannot be read back from its row."""
+        """Encode a value, with the keys that cannot be read back from its row."""
         raise NotImplementedError
 
     def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
-        """As `encode`, of several names of a space."""
+        """Encode the values of several names of a namespace, like `encode`."""
         return [self.encode(space, name, value) for name, value in zip(names, values, strict=True)]
 
 
@@ -67,15 +67,15 @@ class ValueRows(_Rows):
         return super().encode_all(space, names, values)
 
     def key_of(self, space: Any, name: Any) -> Any:
-        """The key an entry belongs to."""
+        """Return the key an entry belongs to."""
         return name
 
 
 class SpaceRows(_Rows):
-    """Rows of what each key has several of: the space is (namespace, key)."""
+    """Rows of states with several entries per key: the namespace of the rows is (namespace, key)."""
 
     def prefix(self, space: Any) -> bytes:
-        """What all rows of a space begin with."""
+        """Return the prefix of all rows of a namespace."""
         return self._layout.row(space[1], space[0])
 
     def row(self, space: Any, name: Any) -> bytes:
@@ -86,16 +86,16 @@ class SpaceRows(_Rows):
         return [prefix + self.name_bytes(name) for name in names]
 
     def key_of(self, space: Any, name: Any) -> Any:
-        """The key an entry belongs to."""
+        """Return the key an entry belongs to."""
         return space[1]
 
     def name_bytes(self, name: Any) -> bytes:
-        """The end of a row."""
+        """Return the end of a row."""
         raise NotImplementedError
 
 
 class Exotic:
-    """The name under which a map keeps, as one dict, what lies at map keys that have no canonical bytes."""
+    """The name of one dict per map: the entries at map keys that have no canonical bytes."""
 
     def __repr__(self) -> str:
         return "<map keys without canonical bytes>"
@@ -134,7 +134,7 @@ Entry = tuple[Any, Any, Any]
 
 
 def value_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
-    """The entries in sorted rows of single values."""
+    """Yield the entries in sorted rows of single values."""
     for row, data in rows:
         key, namespace, _ = layout.read(row)
         value = layout.loads(data)
@@ -144,7 +144,7 @@ def value_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entr
 
 
 def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
-    """The maps in sorted rows."""
+    """Yield the maps in sorted rows."""
     for (key, namespace, end), part in groupby(rows, lambda pair: layout.read(pair[0])):
         named = list(part)
         kept = layout.loads(named[0][1])
@@ -154,7 +154,7 @@ def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]
 
 
 def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]:
-    """The lists in sorted rows, their parts joined."""
+    """Yield the lists in sorted rows, their parts concatenated."""
     for row, part in groupby(rows, lambda pair: pair[0][:-8]):
         key, namespace, _ = layout.read(row)
         elements: list[Any] = []
@@ -167,14 +167,14 @@ def list_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry
 
 
 def entry_reader(stored_kind: str) -> Callable[[RowLayout, Iterable[StoredRow]], Iterator[Entry]]:
-    """How the rows of a state of this kind are read."""
+    """Return the function that reads the rows of a state of this kind."""
     if stored_kind.endswith("map"):
         return map_entries
     return list_entries if stored_kind.endswith("list") else value_entries
 
 
 def named_value(row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any] = pickle.loads) -> tuple[Any, Any]:
-    """Map key and value of a map's row, whose map key begins at `end`."""
+    """Return map key and value of a map's row, whose map key begins at `end`."""
     value = loads(data)
     if row[end:] == EXOTIC_ROW:
         return EXOTIC, value.value if value.__class__ is ValueWithKeys else value
@@ -184,7 +184,7 @@ def named_value(row: bytes, data: bytes, end: int, loads: Callable[[bytes], Any]
 
 
 def expand_exotic(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """(map key, value) of all, those without canonical bytes included."""
+    """Yield (map key, value) of all, including those without canonical bytes."""
     for name, value in named:
         if name is EXOTIC:
             yield from value.items()
@@ -193,7 +193,7 @@ def expand_exotic(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]
 
 
 def read_timer(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
-    """(timestamp, key, namespace) of a timer's row."""
+    """Return (timestamp, key, namespace) of a timer's row."""
     namespace, at = layout.namespaces.read(row, 10)
     key = canonical_if_key(layout.loads(data)) if data else read_key(row, at)[0]
     return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace

@@ -1,4 +1,4 @@
-"""One RocksDB database of a subtask: columns of sorted rows, opened when the first row is written.
+"""The RocksDB database of a subtask: column families of sorted rows, opened when the first row is written.
 
 There is no write-ahead log: what is durable is in snapshots. A database belongs to one attempt and lies in a fresh
 folder, for RocksDB keeps its lock as long as any iterator lives. Rows are written in batches of a few thousand, because
@@ -31,7 +31,7 @@ _MEANWHILE = {errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY}
 
 @dataclass(frozen=True, slots=True)
 class RocksDBOptions:
-    """How databases are made; None leaves RocksDB's own default.
+    """Options of databases; None leaves RocksDB's own default.
 
     Args:
         bloom_bits: bits a key of the filters that tell which files cannot hold it; 0 for none.
@@ -57,7 +57,7 @@ class RocksDBOptions:
 
 
 class RocksDBMemory:
-    """The memory all databases of a slot share: blocks that were read, and memtables, which count to the same bytes.
+    """The memory that all databases of a slot share: one budget for the block cache and the memtables.
 
     Args:
         size: bytes of both together.
@@ -89,16 +89,18 @@ class RocksDBMemory:
 
     @property
     def used(self) -> int:
-        """Bytes in use."""
+        """Return the bytes in use."""
         return int(self.cache.get_usage())
 
     @property
     def max_overlay_bytes(self) -> int:
-        """What a column may keep while links are made: a memtable's, and its share of what all memtables have."""
+        """Return the most bytes a column family may overlay while links are made: a memtable's, and its share of all
+        memtables.
+        """
         return min(self.write_buffer_bytes, self._write_bytes // max(1, len(self.overlaid)))
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self.linkers.shutdown()
         self.flushers.shutdown()
         if self.readers is not None:
@@ -106,7 +108,7 @@ class RocksDBMemory:
 
 
 class RocksDBStore:
-    """The database of one operator in one subtask, with a column for each state.
+    """The database of one operator in one subtask, with a column family for each state.
 
     Args:
         folder: which is made when the first row is written, and goes with the store.
@@ -131,12 +133,12 @@ class RocksDBStore:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything was written."""
+        """Return whether anything was written."""
         return self._opened is not None
 
     @property
     def database(self) -> Any:
-        """The database, which is opened now if it is not."""
+        """Return the database, which is opened now if it is not."""
         if self._opened is None:
             import rocksdict
 
@@ -153,7 +155,7 @@ class RocksDBStore:
         return self.folder / "db"
 
     def open_from(self, fetch: Callable[[Path], None]) -> list[str]:
-        """Open the database whose files `fetch` puts into a folder; the names of its columns.
+        """Open the database whose files `fetch` puts into a folder; return the names of its column families.
 
         Raises:
             DatabaseError: it cannot be opened; what `fetch` raises is passed on.
@@ -183,12 +185,12 @@ class RocksDBStore:
 
     @property
     def writes_are_full(self) -> bool:
-        """Whether what was written, and is not on disk yet, takes more memory than it may."""
+        """Return whether unflushed writes take more memory than they may."""
         writes = self._memory().writes
         return bool(writes.get_usage() > writes.get_buffer_size())
 
     def read_in_parallel(self, column: Any, rows: list[bytes]) -> Iterable[list[bytes | None]]:
-        """What rows hold, part by part in their order; the parts are read at the same time."""
+        """Return the values of rows, part by part in their order; the parts are read concurrently."""
         memory = self._memory()
         size = min(READ_ROWS, max(_LEAST_READ_ROWS, -(-len(rows) // memory.read_threads)))
         parts = [rows[at : at + size] for at in range(0, len(rows), size)]
@@ -197,7 +199,7 @@ class RocksDBStore:
         return memory.readers.map(column.__getitem__, parts)
 
     def column(self, name: str) -> ColumnFamily:
-        """The column of a state; the same for the same name."""
+        """Return the column family of a state; the same for the same name."""
         if name not in self._columns:
             self._columns[name] = ColumnFamily(self, name)
             if self._linking is not None and self.is_linking:
@@ -205,7 +207,7 @@ class RocksDBStore:
         return self._columns[name]
 
     def open_column(self, name: str) -> tuple[Any, Any]:
-        """Make the column in the database: its rows, and its handle for batches."""
+        """Create the column family in the database; return its rows, and its handle for batches."""
         name = stored_name(name)
         rows = self.database.create_column_family(name, self.settings())
         rows.set_write_options(self._without_log())
@@ -213,41 +215,41 @@ class RocksDBStore:
 
     @property
     def max_overlay_bytes(self) -> int:
-        """What a column may keep in memory while links are made, for memtables are empty then."""
+        """Return the most bytes a column family may overlay while links are made, since memtables are empty then."""
         return self._memory().max_overlay_bytes
 
     @property
     def overlaid(self) -> set[ColumnFamily]:
-        """The columns of the slot that keep rows in memory."""
+        """Return the column families of the slot that have an overlay."""
         return self._memory().overlaid
 
     @property
     def is_linking(self) -> bool:
-        """Whether links are being made."""
+        """Return whether links are being made."""
         return self._linking is not None and not self._linking.done()
 
     def flush_in_background(self, least_bytes: int) -> None:
-        """Let other threads write to disk the memtables of so many bytes, while rows are written to new ones."""
+        """Let other threads flush memtables of at least this size, while rows are written to new ones."""
         for name, column in self._columns.items():
             if name not in self._flushing or self._flushing[name].done():
                 if column.unflushed_bytes >= least_bytes:
                     self._flushing[name] = self._memory().flushers.submit(column.flush)
 
     def drain_some(self) -> bool:
-        """Write some of what was held back while links were made; whether nothing of it is left."""
+        """Write some of the overlays; return whether nothing is left in them."""
         for column in self._columns.values():
             column.drain_some()
         return all(column.is_drained for column in self._columns.values())
 
     def drain(self) -> None:
-        """Wait for links that are being made, and write all that was held back."""
+        """Wait for links that are being made, then write all overlays."""
         if self._linking is not None:
             self._linking.exception()  # a capture is told of it
         for column in self._columns.values():
             column.drain()
 
     def link(self, dirty: Mapping[ColumnFamily, Iterable[tuple[bytes, bytes]]]) -> Future[Path]:
-        """Begin to make a folder with hard links to files that hold all rows as they are now; give it to `unlink`.
+        """Begin to make a folder with hard links to files that hold all rows as they are now; pass it to `unlink`.
 
         Another thread does it: it writes the dirty rows, and waits for memtables to be on disk, and so for
         compactions. Rows that are written until it is done are held back, for they would be in the files.
@@ -271,7 +273,7 @@ class RocksDBStore:
         flushing: Sequence[Future[None]],
         folder: Path,
     ) -> Path:
-        """The folder, when all is flushed: making it would do so too, but under the interpreter's lock."""
+        """Make the folder when all is flushed: making it would flush too, but under the interpreter's lock."""
         import rocksdict
 
         flushers, under_way = self._memory().flushers, list(flushing)
@@ -308,13 +310,13 @@ class RocksDBStore:
                 _remove(self.folder)
 
     def bytes_on_disk(self) -> int:
-        """Size of all files; 0 where there are none."""
+        """Return the size of all files; 0 where there are none."""
         if self._opened is None:
             return 0
         return sum(file.stat().st_size for file in self._files.glob("*.sst"))
 
     def close(self) -> None:
-        """Close the database and remove its folder, but for links that are still read; a second call does nothing."""
+        """Close the database and remove its folder, except links that are still read; a second call does nothing."""
         for flushed in self._flushing.values():
             flushed.exception()  # whoever needed the rows on disk would have been told
         self._flushing.clear()
@@ -337,7 +339,7 @@ class RocksDBStore:
                 _remove(self._files if self._links else self.folder)
 
     def settings(self) -> Any:
-        """How a database and each of its columns is made."""
+        """Return the RocksDB options of a database and each of its column families."""
         import rocksdict
 
         given, memory, settings = self._options, self._memory(), rocksdict.Options(raw_mode=True)
@@ -376,7 +378,7 @@ class RocksDBStore:
 
 
 def stored_name(name: str) -> str:
-    r"""The name of a column in the database: RocksDB's are C strings of UTF-8.
+    r"""Return the name of a column family in the database: RocksDB's are C strings of UTF-8.
 
     >>> stored_name("a\tb") == "a\tb", column_name(stored_name("a\tb")) == "a\tb"
     (False, True)
@@ -385,12 +387,12 @@ def stored_name(name: str) -> str:
 
 
 def column_name(stored: str) -> str:
-    """The name whose `stored_name` it is."""
+    """Return the name whose `stored_name` this is."""
     return stored.encode().decode("unicode_escape")
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder; one that has gone with its parent already is no error.
+    """Remove a folder; it is no error if it has already gone with its parent.
 
     An iterator that nobody has read to its end keeps the database at work: files come and go meanwhile.
     """

@@ -1,4 +1,4 @@
-"""The tables of the RocksDB backend: values, lists and maps of keys, over a cache and a column each."""
+"""The tables of the RocksDB backend: values, lists and maps, each over a cache and a column family."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PART = 1024
 
 
 class _Table:
-    """What the tables share: the writing and reading of all of it."""
+    """The base of the tables: reading and writing whole tables."""
 
     cache: RowCache
     _column: ColumnFamily
@@ -45,28 +45,28 @@ class _Table:
     _kind: ClassVar[str]
 
     def _merge_rows(self, named: Iterable[Entry]) -> Iterable[Entry]:
-        """The entries of (name, space, value) that lie together by space."""
+        """Merge the entries of (name, namespace, value) that are adjacent and of one namespace."""
         raise NotImplementedError
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of the entries in memory."""
+        """Yield (key, namespace) of the entries in memory."""
         return ((key, namespace) for namespace, key in self.cache.spaces())
 
     def _stored_key(self, data: bytes) -> Any:
-        """The key that is stored in a row, since it cannot be read back from where the row lies."""
+        """Return the key that is stored with a row's value, since its row does not give it back exactly."""
         return pickle.loads(data).keys
 
     def on_restored(self, next_part: int) -> None:
-        """The column has come with rows, parts of lists with numbers below `from_part`."""
+        """Note that the column family now has rows; list parts have numbers below `next_part`."""
         self.cache.forget_stored()
 
     def copy_entries(self) -> Iterable[Entry]:
-        """All entries, which are in memory, as they are now."""
+        """Copy all entries, which are in memory, as they are now."""
         cache = self.cache
         return self._merge_rows(TableCopy({space: cache.space(space) for space in cache.spaces()}))
 
     def entries(self, groups: Collection[int]) -> Iterator[Entry]:
-        """(key, namespace, value) of all entries in these key groups, by group."""
+        """Yield (key, namespace, value) of all entries in these key groups, by group."""
         cache = self.cache
         if self._column.is_empty:
             named = ((name, space, value) for space in cache.spaces() for name, value in cache.space(space).items())
@@ -80,7 +80,7 @@ class _Table:
             yield from entry_reader(self._kind)(self._layout, self._column.scan(prefixes[group]))
 
     def flush(self) -> None:
-        """Write back all that changed."""
+        """Write back all dirty entries."""
         self.cache.flush()
 
     def clear_all(self) -> None:
@@ -88,7 +88,7 @@ class _Table:
         self.cache.clear_all()
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
-        """(key, namespace) of the entries: those in memory, then the rows on disk, a part at a time."""
+        """Yield (key, namespace) of the entries: those in memory, then the rows on disk, a part at a time."""
         yield from self._places_in_memory()
         start, last = b"", None
         while part := list(islice(self._column.scan(b"", start), _PART)):
@@ -101,7 +101,7 @@ class _Table:
 
 
 class RocksDBTable(RowCache, _Table):
-    """Single values; a `KeyedTable`, which is its own cache."""
+    """A `KeyedTable` of single values, which is its own cache."""
 
     tracks_changes = True
     _kind = "value"
@@ -112,7 +112,7 @@ class RocksDBTable(RowCache, _Table):
 
     @property
     def cache(self) -> RowCache:  # type: ignore[override]
-        """The table itself."""
+        """Return the table itself."""
         return self
 
     def append(self, key: Any, value: Any, namespace: Any = None) -> None:
@@ -125,22 +125,22 @@ class RocksDBTable(RowCache, _Table):
 
     @property
     def is_missed(self) -> bool:
-        """Whether values had to be looked for on disk since the last `prefetch`, that one included."""
+        """Return whether values had to be read from disk since the last `prefetch`, that one included."""
         return self.misses > _FEW
 
     def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
-        """Read in one go what single reads of a batch would look for."""
+        """Read in one batch the values that single reads would miss."""
         self.misses //= 2  # as long as each reads something, the next is worth it
         self.load(keys, namespace)
         self.lent = False
 
     def flush(self) -> None:
-        """Write back all that changed."""
+        """Write back all dirty entries."""
         super().flush()
         self.recount()
 
     def take_changed(self) -> DirtyRows | None:
-        """As in `RowCache`."""
+        """Take the dirty rows, as `RowCache` does."""
         taken = super().take_changed()
         self.recount()
         return taken
@@ -161,7 +161,7 @@ class RocksDBTable(RowCache, _Table):
 
 
 class RocksDBMapTable(_Table):
-    """Maps, each entry a row; a `KeyedMapTable`. Maps are read in the order of their keys' canonical bytes."""
+    """A `KeyedMapTable` with a row per map entry. Maps are read in the order of their keys' canonical bytes."""
 
     _kind = "map"
 
@@ -170,7 +170,7 @@ class RocksDBMapTable(_Table):
         self.cache = RowCache(column, self._rows, budget, state)
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The value at `map_key`, or `default`."""
+        """Return the value at `map_key`, or `default`."""
         name = _name_of(map_key)
         if name is EXOTIC:
             return self.cache.get(EXOTIC, (namespace, key), {}).get(map_key, default)
@@ -195,11 +195,11 @@ class RocksDBMapTable(_Table):
         self.cache.remove_all((name,), space)
 
     def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
-        """Whether there is a value at `map_key`."""
+        """Return whether there is a value at `map_key`."""
         return self.get(key, map_key, namespace, EXOTIC) is not EXOTIC
 
     def items(self, key: Any, namespace: Any = None) -> Iterable[tuple[Any, Any]]:
-        """All (map key, value) of one key as of now; those of a large map are read as they are asked for."""
+        """Return all (map key, value) of one key as of now; those of a large map are read lazily."""
         space, cache = (namespace, key), self.cache
         if cache.is_only_here(space):
             return list(expand_exotic(self._in_order(space)))
@@ -237,7 +237,7 @@ class RocksDBMapTable(_Table):
 
 
 class RocksDBListTable(_Table):
-    """Lists; a `KeyedTable`. A list is stored in parts, and what is added goes to a new part: none is read for that."""
+    """A `KeyedTable` of lists stored in parts; appending begins a new part, so nothing is read for it."""
 
     tracks_changes = True
     _kind = "list"
@@ -251,7 +251,7 @@ class RocksDBListTable(_Table):
         self.cache.on_rotate = self._open.clear
 
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
-        """The whole lists of these keys."""
+        """Return the whole lists of these keys."""
         if not self.cache.lent:
             self._lent = {}
         lists = self._lent.setdefault(namespace, {})
@@ -266,14 +266,14 @@ class RocksDBListTable(_Table):
         return lists
 
     def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
-        """The loaded lists of these keys were set or mutated."""
+        """Note that the loaded lists of these keys were set or mutated."""
         lists = self._lent.get(namespace, {})
         for key in map(canonical_key, keys):
             if key in lists:
                 self.put(key, lists[key], namespace)
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
-        """The whole list, or `default`."""
+        """Return the whole list, or `default`."""
         space, cache = (namespace, key), self.cache
         if cache.is_only_here(space):
             return self._whole(space, default)
@@ -331,7 +331,7 @@ class RocksDBListTable(_Table):
 
     @property
     def next_part(self) -> int:
-        """A number above those of all parts."""
+        """Return a number above those of all parts."""
         return self._next
 
     def on_restored(self, next_part: int) -> None:
@@ -370,7 +370,7 @@ def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
 
 
 def _name_of(map_key: Any) -> Any:
-    """The name under which a map key's value lies."""
+    """Return the name of a map key's value in the cache."""
     if type(map_key) in (str, int, bytes):
         return map_key
     hash(map_key)  # what a dict does not take is no key of a map

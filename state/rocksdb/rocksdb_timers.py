@@ -1,4 +1,4 @@
-"""Timers beyond memory: the near ones in a `TimerQueue`, the far ones as rows in a column, in order of time.
+"""Timers larger than memory: the near ones in a `TimerQueue`, the far ones as rows in order of time.
 
 All timers before the horizon are in memory, all others on disk. When there are too many in memory the later half goes
 to disk and the horizon comes nearer; when those in memory have fired, the next ones are read and it moves away. So 10
@@ -30,7 +30,7 @@ _PENDING = 8192
 
 
 class RocksDBTimerQueue:
-    """The timers of all keys of one subtask; as `TimerQueue`.
+    """The timers of all keys of one subtask, like `TimerQueue`, spilled to disk.
 
     Args:
         column: where the far ones are; a row is the key group, the time, the namespace, the key.
@@ -76,15 +76,15 @@ class RocksDBTimerQueue:
                 self._spill()
 
     def refuse(self) -> None:
-        """Set no timer until `clear`, and count those that were to be set."""
+        """Refuse new timers until `clear`, and count them."""
         self._refuses = True
 
     def end_captures(self) -> None:
-        """No capture is read any more."""
+        """Note that no capture is read any more."""
         self.near.end_captures()
 
     def keys_at(self, timestamp: int, namespace: Any = None) -> _KeysAt:
-        """Where setting a key sets its timer at that time and namespace.
+        """Return an object on which setting a key sets its timer at that timestamp and namespace.
 
         Raises:
             TypeError, ValueError: the timestamp is no int of 64 bits.
@@ -100,7 +100,7 @@ class RocksDBTimerQueue:
             self.near.delete(timestamp, key, namespace)
 
     def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
-        """Whether the timer is set."""
+        """Return whether the timer is set."""
         if self._horizon is None or not self._is_far(timestamp, key, namespace):
             return self.near.contains(timestamp, key, namespace)
         is_set = self._pending.get((timestamp, namespace, key))
@@ -110,7 +110,7 @@ class RocksDBTimerQueue:
         return is_set
 
     def next_timestamp(self) -> int | None:
-        """Time of the earliest timer, or None when there is none."""
+        """Return the timestamp of the earliest timer, or None when there is none."""
         if self._horizon is None:
             return self.near.next_timestamp()
         while (timestamp := self.near.next_timestamp()) is None and self._has_far:
@@ -118,7 +118,7 @@ class RocksDBTimerQueue:
         return timestamp
 
     def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
-        """Take out one by one the timers up to and including `until`, as `TimerQueue.due`."""
+        """Remove and yield one by one the timers up to and including `until`, like `TimerQueue.due`."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             reached = until if self._horizon is None else min(until, self._horizon[0])
             for timer in self.near.due(reached):
@@ -128,7 +128,7 @@ class RocksDBTimerQueue:
                     break  # many were set meanwhile, and the horizon has come nearer
 
     def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
-        """Take out the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        """Remove and yield the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             reached = until if self._horizon is None else min(until, self._horizon[0])
             for fired in self.near.due_keys(reached, limit):
@@ -138,7 +138,7 @@ class RocksDBTimerQueue:
                     break
 
     def clear(self) -> None:
-        """Delete all timers, and take new ones."""
+        """Delete all timers, and accept new ones."""
         self.near.clear()
         self._pending.clear()
         self._column.delete_range(b"", b"\xff" * 64)
@@ -147,30 +147,30 @@ class RocksDBTimerQueue:
 
     @property
     def far_from_ms(self) -> int | None:
-        """All timers before that time are in memory; None: all there are."""
+        """Return a time before which all timers are in memory; None where all timers are."""
         return self._horizon[0] if self._horizon is not None and self._has_far else None
 
     def on_restored(self, far_from_ms: int) -> None:
-        """The column has come with rows, none of them of a timer before that time."""
+        """Note that the column family now has rows, none of them of a timer before that time."""
         self._horizon = far_from_ms, (far_from_ms + TIME_BIAS).to_bytes(8, "big")
         self._has_far = True
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
-        """(timestamp, key, namespace) of all timers, in the order in which they would fire."""
+        """Yield (timestamp, key, namespace) of all timers, in the order in which they would fire."""
         yield from self.near
         self.flush()
         for row, data in merge(*self._scans(), key=_after_group):
             yield read_timer(self._layout, row, data)
 
     def __len__(self) -> int:
-        """Number of timers set; the far ones are counted one by one."""
+        """Return the number of timers set; the far ones are counted one by one."""
         self.flush()
         return len(self.near) + sum(1 for scan in self._scans() for _ in scan)
 
     # rows
 
     def _tail(self, timestamp: int, namespace: Any, key: Any) -> bytes:
-        """A row without its key group: sorts by time, namespace and key."""
+        """Return a row without its key group: it sorts by time, namespace and key."""
         return (timestamp + TIME_BIAS).to_bytes(8, "big") + self._layout.namespaces.encode(namespace) + encode_key(key)
 
     def _is_far(self, timestamp: int, key: Any, namespace: Any) -> bool:
@@ -184,7 +184,7 @@ class RocksDBTimerQueue:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is on its way to disk."""
+        """Write pending changes to disk."""
         pending, self._pending = self._pending, {}
         if not pending:
             return
@@ -198,7 +198,7 @@ class RocksDBTimerQueue:
         self._column.write(puts, (row for row, is_set, _ in changes if not is_set))
 
     def _scans(self) -> Iterator[Iterator[tuple[bytes, bytes]]]:
-        """The far rows of each key group, in the order of time."""
+        """Yield a scan of the far rows of each key group, in the order of time."""
         start = b"" if self._horizon is None else self._horizon[1]
         for group in self._key_groups:
             yield self._column.scan(prefixes[group], prefixes[group] + start)
@@ -206,7 +206,7 @@ class RocksDBTimerQueue:
     # the horizon
 
     def _spill(self) -> None:
-        """Send the later half of what is in memory to disk."""
+        """Spill the later half of the timers in memory to disk."""
         timers = list(self.near)
         half = self._most // 2
         edge = timers[half][0]
@@ -256,7 +256,7 @@ class RocksDBTimerQueue:
 
 
 class _KeysAt:
-    """Stands for the keys with a timer at one time and namespace, to set more."""
+    """The keys with a timer at one timestamp and namespace; setting a key sets its timer."""
 
     __slots__ = ("_namespace", "_queue", "_timestamp")
 

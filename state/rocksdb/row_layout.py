@@ -1,4 +1,4 @@
-"""Rows of a sorted store: where the entry of (key, namespace) lies, and the bytes of what it holds.
+"""The layout of rows in a sorted store: the row of an entry (key, namespace), and the bytes of its value.
 
 A row is the key group (2 bytes, most significant first), the canonical bytes of the key, those of the namespace, and
 for maps the canonical bytes of the map key. Rows of a key group are neighbours, and so are those of one map.
@@ -55,7 +55,7 @@ ValueWithKeys.__qualname__ = "Kept"
 
 
 def canonical_if_key(key: Any) -> Any:
-    """A key that was pickled as it was before; what stands for one whose class is not there, as it is."""
+    """Return the canonical form of an unpickled key; a stand-in for a missing class stays as it is."""
     try:
         return canonical_key(key)
     except InvalidKeyError:
@@ -63,7 +63,7 @@ def canonical_if_key(key: Any) -> Any:
 
 
 def reads_back(key: Any) -> bool:
-    """Whether a key read from its canonical bytes is the same in every respect.
+    """Return whether a key read from its canonical bytes is the same in every respect.
 
     >>> reads_back(("a", 1)), reads_back(True), reads_back(1.0)
     (True, False, False)
@@ -79,7 +79,7 @@ def reads_back(key: Any) -> bool:
 
 
 def has_stored_keys(data: bytes) -> bool:
-    """Whether the bytes of a row are those of a value with its keys.
+    """Return whether the bytes of a row are those of a value with its keys.
 
     >>> has_stored_keys(to_pickle(ValueWithKeys(True, 5))), has_stored_keys(to_pickle("a string as long as that"))
     (True, False)
@@ -88,7 +88,7 @@ def has_stored_keys(data: bytes) -> bool:
 
 
 def to_pickle(value: Any) -> bytes:
-    """A value as bytes."""
+    """Pickle a value."""
     return pickle.dumps(value, protocol=5)
 
 
@@ -98,7 +98,7 @@ _VALUE_WITH_KEYS = to_pickle(ValueWithKeys)[_FRAME:-1]
 
 
 class Namespaces:
-    """Namespaces as bytes that end themselves: equal ones give equal bytes, within one instance.
+    """An encoding of namespaces as self-delimiting bytes: within one instance equal ones give equal bytes.
 
     None is one byte. A tuple of whole numbers, such as a TimeWindow, is its class and its numbers, and sorts by them;
     anything else is pickled, without references inside the pickle, which would depend on how the object came about.
@@ -116,11 +116,11 @@ class Namespaces:
 
     @property
     def classes(self) -> tuple[type, ...]:
-        """Classes of windows, by the number they have in the bytes; more may come, at the end."""
+        """Return the classes of windows by their number in the bytes; more may be appended."""
         return tuple(self._classes)
 
     def numbers_of(self, classes: Iterable[type]) -> dict[int, int]:
-        """Number of a class in the bytes of another instance -> its number here, where those differ.
+        """Return, for classes whose numbers differ, their number in another instance's bytes -> their number here.
 
         Raises:
             SerializationError: there are more than 256 together.
@@ -137,7 +137,7 @@ class Namespaces:
         return numbers
 
     def encode(self, namespace: Any) -> bytes:
-        """The bytes of a namespace.
+        """Encode a namespace.
 
         Raises:
             SerializationError: it cannot be pickled.
@@ -152,7 +152,7 @@ class Namespaces:
         return known
 
     def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """The namespace that begins at `at`, and where it ends."""
+        """Return the namespace that begins at `at`, and where it ends."""
         tag, at = data[at], at + 1
         if tag == 0:
             return None, at
@@ -193,7 +193,7 @@ def _is_long(number: Any) -> bool:
 
 
 class RowLayout:
-    """Makes and reads the rows of one backend.
+    """The encoder and decoder of the rows of one backend.
 
     Args:
         max_parallelism: key groups in all.
@@ -216,7 +216,7 @@ class RowLayout:
             prefixes.extend(group.to_bytes(2, "big") for group in range(MAX_MAX_PARALLELISM))
 
     def groups_of(self, keys: list[Any]) -> list[int]:
-        """The key groups of canonical keys.
+        """Return the key groups of canonical keys.
 
         Raises:
             ForeignKeyError: one is another subtask's.
@@ -228,7 +228,7 @@ class RowLayout:
         return groups
 
     def group_of(self, key: Any) -> int:
-        """The key group of one canonical key.
+        """Return the key group of one canonical key.
 
         Raises:
             ForeignKeyError: it is another subtask's.
@@ -238,16 +238,16 @@ class RowLayout:
         return group
 
     def row(self, key: Any, namespace: Any) -> bytes:
-        """The row of one entry; for a map the beginning of its rows."""
+        """Return the row of one entry; for a map the prefix of its rows."""
         return prefixes[self.group_of(key)] + encode_key(key) + self.namespaces.encode(namespace)
 
     def rows(self, keys: list[Any], namespace: Any) -> list[bytes]:
-        """The rows of several keys in one namespace."""
+        """Return the rows of several keys in one namespace."""
         end = self.namespaces.encode(namespace)
         return [prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)]
 
     def read(self, row: bytes) -> tuple[Any, Any, int]:
-        """Key and namespace of a row, and where the namespace ends.
+        """Return key and namespace of a row, and where the namespace ends.
 
         Where `loads` does without classes, the bytes stand for a key whose class is missing; the key itself is then
         in the `ValueWithKeys`.

@@ -1,4 +1,4 @@
-"""Writes to sorted rows that wait in memory, while the files of a checkpoint are made of the rows before them."""
+"""An overlay of writes that stay in memory while checkpoint files are made of the rows before them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = tuple[bytes, bytes]
 
 
 class WriteOverlay:
-    """What rows hold by now, as far as they were written, and the ranges that were deleted before that.
+    """The rows written since the links began, and the ranges that were deleted before those writes.
 
     >>> overlay = WriteOverlay()
     >>> overlay.put(b"b", b"2")
@@ -57,14 +57,14 @@ class WriteOverlay:
         self._rows[row] = value
 
     def replace_if_present(self, row: bytes, value: bytes | None) -> bool:
-        """Set a row if it is here; whether it is."""
+        """Set a row if it is in the overlay; return whether it is."""
         is_here = row in self._rows
         if is_here:
             self.put(row, value)
         return is_here
 
     def get(self, row: bytes) -> bytes | None:
-        """What the row holds, None where it is deleted, or NOT_OVERLAID."""
+        """Return the value of the row, None where it is deleted, or NOT_OVERLAID."""
         found: bytes | None = self._rows.get(row, NOT_OVERLAID)
         return None if found is NOT_OVERLAID and self._is_in_range(row) else found
 
@@ -78,7 +78,7 @@ class WriteOverlay:
         self._starts[first:end], self._stops[first:end] = [start], [stop]
 
     def discard_range(self, start: bytes, stop: bytes) -> None:
-        """Leave out the rows from `start` on and before `stop`."""
+        """Discard the overlaid rows from `start` on and before `stop`."""
         names = self._in_order()
         first, end = bisect_left(names, start), bisect_left(names, stop)
         for row in names[first:end]:
@@ -86,7 +86,7 @@ class WriteOverlay:
         del names[first:end]
 
     def merge(self, stored: Iterator[Row], start: bytes, stop: bytes | None) -> Iterator[Row]:
-        """Stored rows with these writes done, as of now; both in order, from `start` on and before `stop`."""
+        """Yield the stored rows with these writes applied, as of now, in order, from `start` on and before `stop`."""
         first = next(stored, None)  # now, so that both are of one moment
         names = self._in_order()
         end = len(names) if stop is None else bisect_left(names, stop)
@@ -101,13 +101,13 @@ class WriteOverlay:
         return heapq.merge(above, beneath, key=itemgetter(0))
 
     def pop_ranges(self) -> list[tuple[bytes, bytes]]:
-        """Take out the deleted ranges, which come before the rows."""
+        """Remove and return the deleted ranges, which come before the rows."""
         ranges = list(zip(self._starts, self._stops, strict=True))
         self._starts, self._stops = [], []
         return ranges
 
     def pop_rows(self, most: int) -> Iterator[tuple[bytes, bytes | None]]:
-        """Take out so many rows; from the first time on only rows that are here may be set."""
+        """Remove and yield at most `most` rows; after the first call only rows that are here may be set."""
         if self._undrained is None:
             self._undrained = list(self._rows)
         while self._undrained and most > 0:

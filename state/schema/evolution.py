@@ -1,4 +1,4 @@
-"""State that outlives its classes: objects written with other fields become objects of the classes of now.
+"""State evolution: objects written with other fields become objects of the current classes.
 
 A field that was added gets its default, one that was removed is left out. Where that is not enough, the class has a
 class method `migrate_state(fields)`, which is given the fields as they were written, by name, and gives the object. A
@@ -28,7 +28,7 @@ _LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
 class Verdict(Enum):
-    """What becomes of state that a later version of a program restores."""
+    """The outcome for state that a later version of a program restores."""
 
     KEEP = "keep"
     MIGRATE = "migrate"
@@ -37,14 +37,14 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict, and why."""
+    """A verdict and its reason."""
 
     verdict: Verdict
     reason: str = ""
 
 
 def moved_classes(given: Mapping[str, str]) -> dict[str, str]:
-    """Names of classes -> names they have now, both as `module:qualname`, of dotted names.
+    """Convert dotted class names, old -> new, to `module:qualname`.
 
     >>> moved_classes({"shop.Cart": "shop.carts.Cart"})
     {'shop:Cart': 'shop.carts:Cart'}
@@ -66,7 +66,7 @@ class _Change:
 
 
 def judge_class(written: ClassSchema, moved: Mapping[str, str]) -> tuple[Judgement, type | None]:
-    """What becomes of the objects of a class, and the class they are of now.
+    """Judge whether objects of a class can be restored; also return their current class.
 
     Args:
         moved: names of classes -> names they have now.
@@ -93,7 +93,7 @@ def judge_class(written: ClassSchema, moved: Mapping[str, str]) -> tuple[Judgeme
 
 
 def _changes(written: ClassSchema, current: ClassSchema | None, moved: Mapping[str, str]) -> list[tuple[str, bool]]:
-    """What differs between the fields of then and now, and whether that is refused."""
+    """Return the differences between the old and the current fields, and for each whether it is refused."""
     if current is None or "object" in (written.form, current.form):
         form = "an object" if current is None else f"a {current.form}"
         same = current is not None and current.form == written.form
@@ -122,7 +122,7 @@ def _moved_names(text: str, moved: Mapping[str, str]) -> str:
 
 
 def judge_type(written: Any, declared: Any) -> Judgement:
-    """What becomes of values of a declared type, both as `describe_type` gives them; None where none was declared."""
+    """Judge values of a declared type, both as `describe_type` returns them; None where none was declared."""
     if written is None or declared is None or written == declared:
         return Judgement(Verdict.KEEP)
     if isinstance(written, list) and isinstance(declared, list) and _are_rows(written, declared):
@@ -140,7 +140,7 @@ def judge_type(written: Any, declared: Any) -> Judgement:
 
 
 def judge_types(written: StateSummary | None, declared: StateSummary) -> Judgement:
-    """What becomes of the values of a state, by the types that were declared then and are now."""
+    """Judge the values of a state by the types that were declared then and are now."""
     if written is None:
         return Judgement(Verdict.KEEP)
     before, now = written.parsed_schema.get("type"), declared.parsed_schema.get("type")
@@ -156,7 +156,7 @@ def judge_types(written: StateSummary | None, declared: StateSummary) -> Judgeme
 def fitting(
     written: StateSummary | None, descriptor: StateDescriptor, operator_uid: str
 ) -> Callable[[Any], Any] | None:
-    """What makes a restored value one of the type that is declared now; None where it is one.
+    """Return the function that converts a restored value to the type declared now; None where none is needed.
 
     Raises:
         SnapshotMismatch: the types differ too much.
@@ -172,7 +172,7 @@ def fitting(
 
 
 def _row_of(row_type: Any, value: Any) -> Any:
-    """A row, or other record, with the fields of the type: those it does not have are None."""
+    """Return a row, or other record, with the fields of the type; missing ones are None."""
     names = getattr(value, "_fields", None)
     if names is None:
         return value
@@ -199,7 +199,7 @@ _WIDER_TYPES: dict[str, tuple[str, ...]] = {
 
 
 class Evolution:
-    """How the state that an operator restores becomes state of its classes of now.
+    """The conversion of an operator's restored state to state of its current classes.
 
     Args:
         written: what the snapshot says of its states.
@@ -239,19 +239,19 @@ class Evolution:
 
     @property
     def is_needed(self) -> bool:
-        """Whether anything was written in another form."""
+        """Return whether anything was written in another form."""
         return bool(self._changes)
 
     def loads(self, data: Any) -> Any:
-        """What a pickle holds, as objects of now."""
+        """Unpickle data as objects of the current classes."""
         return self.renewed(loads_leniently(data, self._changes))
 
     def part(self, data: bytes) -> bytes:
-        """A key group with objects of now."""
+        """Return a key group with objects of the current classes."""
         return self.encoded(decode_group(data, self._operator_uid, self._stood_for))
 
     def encoded(self, content: Content) -> bytes:
-        """The content of a key group, with stand-ins in it, as bytes with objects of now."""
+        """Encode the content of a key group, replacing stand-ins by objects of the current classes."""
         tables = {
             name: (kind, [(at, self._key(name, space), self._key(name, key), self.renewed(value))
                           for at, space, key, value in rows])
@@ -272,14 +272,14 @@ class Evolution:
         return self._stood_for
 
     def _key(self, state: str, key: Any) -> Any:
-        """A key or namespace, of which no class may change: its key group would be another."""
+        """Return a key or namespace; its classes may not change, since its key group would change with them."""
         if any(isinstance(part, UnknownObject) for part in _deep(key)):
             reason = "keys and windows are found by their class and fields, which cannot change; key by plain values"
             raise SnapshotMismatch(state, self._operator_uid, f"the key {key!r:.100}", "another class", reason)
         return key
 
     def renewed(self, value: Any, met: dict[int, Any] | None = None) -> Any:
-        """The value with objects of now in place of stand-ins, however deep.
+        """Return the value with current objects in place of stand-ins, at any depth.
 
         Args:
             met: id of an object -> what it became, since it may be met again.
@@ -324,7 +324,7 @@ class Evolution:
 
 
 def written_fields(value: UnknownObject, names: Iterable[str]) -> dict[str, Any]:
-    """The fields of a stand-in by name; those of which only the place is known are f0, f1 and so on."""
+    """Return the fields of a stand-in by name; fields known by position only are named f0, f1 and so on."""
     named = value.fields if isinstance(value.fields, dict) else {}
     given = value.fields if isinstance(value.fields, (list, tuple)) else value.arguments
     left = iter(names)
@@ -332,7 +332,7 @@ def written_fields(value: UnknownObject, names: Iterable[str]) -> dict[str, Any]
 
 
 def _new_object(cls: type, fields: Mapping[str, Any]) -> Any:
-    """An object of a class with these fields, as far as it has them, and defaults of the others."""
+    """Create an object of a class with these fields, where it has them, and defaults for the others."""
     if is_named_tuple(cls):
         names: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
         return cls(**{name: fields[name] for name in names if name in fields})
@@ -348,7 +348,7 @@ def _new_object(cls: type, fields: Mapping[str, Any]) -> Any:
 
 
 def _default(cls: type, name: str) -> Any:
-    """The default of a field; `_MISSING` where it has none."""
+    """Return the default of a field; `_MISSING` where it has none."""
     if is_named_tuple(cls):
         return getattr(cls, "_field_defaults", {}).get(name, _MISSING)
     for field in dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ():
@@ -361,7 +361,7 @@ def _default(cls: type, name: str) -> Any:
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:
-    """What an object holds: in its dict, or in the slots of a dataclass."""
+    """Return the attributes of an object: from its dict, or from the slots of a dataclass."""
     if dataclasses.is_dataclass(value):
         names = (field.name for field in dataclasses.fields(value))
         return [(name, getattr(value, name)) for name in names if hasattr(value, name)]

@@ -1,4 +1,4 @@
-"""Values to bytes and back, with versions, and the question whether what was written fits what is declared.
+"""Versioned serializers: values to bytes and back, and whether stored bytes fit what is declared.
 
 A serializer describes itself by ``snapshot()``, plain JSON that is stored beside the bytes. On restore the declared
 serializer judges that snapshot: COMPATIBLE reads the bytes as they are, MIGRATE means read them with
@@ -49,7 +49,7 @@ Snapshot = Mapping[str, Any]
 
 
 class Verdict(Enum):
-    """Whether a declared serializer can take over what another wrote."""
+    """The outcome of comparing a declared serializer with the one that wrote."""
 
     COMPATIBLE = "compatible"
     MIGRATE = "migrate"
@@ -69,32 +69,32 @@ _COMPATIBLE = Compatibility(Verdict.COMPATIBLE)
 
 @runtime_checkable
 class Serializer(Protocol):
-    """Turns values of one kind into bytes and back; stateless, so one instance serves any number of states."""
+    """A converter of values of one kind to bytes and back; stateless, so one instance serves any number of states."""
 
     @property
     def version(self) -> int:
-        """Version of the byte layout, at least 1; grows when the layout changes."""
+        """Return the version of the byte layout, at least 1; it grows when the layout changes."""
         ...
 
     def to_bytes(self, value: Any) -> bytes:
-        """A value as bytes. Raises: SerializationError: the value is not of the kind."""
+        """Convert a value to bytes. Raises: SerializationError: the value is not of the kind."""
         ...
 
     def from_bytes(self, data: bytes) -> Any:
-        """The value those bytes hold. Raises: MalformedBytesError: they hold none."""
+        """Convert bytes back to a value. Raises: MalformedBytesError: they hold none."""
         ...
 
     def snapshot(self) -> Snapshot:
-        """A JSON-able description, enough for ``serializer_of``."""
+        """Return a JSON-able description, enough for ``serializer_of``."""
         ...
 
     def compatibility(self, written: Snapshot) -> Compatibility:
-        """Whether this serializer can take over bytes whose serializer had this snapshot."""
+        """Return whether this serializer can take over bytes whose serializer had this snapshot."""
         ...
 
 
 class _BuiltIn:
-    """What the built-in serializers share: name, version, parts, and the judgement of a snapshot."""
+    """The base of the built-in serializers: name, version, parts, and the judgement of a snapshot."""
 
     name: ClassVar[str]
     version: int = 1
@@ -103,12 +103,12 @@ class _BuiltIn:
         return ()
 
     def snapshot(self) -> Snapshot:
-        """A JSON-able description, enough for ``serializer_of``."""
+        """Return a JSON-able description, enough for ``serializer_of``."""
         of = [dict(part.snapshot()) for part in self.parts()]
         return {"serializer": self.name, "version": self.version, "of": of}
 
     def compatibility(self, written: Snapshot) -> Compatibility:
-        """COMPATIBLE when name, version and parts agree, MIGRATE from older versions, else INCOMPATIBLE."""
+        """Return COMPATIBLE when name, version and parts agree, MIGRATE from older versions, else INCOMPATIBLE."""
         if written["serializer"] != self.name:
             return Compatibility(Verdict.INCOMPATIBLE, f"{_text(written)} is not {_text(self.snapshot())}")
         if written["version"] > self.version:
@@ -147,14 +147,14 @@ class StringSerializer(_BuiltIn):
     name = "string"
 
     def to_bytes(self, value: str | None) -> bytes:
-        """The string in Flink's format."""
+        """Return the string in Flink's format."""
         self._wanted(value, str, type(None))
         out = bytearray()
         write_string(out, value)
         return bytes(out)
 
     def from_bytes(self, data: bytes) -> str | None:
-        """The string; None where the length is 0."""
+        """Return the string; None where the length is 0."""
         value, at = read_string(data, 0)
         _check_end(data, at, "a string")
         return value
@@ -166,12 +166,12 @@ class LongSerializer(_BuiltIn):
     name = "long"
 
     def to_bytes(self, value: int) -> bytes:
-        """Eight bytes."""
+        """Return eight bytes."""
         self._wanted(value, int)
         return write_int(value, 8)
 
     def from_bytes(self, data: bytes) -> int:
-        """The int."""
+        """Return the int."""
         _check_size(data, 8, "a long")
         return int.from_bytes(data, "big", signed=True)
 
@@ -182,12 +182,12 @@ class DoubleSerializer(_BuiltIn):
     name = "double"
 
     def to_bytes(self, value: float) -> bytes:
-        """Eight bytes."""
+        """Return eight bytes."""
         self._wanted(value, float, int)
         return struct.pack(">d", value)
 
     def from_bytes(self, data: bytes) -> float:
-        """The float, bit for bit."""
+        """Return the float, bit for bit."""
         _check_size(data, 8, "a double")
         value: float = struct.unpack(">d", data)[0]
         return value
@@ -199,12 +199,12 @@ class BoolSerializer(_BuiltIn):
     name = "bool"
 
     def to_bytes(self, value: bool) -> bytes:
-        """One byte."""
+        """Return one byte."""
         self._wanted(value, bool)
         return b"\x01" if value else b"\x00"
 
     def from_bytes(self, data: bytes) -> bool:
-        """The bool."""
+        """Return the bool."""
         if data not in (b"\x00", b"\x01"):
             raise MalformedBytesError("a bool", f"{data[:8].hex() or 'nothing'}")
         return data == b"\x01"
@@ -216,12 +216,12 @@ class BytesSerializer(_BuiltIn):
     name = "bytes"
 
     def to_bytes(self, value: bytes) -> bytes:
-        """The same bytes."""
+        """Return the same bytes."""
         self._wanted(value, bytes)
         return value
 
     def from_bytes(self, data: bytes) -> bytes:
-        """The same bytes."""
+        """Return the same bytes."""
         return bytes(data)
 
 
@@ -232,11 +232,11 @@ class KeySerializer(_BuiltIn):
     version = KEY_ENCODING_VERSION
 
     def to_bytes(self, value: Any) -> bytes:
-        """The canonical bytes. Raises: InvalidKeyError: the value cannot be a key."""
+        """Return the canonical bytes. Raises: InvalidKeyError: the value cannot be a key."""
         return encode_key(value)
 
     def from_bytes(self, data: bytes) -> Any:
-        """A key equal to the one written."""
+        """Return a key equal to the one written."""
         return decode_key(data)
 
 
@@ -249,11 +249,11 @@ class TupleSerializer(_BuiltIn):
         self._fields = fields
 
     def parts(self) -> Sequence[Serializer]:
-        """The serializers of the fields, in order."""
+        """Return the serializers of the fields, in order."""
         return self._fields
 
     def to_bytes(self, value: tuple[Any, ...]) -> bytes:
-        """The fields in order. Raises: SerializationError: no tuple of that length."""
+        """Return the fields in order. Raises: SerializationError: no tuple of that length."""
         self._wanted(value, tuple)
         if len(value) != len(self._fields):
             raise _wrong_type(f"TupleSerializer of {len(self._fields)} fields", value, f"{len(self._fields)}-tuple")
@@ -263,7 +263,7 @@ class TupleSerializer(_BuiltIn):
         return bytes(out)
 
     def from_bytes(self, data: bytes) -> tuple[Any, ...]:
-        """The tuple."""
+        """Return the tuple."""
         at, values = 0, []
         for field in self._fields:
             body, at = _read_sized(data, at)
@@ -281,11 +281,11 @@ class ListSerializer(_BuiltIn):
         self._element = element
 
     def parts(self) -> Sequence[Serializer]:
-        """The serializer of the elements."""
+        """Return the serializer of the elements."""
         return (self._element,)
 
     def to_bytes(self, value: list[Any]) -> bytes:
-        """The elements in order."""
+        """Return the elements in order."""
         self._wanted(value, list)
         out = bytearray()
         write_varint(out, len(value))
@@ -294,7 +294,7 @@ class ListSerializer(_BuiltIn):
         return bytes(out)
 
     def from_bytes(self, data: bytes) -> list[Any]:
-        """The list."""
+        """Return the list."""
         count, at = read_varint(data, 0)
         values = []
         for _ in range(count):
@@ -313,15 +313,15 @@ class NullableSerializer(_BuiltIn):
         self._inner = inner
 
     def parts(self) -> Sequence[Serializer]:
-        """The serializer of what is not None."""
+        """Return the serializer of values that are not None."""
         return (self._inner,)
 
     def to_bytes(self, value: Any) -> bytes:
-        """One byte for None, else one byte more than the inner serializer's."""
+        """Return one byte for None, else one byte more than the inner serializer's."""
         return b"\x00" if value is None else b"\x01" + self._inner.to_bytes(value)
 
     def from_bytes(self, data: bytes) -> Any:
-        """The value or None."""
+        """Return the value or None."""
         if data == b"\x00":
             return None
         if data[:1] != b"\x01":
@@ -329,7 +329,7 @@ class NullableSerializer(_BuiltIn):
         return self._inner.from_bytes(data[1:])
 
     def compatibility(self, written: Snapshot) -> Compatibility:
-        """As for all, and MIGRATE from the inner serializer alone."""
+        """Compare like every serializer; also MIGRATE from the inner serializer alone."""
         if written["serializer"] != self.name and self._inner.compatibility(written).verdict is Verdict.COMPATIBLE:
             return Compatibility(Verdict.MIGRATE, f"{_text(written)} becomes nullable")
         return super().compatibility(written)
@@ -342,15 +342,15 @@ class PickleSerializer(_BuiltIn):
     version = PICKLE_VERSION
 
     def to_bytes(self, value: Any) -> bytes:
-        """A version byte and the pickle."""
+        """Return a version byte and the pickle."""
         return pickled(value)
 
     def from_bytes(self, data: bytes) -> Any:
-        """The value."""
+        """Return the value."""
         return unpickled(data)
 
     def compatibility(self, written: Snapshot) -> Compatibility:
-        """As for all, and MIGRATE from every other built-in serializer, for pickle holds any value."""
+        """Compare like every serializer; also MIGRATE from every other built-in one, for pickle holds any value."""
         if written["serializer"] != self.name and written["serializer"] in _BUILT_IN:
             return Compatibility(Verdict.MIGRATE, f"{_text(written)} becomes pickle")
         return super().compatibility(written)
@@ -374,7 +374,7 @@ _BUILT_IN: dict[str, Callable[..., Serializer]] = {
 
 
 def serializer_of(snapshot: Snapshot) -> Serializer:
-    """The built-in serializer that a snapshot describes.
+    """Return the built-in serializer that a snapshot describes.
 
     Raises: VersionMismatch: no built-in serializer of that name and version exists here.
     """
@@ -389,7 +389,7 @@ def serializer_of(snapshot: Snapshot) -> Serializer:
 
 
 def check_restore(declared: Serializer, written: Snapshot, state: str, operator_uid: str) -> Serializer:
-    """The serializer with which to read what was written: the declared one, or the old one when values must migrate.
+    """Return the serializer that reads what was written: the declared one, or the old one when values must migrate.
 
     Raises: SnapshotMismatch: the declared serializer cannot take over.
     """
@@ -402,14 +402,14 @@ def check_restore(declared: Serializer, written: Snapshot, state: str, operator_
 
 
 def write_versioned(serializer: Serializer, value: Any) -> bytes:
-    """A value's bytes behind a varint of the serializer's version, to be stored on their own."""
+    """Return a value's bytes behind a varint of the serializer's version, to be stored on their own."""
     out = bytearray()
     write_varint(out, serializer.version)
     return bytes(out) + serializer.to_bytes(value)
 
 
 def read_versioned(serializer: Serializer, data: bytes, state: str, operator_uid: str) -> Any:
-    """The value ``write_versioned`` wrote.
+    """Return the value that ``write_versioned`` wrote.
 
     Args:
         state: name of the state, for the error.

@@ -1,4 +1,4 @@
-"""What a state is, for those who look into a checkpoint without its job, and for a later version of the job.
+"""Summaries of states, for readers of a checkpoint without its job and for a later version of the job.
 
 The schema of a state is JSON: `type` is the declared type of its values, where there is one; `values` are the names of
 the classes of values that were seen; `classes` says of each class of records in them which fields it had.
@@ -20,7 +20,7 @@ SAMPLES = 16
 
 @dataclass(frozen=True, slots=True)
 class StateSummary:
-    """What one state of an operator is, for those who look into a checkpoint without its job.
+    """The description of one state of an operator, for readers of a checkpoint without its job.
 
     Args:
         name: of the state.
@@ -38,12 +38,12 @@ class StateSummary:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether it is state or timers by key, not state of the operator."""
+        """Return whether it is keyed state or timers, not operator state."""
         return self.kind != "broadcast" and not self.kind.endswith(" list") or self.kind == "expiring list"
 
     @property
     def classes(self) -> dict[str, ClassSchema]:
-        """The classes of records in its values, by name."""
+        """Return the classes of records in its values, by name."""
         classes = self.parsed_schema.get("classes", {})
         return {name: ClassSchema.from_json(name, fields) for name, fields in classes.items()}
 
@@ -54,14 +54,14 @@ class StateSummary:
         return schema
 
     def with_classes(self, classes: Mapping[str, ClassSchema], values: Iterable[str] = ()) -> StateSummary:
-        """The summary with these classes of records in place of its own."""
+        """Return the summary with these classes of records in place of its own."""
         schema = self.parsed_schema
         schema["classes"] = {name: classes[name].to_json() for name in sorted(classes)}
         schema["values"] = sorted(values)
         return replace(self, value_type=_display_type(schema), schema=_encode_schema(schema))
 
     def merge(self, other: StateSummary) -> StateSummary:
-        """What both know: this one first."""
+        """Merge what both summaries know; this one wins."""
         left, right = self.parsed_schema, other.parsed_schema
         values = {*left.get("values", ()), *right.get("values", ())}
         merged = replace(self, schema=_encode_schema({**left, "type": left.get("type", right.get("type"))}))
@@ -69,7 +69,7 @@ class StateSummary:
 
 
 def summary_of(descriptor: StateDescriptor, kind: str, samples: Iterable[Any]) -> StateSummary:
-    """The summary of a state.
+    """Summarize a state.
 
     Args:
         kind: in which it is stored.
@@ -90,7 +90,7 @@ def summary_of(descriptor: StateDescriptor, kind: str, samples: Iterable[Any]) -
 
 
 def merge_summaries(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ...]:
-    """One summary of each state, with what all know of it; state by key first."""
+    """Merge summaries into one per state; keyed state comes first."""
     by_name: dict[tuple[bool, str], StateSummary] = {}
     for summary in summaries:
         place = not summary.is_keyed, summary.name
@@ -100,7 +100,7 @@ def merge_summaries(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ..
 
 
 def describe_type(type_info: Any) -> Any:
-    """A declared type as JSON: its name, or of a row [[field, type], ...]."""
+    """Return a declared type as JSON: its name, or for a row [[field, type], ...]."""
     names = getattr(type_info, "get_field_names", None)
     if callable(names):
         return [[name, describe_type(kind)] for name, kind in zip(names(), type_info.get_field_types(), strict=True)]
@@ -108,7 +108,7 @@ def describe_type(type_info: Any) -> Any:
 
 
 def _display_type(schema: Mapping[str, Any]) -> str:
-    """The type of values, for people."""
+    """Return the type of values for display."""
     declared = schema.get("type")
     if declared is not None:
         return declared if isinstance(declared, str) else json.dumps(declared)

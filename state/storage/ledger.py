@@ -1,4 +1,4 @@
-"""Who leads a job, and which of its checkpoints count: what makes two coordinators of one job harmless."""
+"""The ledger of a job: who leads it, and which of its checkpoints count, so that two coordinators do no harm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EntryKind = Literal["leader", "checkpoint", "numbers", "ended"]
 
 
 class Fenced(StateError):
-    """A coordinator leads its job no more.
+    """Raised when a coordinator no longer leads its job.
 
     Args:
         url: base of the job's checkpoints.
@@ -42,7 +42,7 @@ class Fenced(StateError):
 
 
 class LedgerGone(Fenced):
-    """What a coordinator has written of its job is gone: whoever came later has ended it, or it was deleted."""
+    """Raised when the ledger entries of a coordinator are gone: a later one has ended the job, or they were deleted."""
 
     def __str__(self) -> str:
         return (
@@ -54,7 +54,7 @@ class LedgerGone(Fenced):
 
 
 class LedgerEnded(StateError):
-    """A job whose checkpoints are gone was to go on."""
+    """Raised when a job is to continue although its checkpoints are gone."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -78,7 +78,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of the ledger. The newest alone says all: nothing of an older one is needed.
+    """One file of the ledger. The newest is complete in itself: no older one is needed.
 
     Args:
         kind: why it was written.
@@ -95,13 +95,13 @@ class Entry:
     checkpoints: tuple[Counted, ...] = ()
 
     def encoded(self) -> bytes:
-        """As a file: a line of JSON, and the CRC-32 of it."""
+        """Encode the entry as a file: a line of JSON, and its CRC-32."""
         text = json.dumps({"version": VERSION, **{name: getattr(self, name) for name in self.__slots__}})
         return f"{text}\n{zlib.crc32(text.encode()):08x}\n".encode()
 
 
 def decode_entry(data: bytes, url: str) -> Entry:
-    """The entry in a file.
+    """Return the entry in a file.
 
     Args:
         url: of the file, for errors.
@@ -122,7 +122,7 @@ def decode_entry(data: bytes, url: str) -> Entry:
 
 
 def newest_entry(storage: Storage) -> tuple[int, Entry] | None:
-    """The newest entry and its position; None where nobody has led the job yet.
+    """Return the newest entry and its position; None where nobody has led the job yet.
 
     Raises:
         StorageError, DamagedFileError, VersionMismatch: it cannot be read.
@@ -139,7 +139,7 @@ def newest_entry(storage: Storage) -> tuple[int, Entry] | None:
 
 
 class Ledger:
-    """What the leader of a job writes about it; every method may raise `StorageError`, and then did not succeed.
+    """The ledger as its leader writes it; every method may raise `StorageError`, and then had no effect.
 
     Files `ledger/<9 digits>` in the base of the job's checkpoints, each written once by put_if_absent, at the position
     behind the newest. A coordinator that comes claims the next position with an epoch of one more. A checkpoint counts
@@ -186,7 +186,7 @@ class Ledger:
 
     @classmethod
     def claim(cls, storage: Storage, leader: str, retained: int) -> Ledger:
-        """Become the leader, after whoever is it now.
+        """Become the leader, in place of the current one.
 
         Raises:
             LedgerEnded: there is nothing to lead any more.
@@ -207,25 +207,25 @@ class Ledger:
 
     @property
     def epoch(self) -> int:
-        """Of this leader, from 1 on."""
+        """Return this leader's epoch, from 1 on."""
         return self._entry.epoch
 
     @property
     def checkpoints(self) -> tuple[Counted, ...]:
-        """Those that count, from the oldest to the newest."""
+        """Return the checkpoints that count, from the oldest to the newest."""
         return self._entry.checkpoints
 
     @property
     def next_number(self) -> int:
-        """From here on numbers of checkpoints are this leader's."""
+        """Return the first number of checkpoints that is this leader's."""
         return self._entry.next_number
 
     def owns(self, number: int) -> bool:
-        """Whether nobody else can use that number for a checkpoint."""
+        """Return whether only this leader can use that number for a checkpoint."""
         return number < self._entry.next_number + NUMBERS
 
     def record(self, checkpoint_id: int, path: str) -> None:
-        """A checkpoint counts from now on; it and all its files are written. The newest is that of the highest number.
+        """Record a fully written checkpoint, which counts from now on. The newest is that of the highest number.
 
         Raises:
             Fenced: somebody else leads: it does not count, and nobody may be told that it is complete.
@@ -236,7 +236,7 @@ class Ledger:
         self._append("checkpoint", next_number=number, checkpoints=tuple(counted))
 
     def reserve(self, number: int) -> None:
-        """Before files of a checkpoint are written whose number this leader does not own yet.
+        """Reserve a number before files of its checkpoint are written, unless this leader owns it already.
 
         Raises:
             Fenced: somebody else leads.
@@ -244,7 +244,7 @@ class Ledger:
         self._append("numbers", next_number=number)
 
     def end(self) -> None:
-        """The job has ended, and its checkpoints are about to be deleted; nobody leads it after this.
+        """End the job, whose checkpoints are about to be deleted; nobody leads it after this.
 
         Raises:
             Fenced: somebody else leads: nothing may be deleted.
@@ -293,7 +293,7 @@ class Ledger:
         raise Fenced(self._storage.url, self._entry.epoch, who)
 
     def _look(self, before: int) -> None:
-        """See that the entry before the last is there and none behind it, then delete what nobody needs."""
+        """Check that the entry before the last exists and none follows it, then delete entries that are not needed."""
         positions = _positions(self._storage)
         newest = positions[-1] if positions else 0
         if newest > self._position:

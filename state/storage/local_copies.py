@@ -1,4 +1,4 @@
-"""Files of a subtask's newest checkpoints that stay on its node, so that a restart there need not fetch them.
+"""Copies on the node of the files of a subtask's newest checkpoints, so that a restart there need not fetch them.
 
 A copy is a hard link to the file that was stored, under the name it has in the storage: it costs no space while the
 database still has the file. It is a convenience only: what is missing, or not as it was written, is read from the
@@ -38,7 +38,7 @@ class LocalCopies:
         """How many files a restart took from here."""
 
     def keep(self, checkpoint_id: int, path: str, local: Path) -> None:
-        """A local file is stored under this name for a checkpoint; one that cannot be kept is not."""
+        """Link a local file that is stored under this name for a checkpoint; if that fails, there is no copy."""
         with self._changing:  # it needs the file from now on, though an older one may become complete
             self._needed.setdefault(checkpoint_id, set()).add(path)
         with suppress(OSError):
@@ -58,17 +58,17 @@ class LocalCopies:
         return True
 
     def refers(self, checkpoint_id: int, paths: Iterable[str]) -> None:
-        """A checkpoint was written that refers to these files."""
+        """Note that a checkpoint was written that refers to these files."""
         with self._changing:
             self._needed[checkpoint_id] = set(paths)
 
     def aborted(self, checkpoint_id: int) -> None:
-        """That checkpoint will never be complete."""
+        """Note that this checkpoint will never be complete."""
         with self._changing:
             self._needed.pop(checkpoint_id, None)
 
     def complete(self, checkpoint_id: int) -> None:
-        """That checkpoint is complete: what only older ones refer to goes."""
+        """Note that this checkpoint is complete, and delete copies that only older ones refer to."""
         with self._changing:
             self._needed = {number: paths for number, paths in self._needed.items() if number >= checkpoint_id}
             needed = {self._place(path).name for paths in self._needed.values() for path in paths}

@@ -58,7 +58,7 @@ class LocalStorage:
                 raise FileExistsError(errno.EEXIST, "there is a file of that name already")
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file, from `offset` on, `length` at most."""
+        """Return the bytes of a file from `offset` on, at most `length`."""
         with self._open(path) as source:
             source.seek(offset)
             return source.read() if length is None else source.read(length)
@@ -69,7 +69,7 @@ class LocalStorage:
             shutil.copyfileobj(source, target, _COPIED_AT_ONCE)
 
     def list(self, folder: str = "") -> list[str]:
-        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        """Return the files in a folder and below it, sorted; [] when there is no such folder."""
         with self._errors("list", folder or "its files"):
             if folder:
                 checked_path(folder, self.url, "list")
@@ -101,7 +101,7 @@ class LocalStorage:
                 yield source
 
     def _walk(self, folder: str) -> Iterator[str]:
-        """Files below a folder; what goes meanwhile may be among them or not."""
+        """Yield the files below a folder; those deleted meanwhile may be among them or not."""
         try:
             with os.scandir(self._root / folder) as entries:
                 found = list(entries)
@@ -162,7 +162,7 @@ class LocalStorage:
 
     @contextmanager
     def _errors(self, verb: str, path: str) -> Iterator[None]:
-        """Errors of the operating system as those of a storage."""
+        """Raise errors of the operating system as errors of a storage."""
         try:
             yield
         except OSError as error:
@@ -170,7 +170,7 @@ class LocalStorage:
 
 
 def folder_of(address: str) -> Path:
-    """The folder that a path or a ``file://`` URL names, from the root.
+    """Return the folder that a path or a ``file://`` URL names, from the root.
 
     >>> folder_of("file:///data/db/") == folder_of("/data/db")
     True
@@ -207,7 +207,7 @@ def check_address(address: str) -> None:
 
 
 def _made_again(target: Path, make: Callable[[], T]) -> T:
-    """What `make` gives, with the folder of the target made first, again when a deletion removes it meanwhile."""
+    """Return the result of `make`, after making the target's folder, also when a deletion removes it meanwhile."""
     for _ in range(_TRIES):
         try:
             _make_folder(target.parent)

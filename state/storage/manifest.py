@@ -1,4 +1,4 @@
-"""What a checkpoint or savepoint consists of: the value in its `_metadata` file.
+"""Manifests: the contents of a checkpoint or savepoint, as the value in its `_metadata` file.
 
 A checkpoint exists when that file does. All file names in it are relative to a base, which is the folder of the file
 (savepoints: they can be moved) or the folder above (checkpoints: several share files).
@@ -48,7 +48,7 @@ class OperatorManifest:
 
     @property
     def blobs(self) -> Iterator[Blob]:
-        """All parts of its state."""
+        """Yield all parts of its state."""
         for snapshot in self.subtasks:
             if snapshot is not None:
                 yield from snapshot.blobs
@@ -58,7 +58,7 @@ class OperatorManifest:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointManifest:
-    """A checkpoint or savepoint, whole.
+    """A complete checkpoint or savepoint.
 
     Args:
         kind: which of the two it is.
@@ -85,22 +85,22 @@ class CheckpointManifest:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def files(self) -> frozenset[str]:
-        """Names of all files with state."""
+        """Return the names of all files with state."""
         return frozenset(blob.path for blob in self.blobs if isinstance(blob, FileSlice))
 
     def shared_files(self) -> frozenset[str]:
-        """Those of them that other checkpoints may refer to as well."""
+        """Return the names of those files that other checkpoints may refer to as well."""
         return frozenset(filter(is_shared, self.files()))
 
     @property
     def blobs(self) -> Iterator[Blob]:
-        """All parts of all state."""
+        """Yield all parts of all state."""
         for operator in self.operators:
             yield from operator.blobs
 
 
 def checkpoint_folder(checkpoint_id: int) -> str:
-    """The folder of what belongs to one checkpoint alone, below the base.
+    """Return the folder, below the base, of files that belong to one checkpoint alone.
 
     >>> checkpoint_folder(7), metadata_path(7)
     ('chk-7', 'chk-7/_metadata')
@@ -109,7 +109,7 @@ def checkpoint_folder(checkpoint_id: int) -> str:
 
 
 def savepoint_folder(job_id: str, random: str) -> str:
-    """The folder of a savepoint, which is its base, below the folder that is given for savepoints.
+    """Return the folder of a savepoint, which is its base, below the folder for savepoints.
 
     Args:
         random: hex digits that nobody else chooses; 12 of them are taken.
@@ -121,12 +121,12 @@ def savepoint_folder(job_id: str, random: str) -> str:
 
 
 def metadata_path(checkpoint_id: int) -> str:
-    """The file that makes a checkpoint exist, below the base."""
+    """Return the path, below the base, of the file that makes a checkpoint exist."""
     return f"{checkpoint_folder(checkpoint_id)}/{METADATA}"
 
 
 def is_shared(path: str) -> bool:
-    """Whether several checkpoints may refer to a file.
+    """Return whether several checkpoints may refer to a file.
 
     >>> is_shared("shared/4f1c"), is_shared("chk-7/4f1c")
     (True, False)

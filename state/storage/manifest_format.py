@@ -1,4 +1,4 @@
-"""A manifest as bytes: versioned, with a checksum over all of it, and readable without the program that wrote it.
+"""The byte format of manifests: versioned, with a checksum, and readable without the program that wrote it.
 
 Layout, integers big-endian: the magic number (8 bytes), the format (4), the lengths of the two parts (8 each), a JSON
 document, the bytes that are kept in the file itself, a CRC-32 of all before (4). In the document a part of state is the
@@ -25,7 +25,7 @@ _CHECKSUM = struct.Struct(">I")
 
 
 def encode_manifest(manifest: CheckpointManifest) -> bytes:
-    """The bytes of a `_metadata` file.
+    """Encode a manifest as the bytes of a `_metadata` file.
 
     >>> manifest = CheckpointManifest("savepoint", 3, 1, "0" * 32, "count", 0, 5, True, ())
     >>> decode_manifest(encode_manifest(manifest), "_metadata") == manifest
@@ -52,7 +52,7 @@ def encode_manifest(manifest: CheckpointManifest) -> bytes:
 
 
 def decode_manifest(data: bytes, where: str) -> CheckpointManifest:
-    """What `encode_manifest` made bytes of.
+    """Decode the bytes that `encode_manifest` returned.
 
     Args:
         where: address of the file, for errors.
@@ -85,7 +85,7 @@ def decode_manifest(data: bytes, where: str) -> CheckpointManifest:
 
 
 class _Encoder:
-    """Turns values into JSON's, and gathers bytes and file names on the way."""
+    """An encoder of values as JSON that collects bytes and file names on the way."""
 
     def __init__(self) -> None:
         self.inline: list[bytes] = []
@@ -138,7 +138,7 @@ class _Encoder:
 
 
 class _Decoder:
-    """Turns JSON's values back, in the order in which they were written."""
+    """A decoder of JSON values, in the order in which they were written."""
 
     def __init__(self, files: list[str], data: bytes, inline: int) -> None:
         self._files, self._data, self._at = files, data, inline

@@ -1,4 +1,4 @@
-"""A checkpoint storage in memory: for simulated clusters and tests, gone with its process."""
+"""A checkpoint storage in memory, for simulated clusters and tests; it ends with its process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MemoryStorage:
             raise StorageError(f"write {path}", self.url, "there is a file of that name already")
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file, from `offset` on, `length` at most."""
+        """Return the bytes of a file from `offset` on, at most `length`."""
         whole = self._whole(path, "read")
         with self._lock:
             data = self._files.get(whole)
@@ -67,7 +67,7 @@ class MemoryStorage:
             raise StorageError(f"read {path}", self.url, str(error)) from error
 
     def list(self, folder: str = "") -> list[str]:
-        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        """Return the files in a folder and below it, sorted; [] when there is no such folder."""
         start, cut = f"{self._whole(folder, 'list')}/" if folder else self._above, len(self._above)
         with self._lock:
             return sorted(path[cut:] for path in self._files if path.startswith(start))
@@ -82,7 +82,7 @@ class MemoryStorage:
         return self._above + checked_path(path, self.url, action)
 
     def _blocked(self, whole: str) -> bool:
-        """Whether a file system could not have this file beside the others."""
+        """Return whether a file system could not have this file beside the others."""
         place = whole.find("/", len(self._above))
         while place >= 0:
             if whole[:place] in self._files:

@@ -1,4 +1,4 @@
-"""A checkpoint storage in an object store: S3 and what speaks its protocol, Google Cloud Storage, Azure."""
+"""A checkpoint storage in an object store: S3 and stores with its protocol, Google Cloud Storage, Azure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ObjectStorage:
             self._objects.put(self._store, self._checked(path, "write"), local, chunk_size=_MOVED_AT_ONCE)
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file, from `offset` on, `length` at most."""
+        """Return the bytes of a file from `offset` on, at most `length`."""
         with self._errors("read", path):
             if offset == 0 and length is None:
                 return bytes(self._objects.get(self._store, self._checked(path, "read")).bytes())
@@ -91,7 +91,7 @@ class ObjectStorage:
                     target.write(self._range(path, at, length))
 
     def list(self, folder: str = "") -> list[str]:
-        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        """Return the files in a folder and below it, sorted; [] when there is no such folder."""
         with self._errors("list", folder or "its files"):
             prefix = self._checked(folder, "list") if folder else None
             return sorted(found["path"] for part in self._objects.list(self._store, prefix=prefix) for found in part)
@@ -121,7 +121,7 @@ class ObjectStorage:
 
     @contextmanager
     def _errors(self, verb: str, path: str) -> Iterator[None]:
-        """What the client raises as errors of a storage."""
+        """Raise the client's errors as errors of a storage."""
         try:
             yield
         except self._errors_of_calls as error:
@@ -133,7 +133,7 @@ class ObjectStorage:
 
 
 def _configuration(url: str, options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the client is told about the store, and about how to speak to it."""
+    """Return the client's configuration: the store, and how to connect to it."""
     config: dict[str, Any] = {}
     client: dict[str, Any] = dict(_CLIENT)
     scheme, _, rest = url.partition("://")

@@ -1,4 +1,4 @@
-"""Which files of a job nobody needs any more. Plain: it names what is to be deleted, and deletes nothing."""
+"""Retention: which files of a job are no longer needed. Pure: it names files and deletes none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .manifest import METADATA, CheckpointManifest, checkpoint_folder, is_shared
 
 
 def abandoned_files(paths: Iterable[str], kept: Iterable[CheckpointManifest]) -> tuple[str, ...]:
-    """Files of a job's base that no kept checkpoint refers to: what failed checkpoints and killed processes left.
+    """Return the files of a job's base that no retained checkpoint refers to: leftovers of failures and killed
+    processes.
 
     Only for one who knows that nobody writes there: a coordinator before it triggers its first checkpoint. The folder
     of a complete checkpoint that is not among the kept ones, such as one that cannot be read, is left alone.

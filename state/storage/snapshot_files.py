@@ -1,4 +1,4 @@
-"""Snapshots whose parts are in the files of a checkpoint storage: their writer and their reader."""
+"""The writer and reader of snapshots whose parts are in files of a checkpoint storage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _READ_AHEAD = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPlace:
-    """Where the parts of a snapshot go.
+    """The place of a snapshot's parts in a storage.
 
     Args:
         checkpoint_id: number of the checkpoint.
@@ -44,17 +44,17 @@ class SnapshotPlace:
 
     @staticmethod
     def of_checkpoint(checkpoint_id: int, inline_bytes: int) -> SnapshotPlace:
-        """Below the base of a job's checkpoints."""
+        """Return the place of a checkpoint, below the base of a job's checkpoints."""
         return SnapshotPlace(checkpoint_id, checkpoint_folder(checkpoint_id), SHARED_FOLDER, False, inline_bytes)
 
     @staticmethod
     def of_savepoint(checkpoint_id: int, inline_bytes: int) -> SnapshotPlace:
-        """In the folder of a savepoint, which is the storage's address."""
+        """Return the place of a savepoint: its folder, which is the storage's address."""
         return SnapshotPlace(checkpoint_id, "", None, True, inline_bytes)
 
 
 def random_name() -> str:
-    """A file name that nobody else chooses."""
+    """Return a file name that nobody else chooses."""
     return uuid.uuid4().hex
 
 
@@ -93,12 +93,12 @@ class SnapshotFileWriter:
 
     @property
     def checkpoint_id(self) -> int:
-        """Number of the checkpoint."""
+        """Return the number of the checkpoint."""
         return self._place.checkpoint_id
 
     @property
     def is_savepoint(self) -> bool:
-        """Whether it is a savepoint."""
+        """Return whether it is a savepoint."""
         return self._place.is_savepoint
 
     def put(self, data: bytes) -> Blob:
@@ -209,7 +209,7 @@ class SnapshotFileWriter:
 
 
 class SnapshotFileReader:
-    """A `SnapshotReader` of what a `SnapshotFileWriter` kept; may be used by several threads.
+    """A `SnapshotReader` of what a `SnapshotFileWriter` stored; may be used by several threads.
 
     Where parts are read in their order it reads ahead, so that many key groups are few requests.
 
@@ -224,7 +224,7 @@ class SnapshotFileReader:
         self._ahead = "", 0, b""
 
     def read(self, blob: Blob) -> bytes:
-        """The bytes.
+        """Return the bytes.
 
         Raises:
             StorageError: the file is missing, or cannot be read.
@@ -255,7 +255,7 @@ class SnapshotFileReader:
             raise
 
     def _part(self, part: FileSlice) -> bytes:
-        """The bytes of a part. What is remembered is replaced as a whole, so threads need no lock."""
+        """Return the bytes of a part. The remembered bytes are replaced as a whole, so threads need no lock."""
         path, start, data = self._ahead
         at, end = part.offset - start, part.offset + part.length - start
         follows, self._next = self._next == (part.path, part.offset), (part.path, part.offset + part.length)

@@ -1,4 +1,4 @@
-"""What a checkpoint storage is: files below one address, each written once. Small, and the same for every scheme.
+"""The contract of checkpoint storages: files below one address, each written once, the same for every scheme.
 
 A file appears whole or not at all, and what was written is durable when the call returns. Names are paths relative to
 the storage's address, with "/" between folders. Folders need not be made.
@@ -13,7 +13,7 @@ from ..errors import StateError
 
 
 class StorageError(StateError):
-    """A checkpoint storage refused an operation.
+    """Raised when a checkpoint storage refuses an operation.
 
     Args:
         action: what was tried, as in "write chk-7/_metadata".
@@ -33,7 +33,7 @@ class StorageError(StateError):
 
 
 class MissingFileError(StorageError):
-    """A file that should be in a checkpoint storage is not there."""
+    """Raised when a file that should be in a checkpoint storage is missing."""
 
     def __str__(self) -> str:
         return (
@@ -43,14 +43,14 @@ class MissingFileError(StorageError):
 
 
 class StorageNotSupported(StorageError):
-    """No storage can be opened at an address; the cause says what to do."""
+    """Raised when no storage can be opened at an address; the cause says what to do."""
 
     def __str__(self) -> str:
         return f"checkpoint storage {self.url} could not {self.action}: {self.cause}"
 
 
 def checked_path(path: str, url: str, action: str) -> str:
-    """The path, where it names a file inside a storage.
+    """Return the path, if it names a file inside a storage.
 
     Raises:
         StorageError: it is empty or absolute, or has a step that is empty, "." or "..".
@@ -68,7 +68,7 @@ class Storage(Protocol):
 
     @property
     def url(self) -> str:
-        """The address."""
+        """Return the address."""
         ...
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
@@ -84,7 +84,7 @@ class Storage(Protocol):
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file, from `offset` on, `length` at most.
+        """Return the bytes of a file from `offset` on, at most `length`.
 
         Raises:
             MissingFileError: there is none.
@@ -96,7 +96,7 @@ class Storage(Protocol):
         ...
 
     def list(self, folder: str = "") -> list[str]:
-        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        """Return the files in a folder and below it, sorted; [] when there is no such folder."""
         ...
 
     def delete(self, path: str) -> None:
@@ -105,7 +105,7 @@ class Storage(Protocol):
 
 
 def put_own(storage: Storage, path: str, data: bytes) -> bool:
-    """`put_if_absent` for bytes that nobody else writes: True also where the first answer was lost and it is there.
+    """Put bytes that nobody else writes, if absent; return True also where the first answer was lost.
 
     An object store's client repeats a request whose answer it did not get, and then finds what it has written itself.
 

@@ -1,4 +1,4 @@
-"""Which checkpoint storage an address means."""
+"""The choice of a checkpoint storage by its address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .storage import Storage, StorageNotSupported
 
 
 def open_storage(url: str, options: Mapping[str, str] | None = None) -> Storage:
-    """The storage at an address; nothing is written yet.
+    """Open the storage at an address; nothing is written yet.
 
     Args:
         url: a path, a ``file://`` URL, or the URL of an object store, as in ``s3://bucket/folder``.
@@ -38,7 +38,7 @@ def _is_of_store(url: str) -> bool:
 
 
 def from_root(address: str) -> str:
-    """The address without slashes at its end, a path as it is from the root, where all processes of a job find it.
+    """Return the address without trailing slashes, a path from the root, where all processes of a job find it.
 
     Raises:
         StorageNotSupported: no such scheme, or it cannot be meant as a path.
@@ -57,7 +57,7 @@ def from_root(address: str) -> str:
 
 
 def without_slash(address: str) -> str:
-    """The address without slashes at its end, unless it is that of the root.
+    """Return the address without trailing slashes, unless it is that of the root.
 
     >>> without_slash("file:///data/"), without_slash("/"), without_slash("file:///")
     ('file:///data', '/', 'file:///')

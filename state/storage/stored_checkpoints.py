@@ -1,4 +1,4 @@
-"""Which checkpoints are there: one by its address, or those of a job."""
+"""The checkpoints in a storage: one by its address, or those of a job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 class NoCheckpointError(StateError):
-    """There is no checkpoint or savepoint at an address.
+    """Raised when there is no checkpoint or savepoint at an address.
 
     Args:
         url: the address.
@@ -34,7 +34,7 @@ class NoCheckpointError(StateError):
 
 
 class FoundManifest(NamedTuple):
-    """A manifest, and where the files it names begin."""
+    """A manifest and the base of the files it names."""
 
     base: str
     manifest: CheckpointManifest
@@ -50,7 +50,7 @@ class LatestManifests(NamedTuple):
 def read_manifest(
     url: str, options: Mapping[str, str] | None = None, open_at: Callable[[str], Storage] | None = None
 ) -> FoundManifest:
-    """The checkpoint or savepoint at an address, which may be its folder or its `_metadata` file.
+    """Read the checkpoint or savepoint at an address, which may be its folder or its `_metadata` file.
 
     Args:
         url: as for `open_storage`; a folder above is taken where only one checkpoint is below it.
@@ -74,7 +74,7 @@ def read_manifest(
 
 
 def latest_manifests(storage: Storage) -> LatestManifests:
-    """All complete checkpoints below a job's base.
+    """Read all complete checkpoints below a job's base.
 
     Damaged ones are left out and told of, for the caller to log: an older checkpoint may do.
 
@@ -94,7 +94,7 @@ def latest_manifests(storage: Storage) -> LatestManifests:
 
 
 def folder_above(url: str) -> str:
-    """The address that another one is directly below.
+    """Return the address that another one is directly below.
 
     >>> folder_above("s3://bucket/checkpoints/0f/chk-7")
     's3://bucket/checkpoints/0f'
@@ -103,7 +103,7 @@ def folder_above(url: str) -> str:
 
 
 def _only_checkpoint(storage: Storage) -> str:
-    """The only `_metadata` file somewhere below.
+    """Return the only `_metadata` file somewhere below.
 
     Raises:
         NoCheckpointError: there is none, or there are several.
