@@ -97,7 +97,7 @@ class KeyedTable(Protocol):
         ...
 
     def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
-        """Note that the loaded dict's values of these keys were set or mutated; naming more keys than that is allowed."""
+        """Note that the loaded dict's values of these keys were set or mutated; naming more keys is allowed."""
         ...
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
@@ -121,7 +121,7 @@ class KeyedTable(Protocol):
         ...
 
     def entries(self, groups: Collection[int]) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield (key, namespace, value) of all entries in these key groups, oldest first; nothing may change meanwhile."""
+        """Yield (key, namespace, value) of the entries in these key groups, oldest first; nothing may change now."""
         ...
 
     def walk(self) -> Iterator[tuple[Any, Any]]:
@@ -215,7 +215,7 @@ class Timers(Protocol):
         ...
 
     def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
-        """Remove and yield the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        """Remove and yield timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         ...
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:

@@ -60,7 +60,7 @@ class KeyedState(State):
         self._taken: Callable[[Any], Any] = isolated
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
-        """Accept from now on only values of the declared type, if there is one, and store them in the type's own form."""
+        """Accept from now on only values of the declared type, if any, and store them in the type's own form."""
         convert, where = convert_of(descriptor.type_info), f"state {self._name!r}"
         if convert is not None:
             self._taken = lambda value: isolated(convert(value, where))

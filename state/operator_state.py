@@ -34,7 +34,7 @@ class OperatorListState(Generic[T]):
         self._taken: Callable[[Any], Any] = isolated
 
     def hold_to(self, descriptor: StateDescriptor) -> None:
-        """Accept from now on only values of the declared type, if there is one, and store them in the type's own form."""
+        """Accept from now on only values of the declared type, if any, and store them in the type's own form."""
         self._taken = _taken(descriptor.type_info, f"state {descriptor.name!r}")
 
     def get(self) -> Iterator[T]:

@@ -122,7 +122,7 @@ class TimerQueue:
                     yield from self.due(timestamp - 1)
 
     def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
-        """Remove and yield the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        """Remove and yield timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             namespace = next(iter(self._at[timestamp]))
             keys = self._at[timestamp][namespace]

@@ -66,7 +66,7 @@ def is_immutable(value: object) -> bool:
 
 
 def is_immutable_type(kind: type) -> bool:
-    """Return True for exact types whose values cannot change and contain nothing that can, such as int but not tuple."""
+    """Return True for exact types whose values cannot change and contain nothing that can: int, but not tuple."""
     verdict = _verdicts.get(kind)
     if verdict is None:
         verdict = _verdicts[kind] = _judge(kind)

@@ -1,4 +1,4 @@
-"""State as tables: what savepoints and checkpoints hold, read, compared, edited and made from tables."""
+"""State as tables: reading, comparing, editing and making the contents of savepoints and checkpoints."""
 # ruff: noqa: I001 - the imports are a table of names
 
 from __future__ import annotations

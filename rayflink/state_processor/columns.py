@@ -33,11 +33,11 @@ REPR = {b"form": b"repr"}
 
 
 class NoColumnError(ValueError):
-    """A value has no form in columns."""
+    """Raised when a value has no form in columns."""
 
 
 def columnar(value: Any) -> Any:
-    """A value as `pyarrow.array` takes it.
+    """Return a value as `pyarrow.array` takes it.
 
     >>> columnar(("a", {1: 2}, {3}))
     {'f0': 'a', 'f1': [{'key': 1, 'value': 2}], 'f2': [3]}
@@ -69,7 +69,7 @@ def columnar(value: Any) -> Any:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """The fields of a record by name; None of what is no record."""
+    """Return the fields of a record by name; None for a value that is no record."""
     if isinstance(value, Row):
         return dict(zip(value._names or _numbered(value), value, strict=False))
     if isinstance(value, tuple):
@@ -82,7 +82,7 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 
 
 def array(values: Sequence[Any], field: pyarrow.Field | None = None) -> tuple[pyarrow.Array, pyarrow.Field]:
-    """The values as a column of that field, or of one that fits them; its field, the name of which is ""."""
+    """Return the values as a column of that field, or of a field that fits them; the field's name is ""."""
     import pyarrow as pa
 
     if field is None or field.metadata != REPR:
@@ -100,7 +100,7 @@ def array(values: Sequence[Any], field: pyarrow.Field | None = None) -> tuple[py
 
 
 def common_field(name: str, one: pyarrow.Field | None, other: pyarrow.Field) -> pyarrow.Field:
-    """A field for the values of both."""
+    """Return a field for the values of both."""
     import pyarrow as pa
 
     other = other.with_name(name)
@@ -131,7 +131,7 @@ def _refuse(values: Sequence[Any], field: pyarrow.Field | None) -> None:
 
 
 def _has_no_fields(kind: Any) -> bool:
-    """Whether files could not hold it: a struct without fields."""
+    """Return whether files could not hold it: a struct without fields."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

@@ -1,4 +1,4 @@
-"""What would become of each state of a savepoint if a program began from it, before the old job is stopped."""
+"""A check of each state of a savepoint against a program that would restore it, before the old job is stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAVE = "leave"
 
 @dataclass(frozen=True, slots=True)
 class StateVerdict:
-    """What becomes of one state.
+    """The verdict on one state.
 
     Args:
         operator: uid of the operator, or its name where it has none; "coordinator" for what master hooks gave.
@@ -50,7 +50,7 @@ class StateVerdict:
 def check_savepoint(
     graph: JobGraph, savepoint: Savepoint, allow_non_restored_state: bool = False, opens: bool = True
 ) -> tuple[StateVerdict, ...]:
-    """The verdict on each state of a savepoint.
+    """Return the verdict on each state of a savepoint.
 
     Most states are declared in `open` of a program's functions. So the functions of the operators that have state in
     the savepoint are opened here, on no data and empty state, and closed again.
@@ -88,7 +88,7 @@ def check_savepoint(
 
 
 def _of_hooks(graph: JobGraph, savepoint: Savepoint, may_stay: bool) -> Iterator[StateVerdict]:
-    """What becomes of what master hooks gave."""
+    """Return the verdicts on the state of master hooks."""
     registered = {hook.get_identifier() for hook in graph.master_hooks}
     given = (key for key in savepoint.manifest.properties if key.startswith(HOOK_PREFIX))
     for name in sorted(key.removeprefix(HOOK_PREFIX) for key in given):
@@ -100,7 +100,9 @@ def _of_hooks(graph: JobGraph, savepoint: Savepoint, may_stay: bool) -> Iterator
 
 
 def _is_on_no_stream(state: SavedState, streams: Collection[str]) -> bool:
-    """Whether these are records of an unaligned checkpoint that were on their way on a stream the job does not have."""
+    """Return whether these are in-flight records of an unaligned checkpoint, of a stream that the job does not
+    have.
+    """
     return state.summary.kind == _ON_THEIR_WAY and not any(stream in state.name for stream in streams)
 
 
@@ -139,7 +141,9 @@ def _judged(
 def _declared(
     graph: JobGraph, place: tuple[JobVertex, ChainedOperator], opens: bool
 ) -> tuple[dict[tuple[bool, str], StateSummary], str]:
-    """The states an operator declares, by whether they are keyed and their name; and why some may be missing."""
+    """Return the states an operator declares, by whether they are keyed and their name; and why some may be
+    missing.
+    """
     vertex, node = place
     operator: Any = None if node.factory is None else node.factory()
     if not isinstance(operator, FunctionOperator):

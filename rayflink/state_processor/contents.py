@@ -1,4 +1,6 @@
-"""What one operator has in a savepoint or checkpoint: key groups one after the other, and lists by subtask."""
+"""The contents of one operator in a savepoint or checkpoint: key groups one after the other, and lists by
+subtask.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,23 @@ Lists = Mapping[str, tuple[str, tuple[tuple[bytes, ...], ...]]]
 
 
 class OperatorContents(Protocol):
-    """The state of one operator, from wherever it comes."""
+    """The state of one operator, whatever its source."""
 
     def groups(self) -> Iterator[tuple[int, Content]]:
-        """(key group, its keyed state and timers), in order, one at a time; the same each time it is called."""
+        """Yield (key group, its keyed state and timers) in order, one at a time; the same at each call."""
         ...
 
     def lists(self) -> Lists:
-        """Its operator state."""
+        """Return its operator state."""
         ...
 
     def raw_groups(self) -> Iterator[tuple[int, bytes]]:
-        """(key group, bytes) that the user's code wrote for it."""
+        """Yield (key group, the bytes that the user's code wrote for it)."""
         ...
 
 
 class StoredContents:
-    """As it was stored.
+    """The contents of an operator as they were stored.
 
     Args:
         manifest: of the operator.
@@ -47,7 +49,7 @@ class StoredContents:
         self._loads: Callable[[Any], Any] = partial(loads_leniently, names=names)
 
     def groups(self) -> Iterator[tuple[int, Content]]:
-        """In the order of key groups; of databases only one is on this machine at a time."""
+        """Yield the contents in the order of key groups; only one database is on this machine at a time."""
         snapshots = [part for part in self._manifest.subtasks if part is not None]
         plain = {group: blob for part in snapshots for group, blob in part.keyed.items()}
         whose = self._manifest.max_parallelism, self._manifest.uid or self._manifest.operator_id
@@ -60,7 +62,7 @@ class StoredContents:
                 before = waiting.pop()
                 yield before, self._decoded(plain[before], whose[1])
             if waiting and waiting[-1] == group:
-                content = _joined(self._decoded(plain[waiting.pop()], whose[1]), content)
+                content = _merge_contents(self._decoded(plain[waiting.pop()], whose[1]), content)
             if content["tables"] or content["timers"]:
                 yield group, content
         while waiting:
@@ -71,7 +73,7 @@ class StoredContents:
         return decode_group(self._reader.read(blob), operator_uid, self._loads)
 
     def lists(self) -> Lists:
-        """The lists of all subtasks, in the order of their index."""
+        """Return the lists of all subtasks, in the order of their index."""
         names: dict[str, str] = {}
         for part in self._manifest.subtasks:
             if part is not None:
@@ -83,15 +85,17 @@ class StoredContents:
         return found
 
     def raw_groups(self) -> Iterator[tuple[int, bytes]]:
-        """In the order of key groups."""
+        """Yield the raw state in the order of key groups."""
         parts = [part.raw_keyed for part in self._manifest.subtasks if part is not None]
         raw = {group: blob for part in parts for group, blob in part.items()}
         for group in sorted(raw):
             yield group, self._reader.read(raw[group])
 
 
-def _joined(near: Content, far: Content) -> Content:
-    """The timers that were in memory are before those of the database; the tables of the two differ."""
+def _merge_contents(near: Content, far: Content) -> Content:
+    """Merge timers that were in memory with those of the database, which come after them; the tables of the two
+    differ.
+    """
     timers = dict(far["timers"])
     for name, rows in near["timers"].items():
         behind = 1 + max((row[0] for row in rows), default=-1)
@@ -104,7 +108,7 @@ ENTRY_IN_USE: bytes = b"\x01"
 
 
 def entry_value(name: str, data: bytes) -> Any:
-    """The value in an entry of operator state; the bytes themselves where they are no pickle."""
+    """Return the value in an entry of operator state; the bytes themselves where they are no pickle."""
     if name == "_watermark":
         return int.from_bytes(data, "big", signed=True)
     for body in (data[1:],) if data[:1] == ENTRY_IN_USE else (data,):

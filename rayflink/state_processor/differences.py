@@ -1,4 +1,4 @@
-"""What differs between two savepoints: rows that were added, removed or changed, state by state."""
+"""Differences between two savepoints: rows that were added, removed or changed, state by state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RowChange(NamedTuple):
 
 
 class StateChanges:
-    """The rows of one state that differ; read when they are asked for.
+    """The rows of one state that differ, read lazily.
 
     Rows are the same where key, namespace and position or map key are; of timers where the time is. The time of the
     last access makes no difference.
@@ -59,16 +59,18 @@ class StateChanges:
 
     @property
     def state(self) -> str:
-        """Name of the state."""
+        """Return the name of the state."""
         return self._state.name
 
     @property
     def kind(self) -> str:
-        """Kind of the state."""
+        """Return the kind of the state."""
         return self._state.kind
 
     def rows(self) -> Iterator[RowChange]:
-        """The rows that differ; where both have the same key groups only one of them is in memory at a time."""
+        """Yield the rows that differ; where both have the same key groups only one of them is in memory at a
+        time.
+        """
         if self._contents is None or self.before is None or self.after is None or self.before.kind != self.after.kind:
             yield from self._compared(_rows_of(self.before), _rows_of(self.after))
             return
@@ -76,14 +78,14 @@ class StateChanges:
             yield from self._compared(rows_in(old, self.state, self.kind), rows_in(new, self.state, self.kind))
 
     def counts(self) -> dict[str, int]:
-        """How many rows were "added", "removed" and "changed"."""
+        """Return how many rows were "added", "removed" and "changed"."""
         counts = {ADDED: 0, REMOVED: 0, CHANGED: 0}
         for row in self.rows():
             counts[row.change] += 1
         return counts
 
     def to_arrow(self) -> pyarrow.Table:
-        """`change`, the columns of the state, its value in `before` and `after`."""
+        """Return a table of `change`, the columns of the state, and its value in `before` and `after`."""
         import pyarrow as pa
 
         changes = list(self.rows())
@@ -111,7 +113,7 @@ class StateChanges:
 
 
 def differences(before: Savepoint, after: Savepoint) -> tuple[StateChanges, ...]:
-    """The states of both savepoints side by side, those of operators that only one of them has included."""
+    """Return the states of both savepoints side by side, including operators that only one of them has."""
     earlier = {operator.id: operator for operator in before.operators}
     later = {operator.id: operator for operator in after.operators}
     found = []
@@ -134,7 +136,7 @@ def _contents(old: OperatorState | None, new: OperatorState | None) -> tuple[Ope
 
 
 def _side_by_side(one: OperatorContents, other: OperatorContents) -> Iterator[tuple[Any, Any]]:
-    """The contents of both, key group by key group."""
+    """Yield the contents of both, key group by key group."""
     nothing: Any = {"tables": {}, "timers": {}}
     olds, news = one.groups(), other.groups()
     old, new = next(olds, None), next(news, None)
@@ -153,7 +155,7 @@ def _rows_of(state: SavedState | None) -> Iterator[StateRow]:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal, or have the same bytes, as two NaN."""
+    """Return whether two values are equal, or have the same bytes, as two NaN."""
     try:
         same = bool(one == other)
     except Exception:  # a user's class, or an array, may have its own idea of equality

@@ -1,4 +1,4 @@
-"""The end of a savepoint: its files are deleted."""
+"""Disposal of a savepoint: its files are deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rayflink.state.storage.stored_checkpoints import read_manifest
 
 
 class DisposalError(StateError):
-    """What is to be disposed of is no savepoint.
+    """Raised when what is to be disposed of is no savepoint.
 
     Args:
         path: where it is.

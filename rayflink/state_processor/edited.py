@@ -1,4 +1,4 @@
-"""Contents of an operator in which the rows of one state are others."""
+"""Contents of an operator in which the rows of one state are replaced."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ RowChange = Callable[[StateRow], StateRow | None]
 
 
 class NoContents:
-    """Of an operator that is new."""
+    """The contents of a new operator."""
 
     def groups(self) -> Iterator[tuple[int, Content]]:
-        """None."""
+        """Return no key groups."""
         return iter(())
 
     def lists(self) -> Lists:
-        """None."""
+        """Return no lists."""
         return {}
 
     def raw_groups(self) -> Iterator[tuple[int, bytes]]:
-        """None."""
+        """Return no raw state."""
         return iter(())
 
 
 class _Edited:
-    """The contents of another, of which a part is changed by a subclass."""
+    """The contents of another operator, a part of which is changed by a subclass."""
 
     def __init__(self, base: OperatorContents) -> None:
         self._base = base
@@ -80,7 +80,7 @@ class ChangedRows(_Edited):
 
 
 class GivenRows(_Edited):
-    """The rows of a keyed state, all of them given; they are in memory.
+    """New rows that replace all rows of a keyed state; they are in memory.
 
     Args:
         base: the other contents.
@@ -94,15 +94,15 @@ class GivenRows(_Edited):
     ) -> None:
         super().__init__(base)
         self._name, self._kind, self._expires = state
-        self._dealt: dict[int, list[StateRow]] = {}
+        self._by_group: dict[int, list[StateRow]] = {}
         held = list(rows)
         keys = [canonical_key(row.key) for row in held]
         groups = key_groups_of(hash_keys(keys), max_parallelism).tolist() if keys else []
         for group, row in zip(groups, held, strict=True):
-            self._dealt.setdefault(group, []).append(row)
+            self._by_group.setdefault(group, []).append(row)
 
     def groups(self) -> Iterator[tuple[int, Content]]:
-        waiting = sorted(self._dealt, reverse=True)
+        waiting = sorted(self._by_group, reverse=True)
         for group, content in self._base.groups():
             while waiting and waiting[-1] < group:
                 yield self._with(waiting.pop(), {"tables": {}, "timers": {}})
@@ -113,12 +113,12 @@ class GivenRows(_Edited):
             yield self._with(waiting.pop(), {"tables": {}, "timers": {}})
 
     def _with(self, group: int, content: Content) -> tuple[int, Content]:
-        given = self._dealt.get(group, [])
+        given = self._by_group.get(group, [])
         return group, replaced(content, self._name, self._kind, lambda rows: given, self._expires)
 
 
 class GivenEntries(_Edited):
-    """The entries of a state of the operator, all of them given.
+    """New entries that replace all entries of an operator state.
 
     Args:
         base: the other contents.
@@ -149,7 +149,7 @@ class GivenEntries(_Edited):
 
 
 class WithoutState(_Edited):
-    """The contents of another without one of its states.
+    """The contents of another operator without one of its states.
 
     Args:
         base: the other contents.

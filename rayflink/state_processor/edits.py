@@ -1,4 +1,4 @@
-"""Savepoints made from others by giving a state other rows."""
+"""Savepoints made from others by replacing the rows of a state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIST_KINDS = {"split list": "split", "union list": "union", "broadcast": "broad
 
 
 class TimersDescriptor(StateDescriptor):
-    """Names a queue of timers."""
+    """The name of a queue of timers."""
 
     kind = TIMERS
 
@@ -40,7 +40,7 @@ def with_state(
     columns: tuple[Column, Column],
     max_parallelism: int,
 ) -> Savepoint:
-    """See `Savepoint.with_state`."""
+    """Return a savepoint with other rows; see `Savepoint.with_state`."""
     try:
         old = savepoint.operator(operator)
     except NotInSavepointError:
@@ -63,7 +63,7 @@ def with_state(
 
 
 def without_state(savepoint: Savepoint, operator: str, state: str) -> Savepoint:
-    """See `Savepoint.without_state`."""
+    """Return a savepoint without a state; see `Savepoint.without_state`."""
     old = savepoint.operator(operator)
     known = old.state(state)
     states = tuple(one for one in old.manifest.states if (one.is_keyed, one.name) != (known.is_keyed, known.name))
@@ -74,7 +74,7 @@ def without_state(savepoint: Savepoint, operator: str, state: str) -> Savepoint:
 
 
 def _known(operator: OperatorState, state: str | StateDescriptor) -> SavedState:
-    """The state that is there; of a descriptor one that fits it, or a new one."""
+    """Return the existing state; for a descriptor one that fits it, or a new one."""
     if not isinstance(state, StateDescriptor):
         return operator.state(state)
     wanted = summary_of(state, state.stored_kind, ())
@@ -113,7 +113,7 @@ def _with_rows(
 
 
 def _with_entries(old: OperatorState, known: SavedState, rows: Any, columns: tuple[Column, Column]) -> OperatorState:
-    """Of a function all entries are read here."""
+    """Replace the entries of an operator state; if `rows` is a function, all entries are read here."""
     if callable(rows) and not hasattr(rows, "to_batches"):
         changed = (rows(row) for row in known.rows())
         given: list[StateRow] = [row for row in changed if row is not None]
@@ -127,7 +127,7 @@ def _with_entries(old: OperatorState, known: SavedState, rows: Any, columns: tup
 
 
 def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummary) -> OperatorState:
-    """The operator with other contents, of which one state is described anew.
+    """Return the operator with other contents, one state of which has a new description.
 
     Where the savepoint described no state it describes none now: those that are there are found by reading.
     """
@@ -138,7 +138,7 @@ def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummar
 
 
 def _seen(summary: StateSummary, rows: Iterable[StateRow]) -> StateSummary:
-    """A summary with what classes are in the rows, besides those it knows."""
+    """Return a summary with the classes that are in the rows, besides those it knows."""
     values = [row.value for row in islice(rows, SAMPLES)]
     described = summary_of(StateDescriptor(summary.name), summary.kind, values)
     return summary.merge(described)

@@ -1,4 +1,4 @@
-"""Rows of a state: one for each value, element of a list, entry of a map, or timer; and the form they are stored in."""
+"""Rows of a state: one for each value, list element, map entry, or timer; and their stored form."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StateRow(NamedTuple):
 
 
 def rows_in(content: Content, state: str, kind: str) -> Iterator[StateRow]:
-    """The rows of a state in the content of a key group.
+    """Yield the rows of a state in the content of a key group.
 
     Args:
         kind: as `SavedState.kind` has it.
@@ -57,7 +57,7 @@ def _parts(held: Any, stored_kind: str) -> Iterable[tuple[Any, Any]]:
 
 
 def stored_rows(rows: Iterable[StateRow], kind: str, expires: bool) -> Rows:
-    """The rows of a state as a key group holds them; elements of lists in the order in which they are given.
+    """Return the rows of a state as a key group holds them; list elements in the order of the input.
 
     Raises:
         TypeError, ValueError: a time is no int of 64 bits.
@@ -80,7 +80,7 @@ def stored_rows(rows: Iterable[StateRow], kind: str, expires: bool) -> Rows:
 
 def replaced(content: Content, state: str, kind: str, rows: Callable[[Iterator[StateRow]], Iterable[StateRow]],
              expires: bool) -> Content:  # fmt: skip
-    """The content of a key group with other rows of one state."""
+    """Return the content of a key group with other rows of one state."""
     new = stored_rows(rows(rows_in(content, state, kind)), kind, expires)
     tables, timers = dict(content["tables"]), dict(content["timers"])
     if kind == TIMERS:

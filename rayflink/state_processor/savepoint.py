@@ -1,4 +1,4 @@
-"""A savepoint or checkpoint as operators and their states, without the job that wrote it."""
+"""Savepoints and checkpoints as operators and their states, without the job that wrote them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEFAULT_KEY_GROUPS = 128
 
 
 class NotInSavepointError(StateError):
-    """A savepoint has no such operator, or an operator no such state.
+    """Raised when a savepoint has no such operator, or an operator no such state.
 
     Args:
         what: was looked for.
@@ -56,32 +56,34 @@ class OperatorState:
 
     @property
     def uid(self) -> str:
-        """What the program called it; "" where it gave no uid."""
+        """Return the uid that the program gave; "" where it gave none."""
         return self.manifest.uid
 
     @property
     def name(self) -> str:
-        """Its name, for people."""
+        """Return its display name."""
         return self.manifest.name
 
     @property
     def id(self) -> str:
-        """Its id: 32 hex digits."""
+        """Return its id: 32 hex digits."""
         return self.manifest.operator_id
 
     @property
     def parallelism(self) -> int:
-        """The number of its subtasks then."""
+        """Return the number of its subtasks when it was written."""
         return self.manifest.parallelism
 
     @property
     def max_parallelism(self) -> int:
-        """The number of its key groups."""
+        """Return the number of its key groups."""
         return self.manifest.max_parallelism
 
     @cached_property
     def states(self) -> tuple[SavedState, ...]:
-        """Its states by name. Where the savepoint does not name them, all its keyed state is read to find them."""
+        """Return its states by name. Where the savepoint does not name them, all its keyed state is read to find
+        them.
+        """
         keyed = [keyed_state(summary, self.contents) for summary in self._summaries()]
         said = {state.name: state for state in self.manifest.states if not state.is_keyed}
         names = sorted(self.contents.lists(), key=_users_first)
@@ -96,7 +98,7 @@ class OperatorState:
         return (*keyed, *lists, *others)
 
     def state(self, name: str) -> SavedState:
-        """One state.
+        """Return one state.
 
         Raises:
             NotInSavepointError: there is none of that name.
@@ -122,7 +124,7 @@ class OperatorState:
 
 
 class Savepoint:
-    """A savepoint or checkpoint; a value, of which nothing is changed: edits make another one.
+    """A savepoint or checkpoint as an immutable value: edits return another one.
 
     >>> Savepoint.load("/nowhere")
     Traceback (most recent call last):
@@ -143,7 +145,7 @@ class Savepoint:
 
     @staticmethod
     def load(path: str | PathLike[str], options: Mapping[str, str] | None = None) -> Savepoint:
-        """The savepoint or checkpoint at an address, written by any backend.
+        """Load the savepoint or checkpoint at an address, written by any backend.
 
         Args:
             path: its folder, or its `_metadata` file; a path or the URL of a storage.
@@ -161,16 +163,16 @@ class Savepoint:
 
     @property
     def job_id(self) -> str:
-        """Of the job that wrote it."""
+        """Return the id of the job that wrote it."""
         return self.manifest.job_id
 
     @property
     def job_name(self) -> str:
-        """Of the job that wrote it."""
+        """Return the name of the job that wrote it."""
         return self.manifest.job_name
 
     def operator(self, named: str) -> OperatorState:
-        """The operator of that uid, id or name.
+        """Return the operator of that uid, id or name.
 
         Raises:
             NotInSavepointError: there is none, or several have the name.
@@ -187,7 +189,7 @@ class Savepoint:
         raise NotInSavepointError(f"operator {named!r}", self._described(), near(named, known))
 
     def state(self, operator: str, state: str) -> SavedState:
-        """One state of the operator of that uid, id or name.
+        """Return one state of the operator of that uid, id or name.
 
         Raises:
             NotInSavepointError: there is none.
@@ -196,7 +198,7 @@ class Savepoint:
 
     @staticmethod
     def new(job_name: str = "bootstrapped") -> Savepoint:
-        """A savepoint without operators, to which `with_state` gives some, before it is written."""
+        """Return a savepoint without operators, to which `with_state` adds some before it is written."""
         from .writing import empty_manifest
 
         return Savepoint(empty_manifest(job_name), ())
@@ -210,7 +212,7 @@ class Savepoint:
         value: Column = "value",
         max_parallelism: int = DEFAULT_KEY_GROUPS,
     ) -> Savepoint:
-        """A savepoint in which the rows of one state are others.
+        """Return a savepoint in which the rows of one state are replaced.
 
         Args:
             operator: its uid, id or name; where there is none of it, the uid of a new one.
@@ -240,7 +242,7 @@ class Savepoint:
         time: Column = "time",
         max_parallelism: int = DEFAULT_KEY_GROUPS,
     ) -> Savepoint:
-        """A savepoint in which the timers of an operator are others.
+        """Return a savepoint in which the timers of an operator are replaced.
 
         Args:
             operator, rows, key, max_parallelism: as in `with_state`.
@@ -253,7 +255,7 @@ class Savepoint:
         return with_state(self, operator, TimersDescriptor(queue), rows, (key, time), max_parallelism)
 
     def without_state(self, operator: str, state: str) -> Savepoint:
-        """A savepoint without one state of an operator.
+        """Return a savepoint without one state of an operator.
 
         Raises:
             NotInSavepointError: there is no such state.
@@ -263,7 +265,7 @@ class Savepoint:
         return without_state(self, operator, state)
 
     def without_operator(self, operator: str) -> Savepoint:
-        """A savepoint without the state of an operator.
+        """Return a savepoint without the state of an operator.
 
         Raises:
             NotInSavepointError: there is no such operator.
@@ -297,7 +299,7 @@ class Savepoint:
 
 
 def read_savepoint(path: str | PathLike[str], options: Mapping[str, str] | None = None) -> Savepoint:
-    """The savepoint or checkpoint at an address; see `Savepoint.load`."""
+    """Read the savepoint or checkpoint at an address; see `Savepoint.load`."""
     return Savepoint.load(path, options)
 
 
@@ -306,7 +308,7 @@ def _users_first(name: str) -> tuple[bool, str]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """What may have been meant instead of a name."""
+    """Return suggestions for a name that was not found."""
     names = sorted(set(known))
     close = difflib.get_close_matches(name, names, 3, 0.5)
     if close:

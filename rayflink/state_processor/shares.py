@@ -1,4 +1,4 @@
-"""One state of a savepoint as shares of about one size, each read by itself, in any process."""
+"""Shares of one state of a savepoint, of about one size, each read by itself in any process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .states import ENUMERATOR, RAW_KEYED, USER, SavedState
 
 @dataclass(frozen=True, slots=True)
 class StateShare:
-    """Key groups of a state by key, or what one subtask has of a list.
+    """Some key groups of a keyed state, or one subtask's part of a list.
 
     Args:
         base: address of the storage that the names of files begin at.
@@ -31,13 +31,13 @@ class StateShare:
     name: str
 
     def read(self, options: Mapping[str, str] | None = None) -> SavedState:
-        """The state, with the rows of this share."""
+        """Return the state, with the rows of this share."""
         reader = SnapshotFileReader(open_storage(self.base, options))
         return OperatorState(self.manifest, StoredContents(self.manifest, reader), reader).state(self.name)
 
 
 def shares_of(operator: OperatorState, name: str, base: str, most_bytes: int) -> list[StateShare]:
-    """The shares of a state, in the order of its rows; a key group, or a database, is never divided.
+    """Return the shares of a state, in the order of its rows; a key group, or a database, is never divided.
 
     Args:
         name: of the state.
@@ -65,7 +65,7 @@ def shares_of(operator: OperatorState, name: str, base: str, most_bytes: int) ->
 
 
 def _described(operator: OperatorState, name: str) -> tuple[StateSummary, ...]:
-    """What the savepoint says of a state; of a keyed one always something."""
+    """Return the savepoint's summary of a state; keyed state always has one."""
     said = [state for state in operator.manifest.states if state.name == name]
     keyed = [state for state in said if state.is_keyed]
     if keyed:
@@ -79,7 +79,7 @@ def _described(operator: OperatorState, name: str) -> tuple[StateSummary, ...]:
 
 
 def _keyed(groups: dict[int, Blob], databases: Iterable[DatabaseFiles], most_bytes: int) -> Iterator[StoredSnapshot]:
-    """Runs of key groups; those of a database, or of several that overlap, with it."""
+    """Yield runs of key groups, together with the database, or overlapping databases, that hold them."""
     parts: list[tuple[int, StoredSnapshot]] = []
     end = 0
     for one in sorted(databases, key=lambda one: one.first_group):
@@ -99,7 +99,7 @@ def _keyed(groups: dict[int, Blob], databases: Iterable[DatabaseFiles], most_byt
 
 
 def _runs(groups: dict[int, Blob], most_bytes: int) -> Iterator[dict[int, Blob]]:
-    """The key groups in their order, put together as far as that many bytes go."""
+    """Yield the key groups in order, grouped into runs of at most that many bytes."""
     run: dict[int, Blob] = {}
     held = 0
     for group in sorted(groups):
@@ -114,7 +114,7 @@ def _runs(groups: dict[int, Blob], most_bytes: int) -> Iterator[dict[int, Blob]]
 
 
 def _of_subtasks(whole: OperatorManifest, name: str) -> Iterator[OperatorManifest]:
-    """For each subtask that has something of a list of the operator; of broadcast state one has all."""
+    """Yield a share for each subtask that has entries of an operator list; broadcast state is in one of them."""
     for at, one in enumerate(whole.subtasks):
         lists = {} if one is None else {key: held for key, held in one.lists.items() if key.removeprefix(USER) == name}
         first = sorted(lists, key=lambda key: not key.startswith(USER))[:1]

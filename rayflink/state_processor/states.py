@@ -29,7 +29,7 @@ KEYED_KINDS = frozenset({"value", "list", "map", "reducing", "aggregating", TIME
 
 
 class UnfitValueError(StateError):
-    """State does not fit into the columns that were asked for.
+    """Raised when state does not fit into the requested columns.
 
     Args:
         state: its name.
@@ -49,7 +49,7 @@ class UnfitValueError(StateError):
 
 
 class SavedState:
-    """One state of an operator, read when it is asked for.
+    """One state of an operator, read lazily.
 
     Its rows are `StateRow`s. As a table it has the columns `key`, then `window_start` and `window_end` (epoch
     milliseconds) where it belongs to time windows, `namespace` where it belongs to anything else; `position` of lists,
@@ -68,43 +68,44 @@ class SavedState:
 
     @property
     def name(self) -> str:
-        """Name of the state, as its descriptor has it."""
+        """Return the name of the state, as its descriptor has it."""
         return self.summary.name
 
     @property
     def kind(self) -> str:
-        """Of keyed state "value", "list", "map", "reducing", "aggregating" or "timers"; of operator state "split list",
-        "union list" or "broadcast"; "splits" and "enumerator" of a source; "raw keyed" where the user wrote bytes.
+        """Return the kind: for keyed state "value", "list", "map", "reducing", "aggregating" or "timers"; for
+        operator state "split list", "union list" or "broadcast"; "splits" and "enumerator" for a source; "raw keyed"
+        for the user's bytes.
         """
         return self.summary.kind.removeprefix(EXPIRING)
 
     @property
     def is_keyed(self) -> bool:
-        """Whether it is state or timers by key."""
+        """Return whether it is keyed state or timers."""
         return self.kind in KEYED_KINDS
 
     @property
     def expires(self) -> bool:
-        """Whether it has a time to live."""
+        """Return whether it has a time to live."""
         return self.summary.kind.startswith(EXPIRING)
 
     @property
     def ttl_ms(self) -> int | None:
-        """Its time to live in milliseconds; None where it has none, or the savepoint does not say."""
+        """Return its time to live in milliseconds; None where it has none, or the savepoint does not say."""
         text = self.summary.ttl.partition(" ")[0]
         return int(text) if text.isdigit() else None
 
     def rows(self) -> Iterator[StateRow]:
-        """All rows, key group by key group, as they are stored: values are those of the program's classes."""
+        """Yield all rows, key group by key group, as they are stored: values are of the program's classes."""
         return self._read()
 
     def count(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return sum(1 for _ in self._read())
 
     @property
     def schema(self) -> pyarrow.Schema:
-        """The columns; all rows are read once to know them."""
+        """Return the columns; all rows are read once to find them."""
         import pyarrow as pa
 
         if self._schema is None:
@@ -115,7 +116,7 @@ class SavedState:
         return self._schema
 
     def batches(self, schema: pyarrow.Schema | None = None, most: int = _BATCH_ROWS) -> Iterator[pyarrow.RecordBatch]:
-        """The table in parts; only a part, and one key group, is in memory at a time.
+        """Yield the table in parts; only a part, and one key group, is in memory at a time.
 
         Args:
             schema: the columns that are wanted; None: all, of types that fit the values.
@@ -142,14 +143,14 @@ class SavedState:
             yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The whole table."""
+        """Return the whole table."""
         import pyarrow as pa
 
         schema = self.schema
         return pa.Table.from_batches(self.batches(), schema)
 
     def to_polars(self) -> Any:
-        """The whole table as a polars DataFrame; polars must be installed."""
+        """Return the whole table as a polars DataFrame; polars must be installed."""
         try:
             import polars
         except ImportError as error:
@@ -160,7 +161,7 @@ class SavedState:
         return f"<{self.summary.kind} state {self.name!r}>"
 
     def _unfit(self, values: Sequence[Any], whose: Sequence[Any], field: pyarrow.Field) -> UnfitValueError:
-        """The error for the first of the values that is not of the field's type."""
+        """Return the error for the first of the values that is not of the field's type."""
         import pyarrow as pa
 
         found = "values that have no type in common"
@@ -173,7 +174,7 @@ class SavedState:
         return UnfitValueError(self.name, found, f"{field.name!r} of type {field.type}")
 
     def _column_lists(self, most: int) -> Iterator[tuple[int, dict[str, list[Any] | None]]]:
-        """Rows in parts: their number, and column -> values, None where all of them have none."""
+        """Yield rows in parts: their number, and column -> values, None where all of them have none."""
         rows = self._read()
         part = list(islice(rows, most))
         yield len(part), self._columns(part)
@@ -211,7 +212,7 @@ class SavedState:
 
 
 def joined_schema(parts: Iterable[pyarrow.Schema]) -> pyarrow.Schema:
-    """The columns of a table of which these are the columns of its parts."""
+    """Return the columns of a table, from the columns of its parts."""
     import pyarrow as pa
 
     fields: dict[str, Any] = {}
@@ -222,12 +223,12 @@ def joined_schema(parts: Iterable[pyarrow.Schema]) -> pyarrow.Schema:
 
 
 def domain_of(queue: str) -> str:
-    """The clock of a queue of timers: "event" or "processing"."""
+    """Return the clock of a queue of timers: "event" or "processing"."""
     return "processing" if queue.endswith("/processing") else "event"
 
 
 def keyed_state(summary: StateSummary, contents: OperatorContents) -> SavedState:
-    """A state by key, or a queue of timers."""
+    """Return a keyed state, or a queue of timers."""
     kind = summary.kind.removeprefix(EXPIRING)
 
     def read() -> Iterator[StateRow]:
@@ -238,7 +239,7 @@ def keyed_state(summary: StateSummary, contents: OperatorContents) -> SavedState
 
 
 def list_state(name: str, contents: OperatorContents, said: StateSummary | None = None) -> SavedState:
-    """The state of an operator in one of its lists.
+    """Return the state of an operator in one of its lists.
 
     Args:
         said: what the savepoint says of it.
@@ -261,7 +262,7 @@ def list_state(name: str, contents: OperatorContents, said: StateSummary | None 
 
 
 def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> SavedState:
-    """A state that is in memory."""
+    """Return a state that is in memory."""
     held = tuple(rows)
     return SavedState(StateSummary(name, kind, ""), lambda: iter(held))
 

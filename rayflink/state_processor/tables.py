@@ -1,4 +1,4 @@
-"""Tables as rows of state: what is in which column, and values of the program's classes."""
+"""Tables as rows of state: the meaning of each column, and values of the program's classes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Column = str | Sequence[str] | Callable[[dict[str, Any]], Any]
 
 
 class ColumnError(StateError):
-    """A table has not the columns that state is to be made of.
+    """Raised when a table lacks a column that state is to be made of.
 
     Args:
         column: that is missing.
@@ -40,7 +40,7 @@ class ColumnError(StateError):
 
 
 def dicts_of(table: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a pyarrow Table or RecordBatch, a polars or pandas DataFrame, or of dicts as they are."""
+    """Return the rows of a pyarrow Table or RecordBatch, a polars or pandas DataFrame, or of dicts as they are."""
     for name in ("to_arrow", "__arrow_c_stream__"):
         if hasattr(table, name) and not hasattr(table, "to_batches"):
             import pyarrow as pa
@@ -64,7 +64,7 @@ def dicts_of(table: Any) -> Iterator[dict[str, Any]]:
 
 
 def rows_of(table: Any, key: Column, value: Column, summary: StateSummary) -> Iterator[StateRow]:
-    """The rows of a state.
+    """Return the rows of a state.
 
     Besides key and value it takes the columns `window_start` and `window_end`, `namespace`, `map_key` or `position`,
     and `last_access`, where the table has them.
@@ -100,7 +100,9 @@ def _window(row: dict[str, Any]) -> TimeWindow:
 
 
 def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
-    """What makes a value of the program's class of a struct; where that class is not known, dicts and tuples."""
+    """Return a function from a struct to a value of the program's class; to dicts and tuples where the class is
+    unknown.
+    """
     names = summary.parsed_schema.get("values", ())
     cls = found_class(names[0]) if len(names) == 1 else None
     if cls is None or not (dataclasses.is_dataclass(cls) or is_named_tuple(cls)):
@@ -117,7 +119,7 @@ def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
 
 
 def native(value: Any) -> Any:
-    """A value of Arrow as Python's: structs are dicts, those of f0, f1 and so on tuples."""
+    """Return a value of Arrow as Python's: structs are dicts, those of f0, f1 and so on tuples."""
     value = _struct(value)
     if isinstance(value, dict):
         parts = {name: native(part) for name, part in value.items()}
@@ -128,7 +130,7 @@ def native(value: Any) -> Any:
 
 
 def _struct(value: Any) -> Any:
-    """A struct as a dict of its fields, everything else as it is."""
+    """Return a struct as a dict of its fields, everything else as it is."""
     return value.as_dict() if isinstance(value, Row) else value
 
 
@@ -147,7 +149,7 @@ def _in(row: dict[str, Any], column: str) -> Any:
 
 
 def _peeked(table: Iterable[Any]) -> tuple[Any, Any]:
-    """The table, and its first row where it is no table of columns."""
+    """Return the table, and its first row where it is no table of columns."""
     if hasattr(table, "to_batches") or hasattr(table, "to_arrow") or hasattr(table, "__arrow_c_stream__"):
         return table, None
     rows = list(table)

@@ -1,4 +1,4 @@
-"""Savepoints written by a program: in the format of all backends, so that a job of any starts from them."""
+"""Writing of savepoints by a program, in the format of all backends, so that jobs on any backend start from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INLINE_BYTES = 20 << 10
 
 
 class SavepointExistsError(StateError):
-    """There is a savepoint already where one is to be written.
+    """Raised when there is already a savepoint where one is to be written.
 
     Args:
         path: where.
@@ -50,7 +50,7 @@ def write_savepoint(savepoint: Savepoint, path: str, options: Mapping[str, str] 
     number = savepoint.manifest.checkpoint_id
     writer = SnapshotFileWriter(storage, SnapshotPlace.of_savepoint(number, _INLINE_BYTES))
     try:
-        operators = tuple(_written(operator, writer) for operator in savepoint.operators)
+        operators = tuple(_write_operator(operator, writer) for operator in savepoint.operators)
         writer.finish()
         manifest = replace(
             savepoint.manifest,
@@ -68,12 +68,12 @@ def write_savepoint(savepoint: Savepoint, path: str, options: Mapping[str, str] 
 
 
 def empty_manifest(job_name: str) -> CheckpointManifest:
-    """What a savepoint begins with that no job has written."""
+    """Return the manifest of a savepoint that no job has written."""
     now_ms = int(time.time() * 1000)
     return CheckpointManifest("savepoint", 1, 0, "0" * 32, job_name, now_ms, now_ms, True, ())
 
 
-def _written(operator: OperatorState, writer: SnapshotFileWriter) -> OperatorManifest:
+def _write_operator(operator: OperatorState, writer: SnapshotFileWriter) -> OperatorManifest:
     width, most = operator.parallelism, operator.max_parallelism
     keyed: list[dict[int, Blob]] = [{} for _ in range(width)]
     for group, content in operator.contents.groups():

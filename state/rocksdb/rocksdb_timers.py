@@ -128,7 +128,7 @@ class RocksDBTimerQueue:
                     break  # many were set meanwhile, and the horizon has come nearer
 
     def due_keys(self, until: int, limit: int) -> Iterator[tuple[int, Any, list[Any]]]:
-        """Remove and yield the timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
+        """Remove and yield timers up to and including `until`: (timestamp, namespace, at most `limit` of its keys)."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             reached = until if self._horizon is None else min(until, self._horizon[0])
             for fired in self.near.due_keys(reached, limit):

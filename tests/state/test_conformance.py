@@ -1,4 +1,4 @@
-"""Every keyed state backend keeps the same laws; another backend is one line here."""
+"""Every keyed state backend obeys the same laws; another backend is one line here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _rocksdb(memory: int, lent: Callable[[StateMemory], StateMemory] = lambda me
 
 
 class _AlwaysFiles(RocksDBBackend):
-    """Has a database by its first capture, whatever fits the memory; its files are made late."""
+    """A backend with a database from its first capture on, whatever its size; its files are made late."""
 
     def __init__(self, key_groups: range, max_parallelism: int, operator_uid: str) -> None:
         folder = Path(tempfile.gettempdir(), f"rayflink-{uuid.uuid4().hex}")
@@ -53,7 +53,9 @@ BACKENDS = pytest.mark.parametrize(
 
 
 def laws_of(name: str) -> Any:
-    """The laws of one of the modules of `rayflink.testing.backend_laws`; long histories are tried in slices."""
+    """Parametrize a test with the laws of a module of `rayflink.testing.backend_laws`; long histories run in
+    slices.
+    """
     laws = [law for law in BACKEND_LAWS if law.__module__.endswith(f".{name}")]
     slow = [pytest.mark.slow, *([pytest.mark.soak] if name == "histories" else [])]
     return pytest.mark.parametrize(

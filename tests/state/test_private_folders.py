@@ -1,4 +1,4 @@
-"""Folders on disks that other users of the machine can write to."""
+"""Private folders on disks that other users of the machine can write to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rayflink.state.private_folders import make_private
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """Stands for /tmp: everybody may write there."""
+    """Return a folder like /tmp, to which everybody may write."""
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o1777)

@@ -1,4 +1,4 @@
-"""Raw state: bytes as the user wrote them, by partition or by key group, and refusals that say what to do."""
+"""Raw state: the user's bytes by partition or by key group, and errors that name the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator state of p subtasks becomes that of q: nothing lost, nothing twice, in order and evenly."""
+"""Redistribution of operator state of p subtasks to q: nothing lost, nothing twice, in order and evenly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times of timers and watermarks are plain ints of 64 bits; anything else is refused where it is given."""
+"""Times of timers and watermarks are plain ints of 64 bits; anything else is refused at the call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Taken = Callable[[Any], Any]
 
 
 class Seven:
-    """A whole number that is no int, as numpy has them."""
+    """A whole number that is no int, like numpy's."""
 
     def __index__(self) -> int:
         return 7

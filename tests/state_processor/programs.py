@@ -39,7 +39,7 @@ class Event:
 
 
 class Carts(KeyedProcessFunction, CheckpointedFunction):
-    """Keeps something of every kind of state."""
+    """A function that has every kind of state."""
 
     def open(self, context: Any) -> None:
         self.cart = context.get_state(ValueStateDescriptor("cart"))
@@ -73,7 +73,7 @@ EVENTS = [Event(f"user {number % 3}", number) for number in range(10)]
 
 
 def shop(env: StreamExecutionEnvironment, given: Sequence[Event] = EVENTS) -> None:
-    """Carts by user, and their sums by windows of 100 ms."""
+    """Return carts by user, and their sums by windows of 100 ms."""
     by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda event, _: event.at)
     events = env.from_source(scripted(given), by_time, "events").uid("events")
     carts = events.key_by(lambda event: event.user).process(Carts()).uid("carts").name("carts of users")

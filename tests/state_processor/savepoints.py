@@ -1,4 +1,4 @@
-"""Real savepoints of small jobs, taken when all records of a script have been worked."""
+"""Real savepoints of small jobs, taken when all records of a script have been processed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def environment(folder: Path, backend: str = "hashmap", **options: str) -> Strea
 
 
 def scripted(items: Sequence[Any]) -> ScriptedSource:
-    """A source of these items that then waits."""
+    """Return a source of these items that then waits."""
     return ScriptedSource([*items, NEVER])
 
 
@@ -48,7 +48,7 @@ def wait_until(client: JobClient, is_there: Callable[[Mapping[str, Any]], bool],
 
 
 def worked(vertex: str, records: int) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether the vertices with that in their names have taken that many records together."""
+    """Return whether the vertices with that in their names have read that many records together."""
 
     def is_there(status: Mapping[str, Any]) -> bool:
         from rayflink.common.metrics.job_report import records_in

@@ -1,4 +1,4 @@
-"""Savepoints that a program writes: edited ones, and those made of tables; jobs start from them."""
+"""Savepoints written by a program: edited ones, and those made of tables; jobs start from them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fresh() -> ValueStateDescriptor:
 
 
 class Looks(KeyedProcessFunction):
-    """Tells what state a key has, and fires its timers."""
+    """A function that emits the state of a key, and fires its timers."""
 
     def open(self, context: Any) -> None:
         self.cart = context.get_state(ValueStateDescriptor("cart"))

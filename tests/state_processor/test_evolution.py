@@ -75,7 +75,7 @@ def taken(folder: Path, backend: str, module: ModuleType, **options: str) -> str
 
 
 def restored(folder: Path, backend: str, module: ModuleType, path: str, **options: str) -> dict[str, tuple[Any, ...]]:
-    """Of each key what its state was when its first record of later came."""
+    """Return, for each key, its state when its first later record came."""
     env = environment(folder, backend, execution__state_recovery__path=path, **options)
     stream = env.from_source(ScriptedSource([*ORDERS, NEVER, *LATER]), None, "orders").uid("orders")
     stream.key_by(lambda order: order[0]).process(module.Orders()).uid("book").sink_to(CollectSink())

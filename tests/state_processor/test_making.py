@@ -1,4 +1,4 @@
-"""Savepoints made of tables, without any job: what is written is what was given, and what cannot be is refused."""
+"""Savepoints made of tables, without any job: the content is the input, and invalid input is refused."""
 
 from __future__ import annotations
 

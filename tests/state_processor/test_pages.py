@@ -1,4 +1,4 @@
-"""The examples of docs/savepoints.md and docs/state-processor.md run and give what they show."""
+"""The examples of docs/savepoints.md and docs/state-processor.md run and print what they show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the page's programs lie; their modules are forgotten afterwards."""
+    """Return the folder of the page's programs; their modules are forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path

@@ -1,4 +1,4 @@
-"""Savepoints as tables: of each kind of state, of each backend, without the job's classes, and of incremental files."""
+"""Savepoints as tables: every kind of state, every backend, without the job's classes, and incremental files."""
 
 from __future__ import annotations
 

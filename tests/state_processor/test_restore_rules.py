@@ -1,4 +1,4 @@
-"""What a program may change between a savepoint and the job that starts from it."""
+"""Restore rules: what a program may change between a savepoint and the job that starts from it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def taken(folder: Path, program: Program = counted, **options: str) -> str:
 
 
 def restored(folder: Path, path: str, program: Program = counted, **options: str) -> dict[str, int]:
-    """The last count of each key, of a job that starts from the savepoint and gets the second records."""
+    """Return the last count of each key, from a job that starts from the savepoint and gets the second records."""
     options = {"execution__state-recovery__path": path, **options}
     env = environment(folder, **options)
     given = [*FIRST, NEVER, *SECOND]

@@ -1,4 +1,4 @@
-"""State whose keys and windows are of classes that are not there is read: of a database as of key groups."""
+"""State whose keys and windows are of missing classes is read from databases and key groups alike."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ VALUES, LISTS, MAPS = ValueStateDescriptor("v"), ListStateDescriptor("l"), MapSt
 
 
 class Stored:
-    """What a backend has written of a program that is gone."""
+    """The output of a backend for a program that is gone."""
 
     def __init__(self, folder: Path, is_open: bool) -> None:
         self.program = ModuleType(MODULE)

@@ -36,7 +36,7 @@ class Versions:
             sys.path.remove(str(place))
 
     def forget(self) -> None:
-        """The module is gone."""
+        """Forget the module."""
         sys.modules.pop(self._name, None)
 
 

@@ -1,1 +1,3 @@
-"""The laws of keyed state backends, one function each; `rayflink.testing.check_backend` holds a backend to them."""
+"""The laws of keyed state backends, one function each; `rayflink.testing.check_backend` checks a backend against
+them.
+"""

@@ -1,4 +1,4 @@
-"""Laws of captures: what is written later, beside the work, is the state as it was at the barrier."""
+"""Laws of captures: whatever is written later, in another thread, is the state as it was at the barrier."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def several_captures_may_be_under_way(subject: Subject) -> None:
 
 
 def groups_of(capture: KeyedCapture) -> dict[int, bytes]:
-    """The key groups of a capture, which is written as a savepoint and released."""
+    """Write a capture as a savepoint, release it, and return its key groups."""
     inline = InlineSnapshots()
     try:
         return {group: inline.read(blob) for group, blob in capture.write(inline).groups.items()}

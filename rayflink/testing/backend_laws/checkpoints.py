@@ -1,4 +1,4 @@
-"""Laws of checkpoints in files: a series of them, of which only the newest is kept, restored at any parallelism."""
+"""Laws of checkpoints in files: a series of which only the newest is retained, restored at any parallelism."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .subject import (
 
 
 class Checkpoints:
-    """The checkpoints of one job. Only the newest complete one is kept, and what it does not refer to is deleted.
+    """The checkpoints of one job, of which only the newest complete one is retained; other files are deleted.
 
     Those under way are not asked what they refer to, for nobody knows it until they are written: they keep the files
     that they stored themselves, and no others.
@@ -47,7 +47,7 @@ class Checkpoints:
         self._written: dict[int, tuple[KeyedParts, set[str]]] = {}
 
     def next_number(self) -> int:
-        """Number of the next checkpoint."""
+        """Return the number of the next checkpoint."""
         return next(self._numbers)
 
     def write(self, number: int, capture: KeyedCapture) -> KeyedParts:
@@ -64,13 +64,13 @@ class Checkpoints:
         return parts
 
     def complete(self, number: int) -> KeyedParts:
-        """The checkpoint is complete."""
+        """Note that the checkpoint is complete."""
         parts, _ = self._written.pop(number)
         self.keep(number, parts)
         return parts
 
     def keep(self, number: int, *parts: KeyedParts) -> None:
-        """This is the newest complete checkpoint, with the parts of several subtasks."""
+        """Retain this checkpoint, the newest complete one, with the parts of several subtasks."""
         self._written = {newer: written for newer, written in self._written.items() if newer > number}
         kept = {path for part in parts for path in paths_of(part)}
         kept |= {path for _, own in self._written.values() for path in own}
@@ -80,7 +80,7 @@ class Checkpoints:
 
 
 def paths_of(parts: KeyedParts) -> set[str]:
-    """The files of a checkpoint."""
+    """Return the files of a checkpoint."""
     blobs = StoredSnapshot(parts.groups, databases=parts.databases).blobs
     return {blob.path for blob in blobs if isinstance(blob, FileSlice)}
 
@@ -99,7 +99,7 @@ def restore_into(
 
 
 def checkpoint_of(checkpoints: Checkpoints, backend: KeyedBackend) -> KeyedParts:
-    """A checkpoint that is complete."""
+    """Return a complete checkpoint."""
     number = checkpoints.next_number()
     backend.announce(number)
     while backend.prepare(lambda: True) == 0:
@@ -272,13 +272,13 @@ def a_checkpoint_that_does_not_fit_is_refused(subject: Subject) -> None:
 
 
 def _part(checkpoints: Checkpoints, backend: KeyedBackend) -> KeyedParts:
-    """What one of several subtasks has of a checkpoint."""
+    """Return one subtask's part of a checkpoint."""
     number = checkpoints.next_number()
     return checkpoints.write(number, backend.capture(number))
 
 
 def _together(checkpoints: Checkpoints, backends: Iterable[KeyedBackend]) -> list[KeyedParts]:
-    """A complete checkpoint of several subtasks."""
+    """Return a complete checkpoint of several subtasks."""
     parts = [_part(checkpoints, backend) for backend in backends]
     checkpoints.keep(checkpoints.next_number(), *parts)
     return parts

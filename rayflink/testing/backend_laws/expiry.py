@@ -1,4 +1,4 @@
-"""Laws of state with a time to live: what is fresh is kept, what expired goes, and is counted."""
+"""Laws of state with a time to live: fresh entries stay, expired ones are removed and counted."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TTL_MS = 10
 
 
 def ttl(ttl_ms: int = TTL_MS) -> StateTtlConfig.Builder:
-    """A time to live with nothing that cleans up but reading."""
+    """Return a time to live that is cleaned up by reads only."""
     return StateTtlConfig.new_builder(Time.milliseconds(ttl_ms)).disable_cleanup_in_background()
 
 
 class World:
-    """A backend, a clock that is moved by hand, and handles on state that expires; the key is "k" at first."""
+    """A backend, a manual clock, and handles of state that expires; the key is "k" at first."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class World:
         return count
 
     def expiring(self, descriptor: StateDescriptor) -> StateDescriptor:
-        """The descriptor, with the time to live."""
+        """Return the descriptor with the time to live."""
         descriptor.enable_time_to_live(self.config)
         self._descriptors[descriptor.name] = descriptor
         return descriptor
@@ -77,7 +77,7 @@ class World:
         return self.value(), self.list(), self.map()
 
     def stored(self, name: str) -> int:
-        """Places that the table of a state has an entry for."""
+        """Return the number of places that the table of a state has an entry for."""
         descriptor = self._descriptors[name]
         if descriptor.kind == "map":
             return len(maps_in(self.backend.map_table(descriptor)))

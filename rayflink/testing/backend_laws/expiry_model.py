@@ -1,4 +1,4 @@
-"""Histories of state with a time to live against lists of times, found by hypothesis, which must be installed."""
+"""Hypothesis state machines for state with a time to live, against lists of times; hypothesis must be installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Live = list[tuple[int, Any]]
 
 
 class ExpiringHistory(RuleBasedStateMachine):
-    """A value, a list and a map that expire, of a few keys and namespaces."""
+    """A value, a list and a map that expire, for a few keys and namespaces."""
 
     make_backend: ClassVar[MakeBackend]
 
@@ -90,7 +90,7 @@ class ExpiringHistory(RuleBasedStateMachine):
             model.pop(place, None)
 
     def _live(self, name: str, place: tuple[int, int], found: list[Any], model: dict[Any, Live]) -> Live:
-        """What lives in the model, and is now read."""
+        """Return what has not expired in the model, which is now read."""
         now = self.world.clock.now_ms()
         live = [entry for entry in model.get(place, []) if entry[0] + TTL_MS > now]
         same(f"the {name} of {place}", found, [value for _, value in live])

@@ -1,4 +1,4 @@
-"""Laws of the handles: what a function sees of its state, on every backend alike."""
+"""Laws of the handles: a function sees the same state on every backend."""
 
 from __future__ import annotations
 

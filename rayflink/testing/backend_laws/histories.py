@@ -1,4 +1,4 @@
-"""Laws that hypothesis tries: random histories of a backend against plain dicts."""
+"""Laws checked by hypothesis: random histories of a backend against plain dicts."""
 
 from __future__ import annotations
 

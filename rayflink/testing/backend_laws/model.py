@@ -1,4 +1,4 @@
-"""Histories of a backend against plain dicts, found by hypothesis, which must be installed."""
+"""Hypothesis state machines for a backend, against plain dicts; hypothesis must be installed."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ times = st.integers(-3, 12)
 
 
 def space_of(number: int) -> Any:
-    """A namespace, a new object each time."""
+    """Return a namespace, a new object each time."""
     return namespaces()[number]
 
 
 class Model:
-    """What a backend should hold; the places are (key, namespace)."""
+    """The expected content of a backend by (key, namespace)."""
 
     def __init__(self) -> None:
         self.values: dict[Any, Any] = {}
@@ -311,7 +311,7 @@ class History(RuleBasedStateMachine):
 
 
 def deepcopy_of(model: Model) -> Model:
-    """A copy; keys and namespaces are shared, for the NaN among keys is one object."""
+    """Return a copy that shares keys and namespaces, for the NaN among keys is one object."""
     copied = Model()
     copied.values = {place: deepcopy(value) for place, value in model.values.items()}
     copied.lists = {place: list(elements) for place, elements in model.lists.items()}

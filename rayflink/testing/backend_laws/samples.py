@@ -1,4 +1,4 @@
-"""Keys, windows and functions that the laws try."""
+"""Sample keys, windows and functions for the laws."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Shift(Window):
         self.place, self.crew = place, crew
 
     def max_timestamp(self) -> int:
-        """The greatest timestamp that belongs to the window."""
+        """Return the greatest timestamp that belongs to the window."""
         return len(self.place)
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +87,9 @@ class Shift(Window):
 
 
 def namespaces() -> list[Any]:
-    """Namespaces of all kinds, no two of them equal; new objects at each call, so that equality alone can count."""
+    """Return namespaces of all kinds, no two of them equal; new objects at each call, so that equality alone can
+    count.
+    """
     north = "".join(("nor", "th"))
     return [
         None, TimeWindow(0, 10), TimeWindow(5, 15), TimeWindow(-10, 0), GlobalWindow(), CountWindow(3), CountWindow(4),
@@ -113,11 +115,11 @@ class Gather:
 
 
 def join(a: list[Any], b: list[Any]) -> list[Any]:
-    """A reduce function that changes its first argument."""
+    """Reduce two lists by extending the first, as a function that changes its argument."""
     a.extend(b)
     return a
 
 
 def add(a: Any, b: Any) -> Any:
-    """A reduce function."""
+    """Reduce two values to their sum."""
     return a + b

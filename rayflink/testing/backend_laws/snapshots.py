@@ -1,4 +1,4 @@
-"""Laws of snapshots: what is taken comes back, in any backend and at any parallelism."""
+"""Laws of snapshots: all state is restored, in any backend and at any parallelism."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VALUES, LISTS, MAPS = ValueStateDescriptor("values"), ListStateDescriptor("lists
 
 
 def filled(backend: KeyedBackend) -> KeyedBackend:
-    """The backend, with state of all kinds for keys of all kinds in several namespaces, and timers."""
+    """Fill the backend with state of all kinds for keys of all kinds in several namespaces, and timers."""
     spaces = namespaces()
     for number, key in enumerate(map(canonical_key, KEYS)):
         space = spaces[number % len(spaces)]
@@ -49,7 +49,7 @@ def filled(backend: KeyedBackend) -> KeyedBackend:
 
 
 def all_of(backend: KeyedBackend) -> dict[str, Any]:
-    """What `filled` puts into a backend, in a form that compares; it takes out the timers."""
+    """Return what `filled` puts into a backend, in a comparable form; this removes the timers."""
     timers = {}
     for name in ("event", "other"):
         fired = list(backend.timers(name).due(2**62))
@@ -118,7 +118,7 @@ def a_snapshot_is_of_the_moment_it_was_taken(subject: Subject) -> None:
 
 
 def _is_first(number: int) -> bool:
-    """Whether `filled` writes the value of this key twice to the same place."""
+    """Return whether `filled` writes the value of this key twice to the same place."""
     return namespaces()[number % len(namespaces())] is None
 
 

@@ -1,4 +1,4 @@
-"""The backend that is held to the laws, and how a law says what it found."""
+"""The backend under test, and the assertions by which a law reports what it found."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OPERATOR_UID = "uid-1"
 
 
 class MakeBackend(Protocol):
-    """Makes a new, empty backend of its own."""
+    """A factory of new, empty backends."""
 
     def __call__(self, key_groups: range, max_parallelism: int, operator_uid: str) -> KeyedBackend: ...
 
 
 class Subject:
-    """Makes the backends that a law asks for, and closes them behind it.
+    """A factory of the backends that a law asks for, which are closed after it.
 
     Args:
         make_backend: makes the backend under test.
@@ -34,21 +34,21 @@ class Subject:
         self._made: list[KeyedBackend] = []
 
     def backend(self, *snapshots: Mapping[int, bytes], subtask: int = 0, parallelism: int = 1) -> KeyedBackend:
-        """A new backend under test, with what the snapshots hold of this subtask's keys."""
+        """Return a new backend under test, with this subtask's part of the snapshots."""
         return self._started(self.make_backend, snapshots, key_group_range(subtask, parallelism, MAX_PARALLELISM))
 
     def hashmap(self, *snapshots: Mapping[int, bytes]) -> KeyedBackend:
-        """A new hashmap backend, with what the snapshots hold."""
+        """Return a new hashmap backend, with the content of the snapshots."""
         return self._started(HashMapBackend, snapshots, range(MAX_PARALLELISM))
 
     def store(self, now_ms: Callable[[], int] | None = None, scoped: bool = False) -> tuple[StateStore, KeyContext]:
-        """The handles of a new backend, and the context that tells them the key; that is "k" at first."""
+        """Return the handles of a new backend, and the context that sets their key, "k" at first."""
         return self.store_of(self.backend(), now_ms, scoped)
 
     def store_of(
         self, backend: KeyedBackend, now_ms: Callable[[], int] | None = None, scoped: bool = False
     ) -> tuple[StateStore, KeyContext]:
-        """The handles of this backend."""
+        """Return the handles of this backend."""
         context = KeyContext() if now_ms is None else KeyContext(now_ms)
         context.key = "k"
         return StateStore(backend, context, OPERATOR_UID, scoped), context
@@ -75,7 +75,7 @@ class Subject:
 
 
 def snapshot_of(backend: KeyedBackend) -> dict[int, bytes]:
-    """Key group -> its state and timers as of now, in the format of all backends."""
+    """Return key group -> its state and timers as of now, in the format of all backends."""
     inline = InlineSnapshots()
     capture = backend.capture(inline.checkpoint_id)
     try:
@@ -118,7 +118,9 @@ def refused(what: str, error: type[Exception], said: str, action: Callable[[], o
 
 
 def content_of(table: KeyedTable) -> dict[tuple[Any, Any], Any]:
-    """(key, namespace) -> value of all entries, each of which must be there once; `len` and `walk` know them too."""
+    """Return (key, namespace) -> value of all entries, each of which must be there once; check `len` and `walk`
+    too.
+    """
     rows = list(table.entries(range(MAX_PARALLELISM)))
     content = {(key, namespace): value for key, namespace, value in rows}
     same("each entry is given once; entries given", len(rows), len(content))
@@ -128,6 +130,6 @@ def content_of(table: KeyedTable) -> dict[tuple[Any, Any], Any]:
 
 
 def maps_in(table: KeyedMapTable) -> dict[tuple[Any, Any], dict[Any, Any]]:
-    """(key, namespace) -> map of all maps that have entries."""
+    """Return (key, namespace) -> map of all maps that have entries."""
     maps = {(key, namespace): dict(table.items(key, namespace)) for key, namespace in set(table.walk())}
     return {place: entries for place, entries in maps.items() if entries}

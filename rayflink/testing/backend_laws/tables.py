@@ -34,17 +34,17 @@ MEGABYTE = 1 << 20
 
 
 def values_of(subject: Subject) -> KeyedTable:
-    """The table of a value state in a new backend."""
+    """Return the table of a value state in a new backend."""
     return subject.backend().table(ValueStateDescriptor("v"))
 
 
 def lists_of(subject: Subject) -> KeyedTable:
-    """The table of a list state in a new backend."""
+    """Return the table of a list state in a new backend."""
     return subject.backend().table(ListStateDescriptor("l"))
 
 
 def maps_of(subject: Subject) -> KeyedMapTable:
-    """The table of a map state in a new backend."""
+    """Return the table of a map state in a new backend."""
     return subject.backend().map_table(MapStateDescriptor("m"))
 
 

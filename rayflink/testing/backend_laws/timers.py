@@ -20,7 +20,7 @@ MANY = 100_000
 
 
 def queue_of(subject: Subject) -> Timers:
-    """The queue of a new backend."""
+    """Return the queue of a new backend."""
     return subject.backend().timers("event")
 
 

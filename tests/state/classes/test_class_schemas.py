@@ -1,4 +1,4 @@
-"""Which fields classes have, what fits what, and the examples of the modules about it."""
+"""Schemas of classes: which fields classes have, which types fit which, and the examples of these modules."""
 
 from __future__ import annotations
 

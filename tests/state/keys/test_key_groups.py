@@ -1,4 +1,4 @@
-"""Who owns a key: hash to key group to subtask."""
+"""Ownership of keys: hash to key group to subtask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values may be keys, and when two of them are the same key."""
+"""Keys: which values may be keys, and when two of them are the same key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from .key_samples import Colour, Device, Level, Point, Right, User, keys, number
 
 
 def python_value(key: Any) -> Any:
-    """numpy scalars compare with a tolerance of their own making; the rule compares their Python values."""
+    """Return a numpy scalar as a Python value: numpy compares with a tolerance of its own, the rule compares Python
+    values.
+    """
     if isinstance(key, np.generic):
         return canonical_key(key)
     if isinstance(key, tuple):

@@ -1,4 +1,6 @@
-"""RocksDB backends whose checkpoint files are made as late as they may be: all writes until then are held back."""
+"""RocksDB backends whose checkpoint files are made as late as possible: all writes until then stay in the
+overlay.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from rayflink.state.rocksdb.rocksdb_backend import StateMemory
 
 
 class LateThread:
-    """Runs what it is given when somebody waits for it."""
+    """An executor that runs a call when somebody waits for its result."""
 
     def submit(self, work: Callable[..., Path], *given: Any) -> Future[Path]:
-        """The result of a call to come."""
+        """Return the future of a call."""
         return _Late(lambda: work(*given))
 
     def shutdown(self) -> None:
-        """It has no thread."""
+        """Do nothing: it has no thread."""
 
 
 class _Late(Future[Path]):
@@ -45,7 +47,7 @@ class _Late(Future[Path]):
 
 
 def late(memory: StateMemory) -> StateMemory:
-    """The memory, with no thread that makes links."""
+    """Return the memory, with no thread that makes links."""
     native = memory.native()
     native.linkers.shutdown()
     native.linkers = LateThread()  # type: ignore[assignment]

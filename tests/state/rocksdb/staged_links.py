@@ -1,4 +1,4 @@
-"""RocksDB backends whose checkpoint files are made step by step, each when the test says so."""
+"""RocksDB backends whose checkpoint files are made step by step, at the test's command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _of_thread = threading.local()
 
 
 class Link(Future[Path]):
-    """The result of a call that a thread of its own makes, a step at a time; who waits for it lets it go to its end."""
+    """The result of a call that a thread of its own makes step by step; waiting for it runs it to its end."""
 
     def __init__(self, work: Callable[[], Path]) -> None:
         super().__init__()
@@ -51,13 +51,13 @@ class Link(Future[Path]):
         self._back.release()
 
     def step(self) -> None:
-        """Go on to the next place where it stops, or to the end."""
+        """Run to the next stop, or to the end."""
         if not self.done():
             self._turn.release()
             self._back.acquire()
 
     def stop(self) -> None:
-        """Called by its thread: go on at the next step."""
+        """Stop until the next step; called by its thread."""
         self._back.release()
         self._turn.acquire()
         if self.breaks:
@@ -77,30 +77,30 @@ class Link(Future[Path]):
 
 
 class StagedThreads:
-    """Makes links, as the executor of a `RocksDBMemory` does."""
+    """An executor that makes links, like that of a `RocksDBMemory`."""
 
     def __init__(self) -> None:
         self.links: list[Link] = []
 
     def submit(self, work: Callable[..., Path], *given: Any) -> Link:
-        """The result of a call to come."""
+        """Return the future of a call."""
         self.links.append(Link(lambda: work(*given)))
         return self.links[-1]
 
     def shutdown(self) -> None:
-        """All are done."""
+        """Do nothing: all are done."""
         assert all(link.done() for link in self.links)
 
 
 def stop() -> None:
-    """A place between two steps; nothing for other threads."""
+    """Stop between two steps; do nothing in other threads."""
     link = getattr(_of_thread, "link", None)
     if link is not None:
         link.stop()
 
 
 class StagedBackend(RocksDBBackend):
-    """Its links are made in steps, and few of its timers are near.
+    """A RocksDB backend whose links are made in steps, with few near timers.
 
     Args:
         memory: bytes.
@@ -127,7 +127,7 @@ class StagedBackend(RocksDBBackend):
 
 
 def in_steps(patched: pytest.MonkeyPatch) -> None:
-    """From now on links are made in small steps, and all that has a bound has a low one."""
+    """Make links in small steps from now on, and lower every bound."""
     write_now, checkpoint_of = ColumnFamily.write_now, rocksdict.Checkpoint
 
     def stopping(puts: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:

@@ -1,4 +1,4 @@
-"""What is particular to the RocksDB backend: when it writes, what it keeps in memory, and its limits."""
+"""The RocksDB backend: when it writes, what it caches in memory, and its limits."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def backend(folder: Path, memory: int | StateMemory, groups: range = ALL) -> Roc
 
 
 def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Rows of each write from now on."""
+    """Record the number of rows of each write from now on."""
     sizes: list[int] = []
     write = ColumnFamily.write
 

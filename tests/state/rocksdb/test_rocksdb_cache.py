@@ -1,4 +1,4 @@
-"""The cache before RocksDB: what it keeps is bounded however it is used, and what leaves it comes back as it was."""
+"""The cache in front of RocksDB: its size is bounded however it is used, and evicted values come back unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def backend() -> Iterator[RocksDBBackend]:
 
 
 def cold(backend: RocksDBBackend) -> None:
-    """Nothing is in memory."""
+    """Evict everything from memory."""
     for cache in backend._budget._caches:
         cache.rotate()
         cache.rotate()

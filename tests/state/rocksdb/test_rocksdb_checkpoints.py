@@ -1,4 +1,4 @@
-"""What is particular to checkpoints of the RocksDB backend: which files are stored, and what is left on the disk."""
+"""Checkpoints of the RocksDB backend: which files are stored, and what is left on the disk."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,4 @@
-"""While the files of a checkpoint are made, at whatever step, state is as dicts would have it, and the files are of
-their barrier.
-"""
+"""State while checkpoint files are made: at every step it equals the dicts, and the files equal their barrier."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ Place = tuple[Any, Any]
 
 
 class Run:
-    """Random work on one backend and on dicts, with up to two checkpoints under way; a seed gives one run.
+    """Random work on one backend and on dicts, with up to two checkpoints pending; a seed gives one run.
 
     Args:
         seed: of all choices.
@@ -220,7 +218,7 @@ class Run:
         same(f"the map of {place}", dict(self.map_table.items(*place)), self.maps.get(place, {}))
 
     def iterate(self) -> None:
-        """A map is read as it was at the first entry, whatever comes meanwhile."""
+        """Read a map as it was at the first entry, whatever is written meanwhile."""
         if self.opened is None:
             place = self.place()
             self.opened = iter(self.map_table.items(*place)), dict(self.maps.get(place, {}))
@@ -259,7 +257,7 @@ def test_state_is_as_in_dicts_and_files_are_of_their_barrier(part: int, memory: 
 
 
 class StagedExpiringHistory(ExpiringHistory):
-    """A history of state that expires, with a checkpoint under way to which it goes back."""
+    """A history of state that expires, with a pending checkpoint from which it restores."""
 
     taken: Any = None
 

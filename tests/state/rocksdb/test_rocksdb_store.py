@@ -1,4 +1,4 @@
-"""A disk that fails is named, whatever was to be done; what is wrong with a value is not blamed on the disk."""
+"""Errors of the disk are named for every operation; errors of a value are not blamed on the disk."""
 
 from __future__ import annotations
 

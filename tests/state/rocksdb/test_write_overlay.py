@@ -1,4 +1,4 @@
-"""What is written while a checkpoint's files are made is read at once, is not in the files, and is on disk later."""
+"""Writes while a checkpoint's files are made: readable at once, not in the files, and on disk later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(number: int) -> bytes:
 
 
 class Model:
-    """A column, and a dict that is to have the same rows."""
+    """A column family, and a dict that must have the same rows."""
 
     def __init__(self, column: ColumnFamily, seed: int) -> None:
         self.column, self.random = column, random.Random(seed)

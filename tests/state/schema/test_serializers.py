@@ -1,4 +1,4 @@
-"""Values to bytes and back, and what happens when versions and types differ."""
+"""Serializers: values to bytes and back, and the verdicts when versions and types differ."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_none_and_the_empty_string_stay_apart() -> None:
 
 
 class Endless(str):
-    """Claims a length that no real test could afford."""
+    """An object that claims a length no real test could afford."""
 
     def isascii(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Manifests to test with: one of everything, and hypothesis's own."""
+"""Manifests to test with: one with everything, and hypothesis strategies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
 
 
 def whole_manifest() -> CheckpointManifest:
-    """A manifest that has each kind of part."""
+    """Return a manifest that has each kind of part."""
     database = DatabaseFiles(
         first_group=0,
         end_group=64,

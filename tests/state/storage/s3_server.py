@@ -13,7 +13,7 @@ BUCKET = "checkpoints"
 
 @contextmanager
 def s3_server() -> Iterator[dict[str, str]]:
-    """A server with an empty bucket, as the options that lead to it.
+    """Run a server with an empty bucket; yield the options that lead to it.
 
     Requests are worked one at a time: moto looks whether an object exists and then writes it, without a lock.
     """
@@ -22,7 +22,7 @@ def s3_server() -> Iterator[dict[str, str]]:
 
     class Quiet(WSGIRequestHandler):
         def log_request(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = make_server(
         "127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False, request_handler=Quiet

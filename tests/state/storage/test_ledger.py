@@ -1,4 +1,4 @@
-"""Two and three coordinators of one job over one storage: in every order of what they read, write and delete."""
+"""Two and three coordinators of one job over one storage, in every order of their reads, writes and deletions."""
 
 from __future__ import annotations
 
@@ -130,12 +130,12 @@ def test_a_damaged_or_newer_entry_is_not_guessed_at():
 
 
 class _Pause(BaseException):
-    """The coordinator waits for its next turn."""
+    """Raised where the coordinator waits for its next turn."""
 
 
 @dataclass(frozen=True)
 class World:
-    """All that there is between two steps.
+    """The whole state between two steps.
 
     Args:
         files: of the storage.
@@ -152,7 +152,7 @@ class World:
 
 @dataclass
 class Scripted:
-    """A storage that gives a coordinator again what it has seen, lets it do one thing more, and then pauses it."""
+    """A storage that repeats to a coordinator what it has seen, lets it do one thing more, and then pauses it."""
 
     url = "memory:"
     seen: tuple[Any, ...]
@@ -184,7 +184,7 @@ class Scripted:
 
 @dataclass
 class Said:
-    """What one coordinator has done so far.
+    """The actions of one coordinator so far.
 
     Args:
         claimed: epoch, the checkpoints it begins from and its first number; None before.
@@ -203,7 +203,7 @@ Script = Callable[[Any, Said], None]
 
 
 def coordinator(leader: str, checkpoints: int) -> Script:
-    """Claims, and takes so many checkpoints; gives up when it is fenced, goes on when it is in doubt."""
+    """Claim, and take that many checkpoints; give up when fenced, go on when in doubt."""
 
     def run(storage: Any, said: Said) -> None:
         try:
@@ -229,7 +229,7 @@ def coordinator(leader: str, checkpoints: int) -> Script:
 
 
 def replayed(script: Script, seen: tuple[Any, ...]) -> tuple[Said, tuple[str, tuple[Any, ...]] | None]:
-    """What a coordinator has said after what it has seen, and what it wants to do next; None when it is through."""
+    """Return what a coordinator has done after what it has seen, and its next operation; None when it is through."""
     storage, said = Scripted(seen), Said()
     try:
         script(storage, said)
@@ -239,7 +239,7 @@ def replayed(script: Script, seen: tuple[Any, ...]) -> tuple[Said, tuple[str, tu
 
 
 def results(world: World, what: str, given: tuple[Any, ...]) -> Iterator[tuple[World, Any]]:
-    """All that may come of an operation."""
+    """Return all possible results of an operation."""
     files = dict(world.files)
     if what == "list":
         yield world, tuple(sorted(path for path in files if path.startswith(f"{given[0]}/")))
@@ -260,14 +260,14 @@ def results(world: World, what: str, given: tuple[Any, ...]) -> Iterator[tuple[W
 
 
 def arrivals(world: World) -> Iterator[World]:
-    """A write arrives whose sender has given it up, or never does."""
+    """Yield the worlds in which a write whose sender has given it up arrives, or never does."""
     for place, (path, data) in enumerate(world.under_way):
         left = world.under_way[:place] + world.under_way[place + 1 :]
         yield replace(world, files=tuple(sorted({path: data, **dict(world.files)}.items())), under_way=left)
 
 
 def check(said: list[Said]) -> None:
-    """What must hold at any moment."""
+    """Check what must be true at any moment."""
     claimed = [one.claimed for one in said if one.claimed is not None]
     assert len({epoch for epoch, _, _ in claimed}) == len(claimed), said
     for later in said:
@@ -281,7 +281,7 @@ def check(said: list[Said]) -> None:
 
 
 def explore(scripts: list[Script], faults: int, begin: World | None = None) -> int:
-    """Go through all orders; how many states there are."""
+    """Explore all orders; return the number of states."""
     start = begin or World((), tuple(() for _ in scripts), (), faults)
     known, to_do = {_key(start)}, [start]
     while to_do:

@@ -1,4 +1,4 @@
-"""Copies of stored files on a node: taken where they are as they were written, gone when nobody needs them."""
+"""Copies of stored files on a node: used while intact, deleted when not needed."""
 
 from __future__ import annotations
 

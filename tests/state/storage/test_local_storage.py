@@ -1,4 +1,4 @@
-"""What a folder as checkpoint storage does when the file system refuses, and what it leaves behind."""
+"""A folder as checkpoint storage: errors of the file system, and the files it leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests: what is encoded comes back, every damage is found and named, and old files stay readable."""
+"""Manifests: encoding and decoding, detection of every damage, and old files that stay readable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOLDEN = ROOT / "tests" / "golden" / "checkpoint_metadata_1.bin"
 
 
 def sealed(data: bytes) -> bytes:
-    """The bytes with the checksum that they have now."""
+    """Return the bytes with their current checksum."""
     return data[:-4] + struct.pack(">I", zlib.crc32(data[:-4]))
 
 
@@ -47,7 +47,7 @@ def test_the_order_of_what_has_an_order_comes_back():
 
 
 def test_a_file_of_this_format_stays_readable():
-    """The file was written once; a change of the layout needs another format number."""
+    """Read a file that was written once; a change of the layout needs another format number."""
     assert decode_manifest(GOLDEN.read_bytes(), "golden") == whole_manifest()
     assert encode_manifest(whole_manifest()) == GOLDEN.read_bytes()
 

@@ -1,4 +1,4 @@
-"""What is kept: no file of a kept checkpoint is ever named for deletion, and in the end nothing is left."""
+"""Retention: no file of a retained checkpoint is ever named for deletion, and in the end nothing is left."""
 
 from __future__ import annotations
 

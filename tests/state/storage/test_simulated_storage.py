@@ -1,4 +1,4 @@
-"""The simulated disk obeys the laws of checkpoint storages, and is disturbed as told."""
+"""The simulated disk obeys the laws of checkpoint storages, and injects faults on request."""
 
 from __future__ import annotations
 

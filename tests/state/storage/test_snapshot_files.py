@@ -1,4 +1,4 @@
-"""Snapshots in files: what is written is read, files are few, damage is named, and an abort leaves nothing."""
+"""Snapshots in files: they are read back, files are few, damage is named, and an abort leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def writer_to(storage: Storage, place: SnapshotPlace = CHECKPOINT, uploads: int 
 
 
 class Refuses(MemoryStorage):
-    """Stores every file but the one of a number."""
+    """A storage that stores every file but the one of a number."""
 
     def __init__(self, file: int) -> None:
         super().__init__()
@@ -231,7 +231,7 @@ def test_a_local_file_that_is_missing_is_an_error(tmp_path: Path):
 
 
 def damaged_read(storage: LocalStorage, part: FileSlice, tmp_path: Path) -> str:
-    """The error of reading a part, which is that of copying it too."""
+    """Return the error of reading a part, which is the same when copying it."""
     reader, local = SnapshotFileReader(storage), tmp_path / "copy"
     with pytest.raises(DamagedFileError) as read:
         reader.read(part)

@@ -1,4 +1,4 @@
-"""The examples of docs/checkpoint-storage.md and of the docstrings around storages run and give what they show."""
+"""The examples of docs/checkpoint-storage.md and of the docstrings around storages run and print what they show."""
 
 from __future__ import annotations
 

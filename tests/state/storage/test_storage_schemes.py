@@ -1,4 +1,4 @@
-"""Every checkpoint storage keeps the same laws; another storage is one line here."""
+"""Every checkpoint storage obeys the same laws; another storage is one line here."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Lenient(MemoryStorage):
 
 
 class ShowsParts(MemoryStorage):
-    """The second half of a file waits until somebody has read the first."""
+    """A file whose second half waits until somebody has read the first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class ShowsParts(MemoryStorage):
 
 
 class LooksThenWrites(MemoryStorage):
-    """Two that have looked wait for each other."""
+    """A storage in which two writers that have looked wait for each other."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ def test_the_options_say_where_the_bucket_is_named(options, endpoint, in_host):
 
 def test_bytes_of_ones_own_that_are_there_were_written():
     class LosesAnswers(MemoryStorage):
-        """Writes, and then says that it failed, or that somebody else was first."""
+        """A storage that writes, and then says that it failed, or that somebody else was first."""
 
         lost: Exception | None = None
 
