@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rayflink.actors.job.job_outcome import checked
+from rayflink.actors.job.job_outcome import raise_if_failed
 from rayflink.actors.job.rates import Rates, averaged
 from rayflink.actors.local.local_runs import LocalRows, show_logs_as_set, sleep, tell_unasked, without_restarts
 from rayflink.common.completable_future import CompletableFuture
@@ -118,7 +118,7 @@ class SubmittedJob(JobClient):
             pending: JobExecutionResult = CompletableFuture.PENDING
             return pending
         described = self._describe() if self._result.status is JobStatus.FAILED else {}
-        result = checked(self._result, described)
+        result = raise_if_failed(self._result, described)
         vertices = tuple(averaged(vertex) for vertex in result.vertices)
         return JobExecutionResult(result.job_id, result.runtime_ms, result.accumulators, vertices)
 

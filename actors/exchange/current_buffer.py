@@ -18,7 +18,7 @@ MERGED_ROWS = 1024
 """Batches with fewer records are worked together with those behind them."""
 
 
-class WorkedBuffer:
+class CurrentBuffer:
     """Holds at most one buffer, and of that at most one decoded batch.
 
     Args:

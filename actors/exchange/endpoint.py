@@ -39,7 +39,7 @@ class ProducerFailed(ConnectionError):
     """A producer said that it failed, and nobody has cancelled this task since."""
 
 
-class Conversations:
+class ExchangeEndpoint:
     """What a task says and hears.
 
     Args:

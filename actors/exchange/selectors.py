@@ -33,7 +33,7 @@ from .key_codes import MOST_ROWS, KeyedColumns
 Split = Sequence[tuple[int, Batch]]
 
 
-class DealingFunction(NamedTuple):
+class PartitioningFunction(NamedTuple):
     """A user's function that says where records go; `step` names the one of the program it was given to."""
 
     function: UserFunction
@@ -45,7 +45,7 @@ class ChannelSelector(ABC):
     """Splits batches over `channels` consumers."""
 
     channels: int
-    functions: tuple[DealingFunction, ...] = ()
+    functions: tuple[PartitioningFunction, ...] = ()
     """The user's functions in it."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class ByKeyGroup(ChannelSelector):
         self.channels = channels
         self._key_by = KeyBy.of(key_by)
         selector = as_key_selector(key_by)
-        self.functions = (DealingFunction(selector, self._key_by, "the key selector"),)
+        self.functions = (PartitioningFunction(selector, self._key_by, "the key selector"),)
         self._key_of = key_of = selector.call
         self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
@@ -259,8 +259,8 @@ class ByFunction(ChannelSelector):
         selector, chooser = as_key_selector(key_by), as_partitioner(partitioner)
         self._key_of, self._partition = selector.call, chooser.call
         self.functions = (
-            DealingFunction(selector, self._key_by, "the key selector"),
-            DealingFunction(chooser, self._key_by, "the partitioner"),
+            PartitioningFunction(selector, self._key_by, "the key selector"),
+            PartitioningFunction(chooser, self._key_by, "the partitioner"),
         )
 
     def split(self, batch: Batch) -> Split:

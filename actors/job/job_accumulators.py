@@ -28,7 +28,7 @@ class _Merged:
     accumulator: Any
 
 
-class Accumulated:
+class JobAccumulators:
     """Merges what finished tasks have added up; what a user's accumulator raises comes back as failures.
 
     Args:

@@ -20,7 +20,7 @@ from ..exchange.frames import TaskAddress
 from ..messages.checkpoint_settings import CheckpointSettings
 from ..messages.commands import SendToTask
 from ..messages.executions import Execution
-from ..messages.job_history import JobPast
+from ..messages.job_history import JobHistory
 from ..messages.messages import CheckpointAnnounced, TaskDeployment, TaskFailure
 from ..messages.states import ExecutionState
 from .attempts import Attempts
@@ -47,7 +47,7 @@ class JobStart:
     epoch: int = 0
     completed: Sequence[CompletedCheckpoint] = ()
     next_number: int = 1
-    past: JobPast = JobPast()
+    past: JobHistory = JobHistory()
 
 
 def takes_checkpoints(graph: JobGraph) -> bool:

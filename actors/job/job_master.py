@@ -41,7 +41,7 @@ from ..messages.commands import (
     Tick,
 )
 from ..messages.executions import ExceptionEntry, Execution
-from ..messages.job_history import JobPast
+from ..messages.job_history import JobHistory
 from ..messages.messages import (
     CheckpointAcknowledged,
     CheckpointComplete,
@@ -62,7 +62,7 @@ from ..messages.states import ExecutionState, IllegalTransition, JobStatus
 from .adopted_key_groups import with_key_groups_of
 from .attempts import Attempts
 from .enumeration import Enumerators, enumerator_failed
-from .job_accumulators import Accumulated, Owner
+from .job_accumulators import JobAccumulators, Owner
 from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import job_summary, vertex_summaries
 from .job_metrics import JobMetrics
@@ -115,7 +115,7 @@ class JobMaster:
         self.restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance or Random())
         self.restarts.count = start.past.restarts
         self._source_stops = SourceStops(self.attempts)
-        self._accumulated = Accumulated(self.restarts.are_possible)
+        self._accumulators = JobAccumulators(self.restarts.are_possible)
         self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         self.checkpoints.coordinator.history.measure(self.metrics.group)
@@ -293,7 +293,7 @@ class JobMaster:
             self._note("coordinator", 0, failure, now_ms)
             return self.attempts.cancel(now_ms) + self._settle(now_ms)
         again = {(e.vertex.id, e.subtask) for e in attempts if not self.checkpoints.begins_finished(e)}
-        self._accumulated.forget(again)
+        self._accumulators.forget(again)
         commands = self._decided(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
         commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
         return commands + self._source_stops.due()
@@ -361,7 +361,7 @@ class JobMaster:
         if execution.state is ExecutionState.FINISHED:
             vertex = execution.vertex
             owner = Owner((vertex.id, execution.subtask), execution.name, vertex.name, vertex.head.call_site)
-            for failure in self._accumulated.add(owner, event.accumulators):
+            for failure in self._accumulators.add(owner, event.accumulators):
                 self._note(execution.name, execution.subtask, failure, now_ms)
             if self.status is JobStatus.FAILING:
                 return self.attempts.cancel(now_ms) + self._settle(now_ms)
@@ -505,7 +505,7 @@ class JobMaster:
             return self._restart(now_ms) if self.restarts.is_due(self.executions.values(), now_ms) else []
         if not self.attempts.have_ended:
             return []
-        totals, failures = self._accumulated.values()
+        totals, failures = self._accumulators.values()
         for failure in [*failures, *self._enumerators.close()]:
             self._note(failure.operator, 0, failure, now_ms)
         ends = {
@@ -571,7 +571,7 @@ class JobMaster:
         Raises:
             JobExecutionError: one does not give its value.
         """
-        return self._accumulated.asked(self.graph.id)
+        return self._accumulators.asked(self.graph.id)
 
     def describe(self) -> dict[str, Any]:
         """The job's status, timestamps, vertices and exceptions as plain data."""
@@ -588,9 +588,9 @@ class JobMaster:
         return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
 
     @property
-    def past(self) -> JobPast:
+    def past(self) -> JobHistory:
         """What a coordinator has to know that comes after this one."""
-        return JobPast(self.restarts.count, self.attempts.highest, tuple(self.exceptions))
+        return JobHistory(self.restarts.count, self.attempts.highest, tuple(self.exceptions))
 
     def _become(self, status: JobStatus, now_ms: int) -> None:
         if not self.status.may_become(status):

@@ -12,7 +12,7 @@ from rayflink.common.job_status import JobStatus
 from ..messages.commands import JobResult
 
 
-def checked(result: JobResult, described: Mapping[str, Any] | None = None) -> JobResult:
+def raise_if_failed(result: JobResult, described: Mapping[str, Any] | None = None) -> JobResult:
     """The result of a job that finished.
 
     Args:
@@ -65,4 +65,4 @@ def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
     return TaskLost(first["task"], place, max(0, silent), cause)
 
 
-__all__ = ["checked"]
+__all__ = ["raise_if_failed"]

@@ -24,7 +24,7 @@ from ..checkpoints.files import CheckpointFiles, OpenStorage
 from ..messages.checkpoint_settings import CheckpointSettings
 from ..messages.commands import DiscardFiles
 from ..messages.executions import ExceptionEntry
-from ..messages.job_history import kept_past
+from ..messages.job_history import read_history
 from ..messages.messages import TaskFailure
 from .job_checkpoints import JobStart, takes_checkpoints
 from .rescaled_graph import as_it_ran
@@ -101,7 +101,7 @@ def begin(
     recovered = ledger.epoch > 1
     start = JobStart(ledger.epoch, (), ledger.next_number)
     if recovered:
-        past = kept_past(storage)
+        past = read_history(storage)
         past = replace(past, restarts=past.restarts + 1, attempt=past.attempt + 1)
         start = replace(start, past=past)
     if not ledger.checkpoints:

@@ -46,7 +46,7 @@ from ..messages.commands import (
 from ..messages.messages import ToCoordinator, ToTask
 from ..task.file_cache import FileCache
 from ..task.progress import Progress
-from ..task.services import Facilities
+from ..task.services import TaskServices
 from ..task.slot_memory import SlotMemory
 from ..task.task import StreamTask
 from ..task.task_folders import remove_folders, remove_spills
@@ -281,11 +281,11 @@ class InProcessCluster:
 
     def make_task(self, command: DeployTask) -> StreamTask:
         """The task of a deployment."""
-        return StreamTask(command.deployment, self.clock, facilities=self.facilities())
+        return StreamTask(command.deployment, self.clock, services=self.services())
 
-    def facilities(self) -> Facilities:
+    def services(self) -> TaskServices:
         """What this process lends its tasks."""
-        return Facilities(
+        return TaskServices(
             self.memory.manager, wake=self._wake, open_storage=self.open_storage, cached_files=self._file_cache.files_of
         )
 

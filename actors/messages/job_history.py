@@ -20,7 +20,7 @@ _NAME = re.compile(rf"{FOLDER}/past-(\d{{9}})")
 
 
 @dataclass(frozen=True, slots=True)
-class JobPast:
+class JobHistory:
     """The numbers and failures of a job.
 
     Args:
@@ -34,7 +34,7 @@ class JobPast:
     exceptions: tuple[ExceptionEntry, ...] = ()
 
 
-def keep_past(storage: Storage, past: JobPast) -> bool:
+def store_history(storage: Storage, past: JobHistory) -> bool:
     """Write it, in the place of what was kept; False, which is logged, where it could not: nothing depends on it."""
     told = {
         "restarts": past.restarts,
@@ -55,7 +55,7 @@ def keep_past(storage: Storage, past: JobPast) -> bool:
     return True
 
 
-def kept_past(storage: Storage) -> JobPast:
+def read_history(storage: Storage) -> JobHistory:
     """What was kept last; nothing where it cannot be read, which is logged."""
     try:
         positions = _positions(storage)
@@ -64,10 +64,10 @@ def kept_past(storage: Storage) -> JobPast:
             ExceptionEntry(one["timestamp_ms"], one["task"], TaskFailure(**one["failure"]))
             for one in told.get("exceptions", ())
         )
-        return JobPast(told.get("restarts", 0), told.get("attempt", 0), exceptions)
+        return JobHistory(told.get("restarts", 0), told.get("attempt", 0), exceptions)
     except (StorageError, ValueError, KeyError, TypeError) as error:
         log.warning("the history of the job cannot be read: %s", error)
-        return JobPast()
+        return JobHistory()
 
 
 def _plain(failure: TaskFailure) -> Mapping[str, object]:
@@ -83,4 +83,4 @@ def _path(position: int) -> str:
     return f"{FOLDER}/past-{position:09d}"
 
 
-__all__ = ["JobPast", "keep_past", "kept_past"]
+__all__ = ["JobHistory", "store_history", "read_history"]

@@ -32,7 +32,7 @@ class TaskSubmissionError(RayflinkError):
 
 
 @dataclass(frozen=True, slots=True)
-class Appointment:
+class SlotAssignment:
     """What a process was made for.
 
     Args:
@@ -52,11 +52,11 @@ class Appointment:
     title: str = ""
 
 
-class Acceptance:
+class DeploymentGuard:
     """Accepts the deployments a process was made for, each once."""
 
-    def __init__(self, appointment: Appointment) -> None:
-        self._appointment = appointment
+    def __init__(self, assignment: SlotAssignment) -> None:
+        self._assignment = assignment
         self._accepted: set[TaskAddress] = set()
 
     def accept(self, deployment: TaskDeployment, slot: Slot, leader_id: str) -> None:
@@ -65,7 +65,7 @@ class Acceptance:
         Raises:
             TaskSubmissionError: it is of another job, coordinator or slot, or was accepted before.
         """
-        mine, remedy = self._appointment, DEFECT
+        mine, remedy = self._assignment, DEFECT
         if deployment.job_id != mine.job_id:
             problem = f"this process has no coordinator of job {deployment.job_id}, it is of job {mine.job_id}"
         elif leader_id != mine.leader_id:

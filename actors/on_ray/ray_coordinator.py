@@ -58,7 +58,7 @@ from ..messages.commands import (
     StopRequested,
     Tick,
 )
-from ..messages.job_history import keep_past
+from ..messages.job_history import store_history
 from ..messages.messages import TaskReport, ToCoordinator
 from ..messages.settings import JobSettings
 from ..messages.states import JobStatus
@@ -71,7 +71,7 @@ from .ray_more_slots import MoreSlots
 from .ray_remains import patiently, remove_remains
 from .ray_slots import SlotProcesses
 from .reports import read_reports
-from .result_buffer import HeldRows
+from .result_buffer import ResultBuffer
 from .task_log import TaskLog, log_goes_to
 
 log = get_logger(__name__)
@@ -103,7 +103,7 @@ class Coordinator:
         self._leader_id = os.urandom(16).hex()
         self._told_recovery = 0
         self._ended = threading.Event()
-        self._rows = HeldRows(lambda: not self._ended.is_set() and self._job.status in _RUNS)
+        self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
         self._terminal = Terminal()
         self._result: JobResult | None = None
         self._owner_seen = time.monotonic()
@@ -331,7 +331,7 @@ class Coordinator:
         restarts = self._job.past.restarts
         self._carry_out(self._job.handle(event, self._clock.now_ms()))
         if self._stored is not None and self._job.past.restarts != restarts:
-            self._storage_work.submit(keep_past, self._open_storage(self._files.base), self._job.past)
+            self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.past)
 
     def _waits_for_slots(self, request: RescaleRequested) -> bool:
         try:

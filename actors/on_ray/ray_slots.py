@@ -35,12 +35,12 @@ from ..messages.messages import ToTask
 from ..messages.scheduling import Slot, bundle_of, slot_title, slots_asked, tenants
 from ..messages.settings import JobSettings
 from .deployment_calls import DeploymentCalls, could_not_deploy
-from .deployment_check import Appointment, without_code
+from .deployment_check import SlotAssignment, without_code
 from .driver.ray_resources import cluster_has
 from .ray_deaths import cause_of_death, refusal
 from .ray_nodes import NodeWatch, elsewhere
 from .ray_spills import alive_nodes, remove_folders_on
-from .ray_task import Surroundings
+from .ray_task import PeerDirectory
 from .slot_actor import actor_class
 
 log = get_logger(__name__)
@@ -198,7 +198,7 @@ class SlotProcesses:
             self._used_nodes.add(node)
             made.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
-        around = ray.put(Surroundings(self.actors, self.nodes, self._me, self._leader_id, report_ms))
+        around = ray.put(PeerDirectory(self.actors, self.nodes, self._me, self._leader_id, report_ms))
         for command, host in made:
             self.calls.made(command.deployment, host, time.monotonic())
             self._submit(command, around)
@@ -219,7 +219,7 @@ class SlotProcesses:
         )
         levels = LogLevels.of(self._job.graph.configuration)
         title = slot_title(self._job.graph, slot)
-        return blueprint.remote(Appointment(job_id, slot, self._leader_id, submission.namespace, levels, title))
+        return blueprint.remote(SlotAssignment(job_id, slot, self._leader_id, submission.namespace, levels, title))
 
     def _submit(self, command: DeployTask, around: Any) -> None:
         deployment, actor = command.deployment, self._slots[command.slot]

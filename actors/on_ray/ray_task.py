@@ -34,7 +34,7 @@ from ..messages.states import ExecutionState
 from ..task.failures import describe_failure, halt_process
 from ..task.file_cache import FileCache
 from ..task.progress import Mail, Progress
-from ..task.services import Facilities
+from ..task.services import TaskServices
 from ..task.slot_memory import SlotMemory
 from ..task.stalls import WARN_AFTER_S, StepWatch
 from ..task.task import StreamTask
@@ -62,7 +62,7 @@ WHILE_STALLED = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PeerDirectory:
     """Who else there is.
 
     Args:
@@ -80,7 +80,7 @@ class Surroundings:
     report_ms: int
 
 
-class Premises:
+class SlotProcess:
     """What the tasks of one process share.
 
     Args:
@@ -131,13 +131,13 @@ class Premises:
         """Whether an attempt was here and is over."""
         return attempt in self._ended
 
-    def lent_to(self, deployment: TaskDeployment, wake: Callable[[], None]) -> Facilities:
+    def services_for(self, deployment: TaskDeployment, wake: Callable[[], None]) -> TaskServices:
         """What the process lends one of its tasks.
 
         Raises:
             ConfigError: the parts of the slot's memory do not fit the whole.
         """
-        return Facilities(
+        return TaskServices(
             self.memory_of(deployment).manager,
             halt_process,
             wake,
@@ -227,14 +227,14 @@ class RayTask:
         program: the packed job graph.
         deployment: without operators, which are in the program.
         around: who else there is.
-        premises: of the process.
+        process: of the process.
     """
 
-    def __init__(self, program: bytes, deployment: TaskDeployment, around: Surroundings, premises: Premises) -> None:
-        self._program, self._deployment, self._premises = program, deployment, premises
+    def __init__(self, program: bytes, deployment: TaskDeployment, around: PeerDirectory, process: SlotProcess) -> None:
+        self._program, self._deployment, self._process = program, deployment, process
         self._coordinator, self._report_s = around.coordinator, around.report_ms / 1000
         self._peers = _Peers(around.actors, around.coordinator)
-        here = premises.place["node"]
+        here = process.place["node"]
         self._near = frozenset(attempt for attempt, node in around.nodes.items() if node == here)
         self._wake = threading.Event()
         self._mailbox: deque[Mail] = deque()
@@ -289,7 +289,7 @@ class RayTask:
             self._done.wait()
             thread.join()
         self._done.set()
-        self._premises.show()
+        self._process.show()
         wait([call for _, call in self._told])
         self._heed_lost_reports()
         if self._lost_call is not None:
@@ -298,19 +298,19 @@ class RayTask:
     def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
         """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
         try:
-            whole = self._premises.program.whole(program, deployment)
+            whole = self._process.program.whole(program, deployment)
             self._unseal()
-            lent = self._premises.lent_to(deployment, self._wake.set)
-            memory = self._premises.memory_of(deployment)
-            task = StreamTask(whole, SystemClock(), self._mailbox, facilities=lent)
-            task.metrics.located(self._premises.place["host"], self._premises.process_id)
+            services = self._process.services_for(deployment, self._wake.set)
+            memory = self._process.memory_of(deployment)
+            task = StreamTask(whole, SystemClock(), self._mailbox, services=services)
+            task.metrics.located(self._process.place["host"], self._process.process_id)
             memory.report_in(task.metrics.group.group)
             wake_at_feedback(whole, self._wake.set)
             return task
         except (ConfigError, TaskSubmissionError) as error:
             failure = TaskFailure(type(error).__name__, str(error), traceback.format_exc())
         except (Exception, SystemExit) as error:  # whatever a module of the program raises when it is imported here
-            host = self._premises.place["host"]
+            host = self._process.place["host"]
             refusal = TaskSubmissionError(
                 deployment.title,
                 f"could not deserialize the job or task information on {host}: {described(error)}",
@@ -327,7 +327,7 @@ class RayTask:
                 self._leave(from_bytes(message))
 
     def _step_until_done(self, task: StreamTask) -> None:
-        self._premises.settle()
+        self._process.settle()
         bind(**task.identity)
         try:
             with rows_go_to(RowCalls(self._coordinator)):
@@ -340,9 +340,9 @@ class RayTask:
         except BaseException as error:  # a defect of ours, or what ends a program, raised in a user's function
             self._give_up(task, describe_failure(error, task.deployment))
         finally:
-            if self._premises.memory is not None:
-                self._premises.memory.free(self._deployment.attempt)
-            self._premises.has_ended()
+            if self._process.memory is not None:
+                self._process.memory.free(self._deployment.attempt)
+            self._process.has_ended()
             self._done.set()
 
     def _give_up(self, task: StreamTask, failure: TaskFailure) -> None:
@@ -368,7 +368,7 @@ class RayTask:
         has_warned = False
         while not self._done.wait(self._report_s):
             if time.monotonic() - self._reported_at > 2 * self._report_s:
-                beat = {**self._metrics, **self._premises.place, "reportedMs": int(time.time() * 1000)}
+                beat = {**self._metrics, **self._process.place, "reportedMs": int(time.time() * 1000)}
                 stalled = self._watch.stalled()
                 if stalled is not None:
                     beat |= {STALLED: stalled, **WHILE_STALLED}
@@ -404,7 +404,7 @@ class RayTask:
                 return
             if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
                 raise self._lost_call[1]
-            self._premises.collect(now)
+            self._process.collect(now)
             if progress is Progress.BUSY:
                 continue
             self._watch.end()
@@ -422,10 +422,10 @@ class RayTask:
         self._wake.clear()
 
     def _send(self, envelope: Envelope) -> None:
-        neighbour = self._premises.tasks.get(envelope.receiver)
+        neighbour = self._process.tasks.get(envelope.receiver)
         if neighbour is not None:
             neighbour.receive(envelope)
-        if neighbour is not None or self._premises.has_ended_here(envelope.receiver):
+        if neighbour is not None or self._process.has_ended_here(envelope.receiver):
             self._returned.append(envelope.receiver)
             return
         header, bodies = split_envelope(envelope)
@@ -455,9 +455,9 @@ class RayTask:
     def _tell(self, reports: list[ToCoordinator]) -> None:
         ended = any(isinstance(report, TaskStateChanged) and report.state.is_terminal for report in reports)
         if ended:
-            self._premises.show()
-        elif self._premises.printed.pending:
-            self._premises.printed.send()
+            self._process.show()
+        elif self._process.printed.pending:
+            self._process.printed.send()
         if reports:
             self._reported_at = time.monotonic()
             call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
@@ -470,7 +470,7 @@ class RayTask:
         if not isinstance(report, TaskReport):
             return report
         traffic = {"numBytesInLocal": self._bytes_near, "numBytesInRemote": self._bytes_far}
-        self._metrics = {**report.metrics, **traffic, **self._premises.place, "reportedMs": int(time.time() * 1000)}
+        self._metrics = {**report.metrics, **traffic, **self._process.place, "reportedMs": int(time.time() * 1000)}
         return TaskReport(report.attempt, self._metrics)
 
 

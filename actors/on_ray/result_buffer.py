@@ -12,7 +12,7 @@ LOOK_EVERY_S = 0.2
 """How often one that waits looks whether the job still runs."""
 
 
-class HeldRows:
+class ResultBuffer:
     """Blocks of rows between the task that collects them and the driver.
 
     Args:
@@ -69,4 +69,4 @@ class HeldRows:
             self._changed.notify_all()
 
 
-__all__ = ["HeldRows"]
+__all__ = ["ResultBuffer"]

@@ -24,10 +24,10 @@ from ..exchange.envelopes import join_envelope
 from ..exchange.frames import TaskAddress
 from ..messages.messages import TaskDeployment
 from ..messages.scheduling import Slot
-from .deployment_check import Acceptance, Appointment
+from .deployment_check import DeploymentGuard, SlotAssignment
 from .driver.terminal import Text
 from .ray_job_files import job_folder
-from .ray_task import Premises, RayTask, Surroundings
+from .ray_task import PeerDirectory, RayTask, SlotProcess
 from .shared_output import SharedStream
 from .task_log import LoggedPrinted, TaskLog, log_goes_to
 
@@ -49,22 +49,22 @@ class SlotActor:
     """Shell around the tasks of a slot; `actor_class()` makes the Ray class.
 
     Args:
-        appointment: what the process was made for.
+        assignment: what the process was made for.
     """
 
-    def __init__(self, appointment: Appointment) -> None:
+    def __init__(self, assignment: SlotAssignment) -> None:
         columns_in_memory_of_libc()
-        self._acceptance, self._title = Acceptance(appointment), appointment.title
+        self._guard, self._title = DeploymentGuard(assignment), assignment.title
         self._coordinator: Any = None
-        name = str(appointment.slot).replace("/", "-")
-        task_log = TaskLog(job_folder(appointment.namespace, appointment.job_id), name)
+        name = str(assignment.slot).replace("/", "-")
+        task_log = TaskLog(job_folder(assignment.namespace, assignment.job_id), name)
         keep_logs(sys.stderr)  # which is a file of Ray's
         log_goes_to(task_log, below=logging.WARNING)
-        appointment.log_levels.apply()
+        assignment.log_levels.apply()
         printed = LoggedPrinted(self._send_texts, task_log)
         self._streams = streams = SharedStream(printed, False), SharedStream(printed, True)
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
-        self._premises = Premises({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
+        self._premises = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
 
     def __repr__(self) -> str:
         """What Ray shows of this actor on its dashboard and in its logs."""
@@ -88,13 +88,13 @@ class SlotActor:
         return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
 
     @ray.method(concurrency_group="control")
-    def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: Surroundings) -> None:
+    def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: PeerDirectory) -> None:
         """Take over an attempt, which `run` then runs.
 
         Raises:
             TaskSubmissionError: it is none that this process may run.
         """
-        self._acceptance.accept(deployment, slot, around.leader_id)
+        self._guard.accept(deployment, slot, around.leader_id)
         self._coordinator = around.coordinator
         sys.stdout, sys.stderr = self._streams  # not before: Ray prints the name of a new actor there
         self._premises.take_in(deployment.attempt, RayTask(program, deployment, around, self._premises))

@@ -10,7 +10,7 @@ from rayflink.operators.chain import ChainLink
 from ..exchange.writer import RecordWriter
 
 
-class ChainLife:
+class ChainLifecycle:
     """Opens operators tail first, so that a consumer is ready before its producer, and closes each opened one once.
 
     Args:

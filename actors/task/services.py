@@ -18,7 +18,7 @@ def _random_name() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Facilities:
+class TaskServices:
     """Of one process, for its tasks.
 
     Args:
@@ -48,4 +48,4 @@ class Facilities:
     cached_files: Callable[[TaskDeployment], Mapping[str, str]] | None = None
 
 
-__all__ = ["Facilities"]
+__all__ = ["TaskServices"]

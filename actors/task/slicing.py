@@ -9,6 +9,7 @@ _EXPLORES = 16
 MOST_POLLED = 1 << 17
 """Records that a source is asked for at once; columns are cheaper together, and slices are bounded by their time."""
 
+
 class Monotonic(Protocol):
     """A clock for durations."""
 

@@ -17,7 +17,7 @@ from rayflink.state.storage.snapshot_files import SnapshotFileReader, SnapshotFi
 from rayflink.state.storage.storage_schemes import open_storage
 
 from ..messages.messages import TaskDeployment
-from .services import Facilities
+from .services import TaskServices
 from .snapshot_writing import FinishedWriter, SnapshotWriting, SnapshotWritten
 from .task_folders import copies_folder
 
@@ -66,11 +66,11 @@ class InMessages(InlineSnapshots):
 
 
 def snapshot_writing(
-    deployment: TaskDeployment, lent: Facilities, clock: Any, mail: Callable[[SnapshotWritten], None]
+    deployment: TaskDeployment, services: TaskServices, clock: Any, mail: Callable[[SnapshotWritten], None]
 ) -> SnapshotWriting:
     """What writes the snapshots of a task to where the job has its checkpoints."""
     copies = local_copies(deployment)
-    return SnapshotWriting(lent, clock, partial(snapshot_writer, deployment, lent, copies), mail, copies)
+    return SnapshotWriting(services, clock, partial(snapshot_writer, deployment, services, copies), mail, copies)
 
 
 def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
@@ -81,7 +81,7 @@ def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
 
 
 def snapshot_writer(
-    deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None, barrier: CheckpointBarrier
+    deployment: TaskDeployment, services: TaskServices, copies: LocalCopies | None, barrier: CheckpointBarrier
 ) -> FinishedWriter:
     """Of the parts of a checkpoint or savepoint."""
     get, number = reading(deployment.config).get, barrier.checkpoint_id
@@ -90,15 +90,15 @@ def snapshot_writer(
         return InMessages(number, get(options.MAX_INLINE_STATE).bytes)
     inline = get(options.CHECKPOINT_INLINE_THRESHOLD).bytes
     make = SnapshotPlace.of_savepoint if barrier.savepoint else SnapshotPlace.of_checkpoint
-    storage = (lent.open_storage or open_storage)(base)
-    return SnapshotFileWriter(storage, make(number, inline), lent.uploads, lent.new_name, copies)
+    storage = (services.open_storage or open_storage)(base)
+    return SnapshotFileWriter(storage, make(number, inline), services.uploads, services.new_name, copies)
 
 
-def snapshot_reader(deployment: TaskDeployment, lent: Facilities, copies: LocalCopies | None) -> SnapshotReader:
+def snapshot_reader(deployment: TaskDeployment, services: TaskServices, copies: LocalCopies | None) -> SnapshotReader:
     """Of what an attempt starts from."""
     if not deployment.restore_base:
         return InlineSnapshots()
-    storage = (lent.open_storage or open_storage)(deployment.restore_base)
+    storage = (services.open_storage or open_storage)(deployment.restore_base)
     return SnapshotFileReader(storage, copies if _is_ours(deployment) else None)
 
 

@@ -15,7 +15,7 @@ from rayflink.state.snapshots import FileSlice, OperatorSnapshot, SnapshotWriter
 from rayflink.state.storage.local_copies import LocalCopies
 
 from ..messages.checkpoint_statistics import CheckpointMetrics
-from .services import Facilities
+from .services import TaskServices
 
 log = get_logger(__name__)
 
@@ -66,7 +66,7 @@ class SnapshotWriting:
     """Writes snapshots; one that is given up is deleted.
 
     Args:
-        lent: by the process: who runs it.
+        services: by the process: who runs it.
         clock: `now_ms()` and `monotonic()`.
         make_writer: where the parts of a checkpoint go.
         mail: takes a `SnapshotWritten`; called by any thread.
@@ -75,7 +75,7 @@ class SnapshotWriting:
 
     def __init__(
         self,
-        lent: Facilities,
+        services: TaskServices,
         clock: Any,
         make_writer: Callable[[CheckpointBarrier], FinishedWriter],
         mail: Callable[[SnapshotWritten], None],
@@ -83,11 +83,11 @@ class SnapshotWriting:
     ) -> None:
         self.copies = copies
         self.clock = clock
-        self._lent, self._make_writer, self._mail = lent, make_writer, mail
+        self._services, self._make_writer, self._mail = services, make_writer, mail
         self._phases: dict[int, SnapshotPhase] = {}
         self._over = False
         self._caught: type[BaseException] | tuple[type[BaseException], ...] = BaseException
-        if lent.background is None:  # Ctrl-C comes here too
+        if services.background is None:  # Ctrl-C comes here too
             self._caught = (Exception, SystemExit)
 
     def begin(
@@ -101,10 +101,10 @@ class SnapshotWriting:
             if written is not None:
                 self._mail(written)
 
-        if self._lent.background is None:
+        if self._services.background is None:
             write()
         else:
-            self._lent.background(write)
+            self._services.background(write)
 
     def complete(self, checkpoint_id: int) -> None:
         """That checkpoint is durable."""

@@ -32,8 +32,8 @@ from rayflink.operators.base import OperatorContext
 from rayflink.operators.event_time.idle_advance import IdleAdvance
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
 
-from ..exchange.current_buffer import WorkedBuffer
-from ..exchange.endpoint import Conversations
+from ..exchange.current_buffer import CurrentBuffer
+from ..exchange.endpoint import ExchangeEndpoint
 from ..exchange.frames import Envelope, TaskAddress
 from ..exchange.output_room import OutputRoom
 from ..exchange.subpartition import ExchangeError
@@ -52,13 +52,13 @@ from ..messages.messages import (
 )
 from ..messages.settings import MemorySplit, TaskSettings
 from ..messages.states import ExecutionState, IllegalTransition, InvalidStart
-from .chain_lifecycle import ChainLife
+from .chain_lifecycle import ChainLifecycle
 from .failures import describe_failure, is_out_of_memory
 from .in_flight_capture import restore_in_flight
 from .polled_source import PolledSource
 from .progress import Mail, Progress
 from .satisfaction import Satisfaction
-from .services import Facilities
+from .services import TaskServices
 from .slicing import MOST_POLLED, Slicer
 from .snapshot_storage import restored_snapshots, snapshot_reader, snapshot_writing
 from .snapshot_writing import SnapshotWritten
@@ -80,7 +80,7 @@ class StreamTask:
         clock: `now_ms()` and `monotonic()`.
         mailbox: mails that came before the task was made, and where later ones may be left.
         slicer: sizes the slices of input; None learns from the clock what takes `rayflink.slice.target`.
-        facilities: what the process lends it; None: nothing.
+        services: what the process lends it; None: nothing.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class StreamTask:
         clock: Any,
         mailbox: deque[Mail] | None = None,
         slicer: Slicer | None = None,
-        facilities: Facilities | None = None,
+        services: TaskServices | None = None,
     ) -> None:
         self.deployment, self.identity = deployment, deployment.identity
         self.clock = clock
@@ -100,28 +100,28 @@ class StreamTask:
         self.metrics = TaskMetrics(deployment, clock)
         self.accumulators: dict[str, Any] = {}
         settings = TaskSettings.of(deployment.config)
-        self._lent = lent = facilities or Facilities()
-        self._halt = lent.halt if settings.exit_on_out_of_memory else None
-        self._managed = lent.managed or MemoryManager(MemorySplit.of(deployment.config).managed_bytes)
+        self._services = services = services or TaskServices()
+        self._halt = services.halt if settings.exit_on_out_of_memory else None
+        self._managed = services.managed or MemoryManager(MemorySplit.of(deployment.config).managed_bytes)
         self._writers = make_writers(deployment, settings, self._managed)
         self._room = OutputRoom(self._writers)
         self._gate = make_gate(deployment, settings, clock)
         partitions = [writer.partition for writer in self._writers]
         limits = settings.max_in_flight, settings.gap_timeout_ms
-        self._peers = Conversations(deployment.attempt, self._gate, partitions, *limits)
+        self._peers = ExchangeEndpoint(deployment.attempt, self._gate, partitions, *limits)
         self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
         advances = settings.advance_when_idle_ms if deployment.inputs and not settings.in_batches else None
         self._idle_advance = IdleAdvance(advances, settings.watermark_interval_ms or 200)
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._room.is_full, settings)
-        self._life = ChainLife(self._chain.links, self._writers, self.metrics.closing_failed)
-        self._writing = snapshot_writing(deployment, lent, clock, self.mail)
+        self._life = ChainLifecycle(self._chain.links, self._writers, self.metrics.closing_failed)
+        self._writing = snapshot_writing(deployment, services, clock, self.mail)
         self._checkpoints = TaskCheckpoints(
             deployment, self._chain, self._gate, self._writers, self._reports.append, self._writing
         )
         self.metrics.measures_checkpoints(self._checkpoints)
         self._supersteps = BlockingSupersteps(self._gate, settings.in_batches)
-        self._buffer = WorkedBuffer(self._gate)
+        self._buffer = CurrentBuffer(self._gate)
         self._ended_inputs: dict[int, set[int]] = {}
         self._quiesced = False
         self._timers_turn = self._works_turn = False
@@ -138,8 +138,8 @@ class StreamTask:
     def mail(self, message: Mail) -> None:
         """Leave a message; may be called from another thread."""
         self._mailbox.append(message)
-        if isinstance(message, SnapshotWritten) and self._lent.wake is not None:
-            self._lent.wake()
+        if isinstance(message, SnapshotWritten) and self._services.wake is not None:
+            self._services.wake()
 
     def start(self, tell: Callable[[], object] = int) -> None:
         """Set up, restore and open the operators, and ask the producers for their data.
@@ -162,7 +162,7 @@ class StreamTask:
             assign_buffers(self.deployment, self._writers, self._gate)
             self._become(ExecutionState.INITIALIZING)
             tell()
-            reader = snapshot_reader(self.deployment, self._lent, self._writing.copies)
+            reader = snapshot_reader(self.deployment, self._services, self._writing.copies)
             self._life.open(self._context_of, restored_snapshots(self.deployment, reader))
             restore_in_flight(self.deployment.in_flight, reader.read, self._gate, self._writers)
             for producer, frame in self._gate.request_partitions():
@@ -510,7 +510,7 @@ class StreamTask:
             "metrics": self.metrics.group,
             "accumulators": self.accumulators,
             "managed": self._managed,
-            "lent": self._lent,
+            "services": self._services,
         }
         return operator_context(self.deployment, index, shared, self._reports.append)
 

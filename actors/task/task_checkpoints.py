@@ -10,7 +10,7 @@ from rayflink.operators.chain import OperatorChain
 from rayflink.state.snapshots import OperatorSnapshot
 
 from ..exchange import alignment
-from ..exchange.current_buffer import WorkedBuffer
+from ..exchange.current_buffer import CurrentBuffer
 from ..exchange.gate import ChannelState, InputChannel, InputGate
 from ..exchange.subpartition import ExchangeError
 from ..exchange.writer import RecordWriter
@@ -115,7 +115,7 @@ class TaskCheckpoints:
         due = self._overtakes_at_ms
         return due is not None and due <= now_ms
 
-    def overtake(self, worked: WorkedBuffer, now_ms: int) -> None:
+    def overtake(self, worked: CurrentBuffer, now_ms: int) -> None:
         """Take the snapshot; what is still to be worked, of `worked` and of the channels, is part of it."""
         if not self.begin_triggered(now_ms) and isinstance(self._aligner, alignment.BarrierAligner):
             self._act(self._aligner.overtake(now_ms), worked)
@@ -214,7 +214,7 @@ class TaskCheckpoints:
         self._triggered.clear()
         self._open.close()
 
-    def _act(self, actions: list[alignment.Action], worked: WorkedBuffer | None = None) -> None:
+    def _act(self, actions: list[alignment.Action], worked: CurrentBuffer | None = None) -> None:
         for action in actions:
             if isinstance(action, alignment.Block):
                 self._gate.block(action.channel)
@@ -227,7 +227,7 @@ class TaskCheckpoints:
                     writer.broadcast(CancelCheckpointMarker(action.checkpoint_id))
                 self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it", is_failure=False)
 
-    def _take(self, aligned: alignment.Aligned, worked: WorkedBuffer | None) -> None:
+    def _take(self, aligned: alignment.Aligned, worked: CurrentBuffer | None) -> None:
         """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""
         assert self._chain.idle, "a barrier is taken between elements only"
         started = self._clock.monotonic()

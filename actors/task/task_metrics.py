@@ -19,7 +19,7 @@ from rayflink.operators.base import SourceOperator
 from rayflink.operators.chain import ChainLink
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
 
-from ..exchange.endpoint import Conversations
+from ..exchange.endpoint import ExchangeEndpoint
 from ..exchange.gate import InputGate
 from ..exchange.writer import RecordWriter
 from ..messages.messages import TaskDeployment
@@ -105,7 +105,7 @@ class TaskMetrics:
         writers: list[RecordWriter],
         gate: InputGate,
         valve: InputWatermarks,
-        peers: Conversations,
+        peers: ExchangeEndpoint,
     ) -> dict[str, Any]:
         """All metrics now; the rates are over the time since the last call."""
         self._update_rates()
@@ -118,7 +118,9 @@ class TaskMetrics:
         own = self.group.group.snapshot(self._clock.now_ms())
         return {**own, "scope": scope, "delimiter": self._formats.delimiter, "operators": operators}
 
-    def _bind(self, writers: list[RecordWriter], gate: InputGate, valve: InputWatermarks, peers: Conversations) -> None:
+    def _bind(
+        self, writers: list[RecordWriter], gate: InputGate, valve: InputWatermarks, peers: ExchangeEndpoint
+    ) -> None:
         """Register what is read when it is reported."""
         self._bound = True
         subs = [sub for writer in writers for sub in writer.partition.subpartitions]

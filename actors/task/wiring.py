@@ -126,13 +126,13 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
     log.info("Registering task at network: %s.", deployment.title)
     settings = TaskSettings.of(deployment.config)
     partitions = [writer.partition for writer in writers if not writer.partition.blocking]
-    lent = gate.floating
+    services = gate.floating
     total = settings.network_buffers if deployment.network_buffers is None else deployment.network_buffers
     wanted = demands(deployment.inputs, deployment.outputs, settings)
     shares = share_out(total, wanted)
     for partition, share in zip(partitions, shares, strict=False):
         partition.limits = replace(partition.limits, total=share, per_channel=min(partition.limits.per_channel, share))
-    for at, name in enumerate(lent, start=len(partitions)):
+    for at, name in enumerate(services, start=len(partitions)):
         gate.lend(name, shares[at] - wanted[at][0])
 
 
@@ -180,7 +180,7 @@ def operator_context(
     """What operator `index` of the chain gets at setup; `shared` holds what is the task's."""
     node, attempt = deployment.operators[index], deployment.attempt
     request = SplitRequest(attempt, node.operator_id)
-    cached = shared["lent"].cached_files
+    cached = shared["services"].cached_files
 
     def report_watermark(alignment: WatermarkAlignment, watermark: int | None) -> None:
         report(WatermarkReported(attempt, node.operator_id, alignment, watermark))
@@ -204,8 +204,8 @@ def operator_context(
         call_site=node.call_site,
         request_split=lambda: report(request),
         report_watermark=report_watermark,
-        wake=shared["lent"].wake,
-        open_worker=shared["lent"].open_worker,
+        wake=shared["services"].wake,
+        open_worker=shared["services"].open_worker,
         checkpointing=deployment.checkpointing,
         finished=deployment.finished,
         spill_folder=str(spill_folder(deployment)),

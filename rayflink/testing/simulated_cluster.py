@@ -352,8 +352,8 @@ class SimulatedCluster(InProcessCluster):
             slow = sum(fault.storage_ms(self.draw) for _, fault in self._slow_storage)
             self._writes.append((self.clock.now_ms() + slow, attempt, write))
 
-        lent = replace(self.facilities(), background=write_later, new_name=self._id)
-        return StreamTask(deployment, self.clock, stepped.mailbox, slicer, lent)
+        services = replace(self.services(), background=write_later, new_name=self._id)
+        return StreamTask(deployment, self.clock, stepped.mailbox, slicer, services)
 
     # what faults do
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.actors.exchange.credits import ChannelCredit
-from rayflink.actors.exchange.endpoint import Conversations
+from rayflink.actors.exchange.endpoint import ExchangeEndpoint
 from rayflink.actors.exchange.gate import InputGate
 from rayflink.actors.exchange.links import Incoming
 from rayflink.actors.messages.states import JobStatus
@@ -84,15 +84,15 @@ def test_a_duplicate_call_that_is_not_recognised_is_seen(monkeypatch):
 
 
 def test_a_stale_attempt_that_is_not_recognised_is_seen(monkeypatch):
-    take = Conversations.take
+    take = ExchangeEndpoint.take
 
-    def credulous(self: Conversations, envelope: Any, now_ms: int) -> None:
+    def credulous(self: ExchangeEndpoint, envelope: Any, now_ms: int) -> None:
         me, self._me = self._me, envelope.receiver
         take(self, envelope, now_ms)
         self._me = me
 
     assert not any(failures("word count", [StaleAttempt(chance=1.0)], range(3)))
-    monkeypatch.setattr(Conversations, "take", credulous)
+    monkeypatch.setattr(ExchangeEndpoint, "take", credulous)
     assert any(failures("word count", [StaleAttempt(chance=1.0)], range(3)))
 
 

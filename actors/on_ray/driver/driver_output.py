@@ -12,7 +12,7 @@ from rayflink.common.text_output.safe_write import write_text
 from .terminal import MAX_NEWS_CHARS, Text
 
 
-class Screen:
+class DriverOutput:
     """Writes texts in order to this process's standard streams.
 
     Args:

@@ -25,7 +25,7 @@ from ...job.submission import Stored, Submission
 from ...messages.commands import RescaleRequested, SavepointRequested
 from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
-from .driver_output import Screen
+from .driver_output import DriverOutput
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .ray_lack import has_autoscaler, lacking, refuse_lack, waiting_for
@@ -259,7 +259,7 @@ class RayJob(JobHandle):
         self._result: JobResult | None = None
         self._error: Exception | None = None
         self._last_status: dict[str, Any] | None = None
-        self._screen = Screen(f"screen of job {graph.name}")
+        self._output = DriverOutput(f"screen of job {graph.name}")
         self._ended = threading.Event()
         self._once = DrawnOnce(graph.id)
         self._drawing = threading.Lock()
@@ -371,7 +371,7 @@ class RayJob(JobHandle):
         try:
             while not self._leaving:
                 self._look_for_control_service()
-                room = self._screen.wait_for_room(FOLLOW_S)
+                room = self._output.wait_for_room(FOLLOW_S)
                 within_s = FOLLOW_S + self._ask_timeout_s
                 news: News = self._ask("follow", FOLLOW_S if room else 0.0, room, timeout_s=within_s)
                 self._show(news)
@@ -379,7 +379,7 @@ class RayJob(JobHandle):
                     self._last_status = super().status()
                     with self._drawing:  # rows that it has given away may still be on their way
                         ray.kill(self._coordinator)
-                    self._screen.finish()
+                    self._output.finish()
                     atexit.unregister(self._leave)
                     self._result = self._read(news.result)
                     return
@@ -390,17 +390,17 @@ class RayJob(JobHandle):
             self._error = error
         finally:
             try:
-                self._screen.finish()
+                self._output.finish()
             except Exception as error:
                 self._error = self._error or error
             self._ended.set()
 
     def _show(self, news: News) -> None:
-        self._screen.put(news.texts)
+        self._output.put(news.texts)
         now = time.monotonic()
         if news.note and now - self._noted_at >= NOTE_EVERY_S:
             self._noted_at = now
-            self._screen.put([(True, f"job {self.graph.name!r}: {news.note}\n")])
+            self._output.put([(True, f"job {self.graph.name!r}: {news.note}\n")])
 
     def _leave(self) -> None:
         """The driver ends before its job, or before all that the job has printed was written."""

@@ -13,7 +13,7 @@ from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from rayflink.state.clock import ManualClock
 
 TIMEOUT_MS, RECORDS = 5_000, 1_000
@@ -54,7 +54,7 @@ def cluster(tmp_path: Path) -> Hung:
 
 
 def test_the_job_takes_its_next_checkpoints_and_ends(cluster: Hung) -> None:
-    result = checked(cluster.run())
+    result = raise_if_failed(cluster.run())
     assert Counter(result.accumulators["out"]) == Counter((n % 5, n // 5 + 1) for n in range(RECORDS))
     history = cluster.job.checkpoints.coordinator.history.overview()
     assert history["counts"]["failed"] == 1
@@ -73,7 +73,7 @@ def test_a_cancelled_job_ends_when_the_time_of_the_checkpoint_is_over(cluster: H
 def test_a_lost_task_starts_again_from_the_checkpoint_before(cluster: Hung) -> None:
     cluster.until_it_hangs()
     cluster.kill(next(iter(cluster.tasks)), "its process died")
-    result = checked(cluster.run())
+    result = raise_if_failed(cluster.run())
     assert Counter(result.accumulators["out"]) == Counter((n % 5, n // 5 + 1) for n in range(RECORDS))
     history = cluster.job.checkpoints.coordinator.history.overview()
     assert history["latest"]["restored"]["id"] == 1

@@ -21,7 +21,7 @@ from rayflink.actors.messages.commands import (
     PublishCheckpoint,
 )
 from rayflink.actors.messages.executions import ExceptionEntry
-from rayflink.actors.messages.job_history import JobPast, keep_past
+from rayflink.actors.messages.job_history import JobHistory, store_history
 from rayflink.actors.messages.messages import CheckpointAborted, TaskFailure
 from rayflink.actors.messages.states import JobStatus
 from rayflink.datastream import StreamExecutionEnvironment
@@ -314,8 +314,8 @@ def test_a_successor_deletes_what_was_being_written():
 def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     graph, storage = with_checkpoints(1)
     failed = ExceptionEntry(7, "Map (1/2)", TaskFailure("ValueError", "no", "Traceback ...", "Map", "job.py:3"))
-    assert keep_past(storage, JobPast(3, 5, (failed,)))
-    assert keep_past(storage, JobPast(4, 6, (failed, failed)))
+    assert store_history(storage, JobHistory(3, 5, (failed,)))
+    assert store_history(storage, JobHistory(4, 6, (failed, failed)))
     assert storage.list("job") == ["job/past-000000002"]
     start = begin(graph, lambda: B, lambda url: storage).start
     job = JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start)

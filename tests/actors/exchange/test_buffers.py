@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayflink.actors.exchange.codec import CodecError, decode_batch, encode_batch, split_batches
-from rayflink.actors.exchange.endpoint import Conversations
+from rayflink.actors.exchange.endpoint import ExchangeEndpoint
 from rayflink.actors.exchange.envelopes import join_envelope, split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, PartitionId, TaskAddress
 from rayflink.actors.exchange.gate import ChannelSpec, InputGate
@@ -101,7 +101,7 @@ class Sender:
     def __init__(self, in_flight: int = 2) -> None:
         self.partition = ResultPartition(PartitionId("d" * 32, 0), 1, PoolLimits(100, 100))
         self.writer = RecordWriter(self.partition, limits=BatchLimits(timeout_ms=-1))
-        self.peers = Conversations(A, InputGate((), 2, 0), [self.partition], in_flight, GAP_TIMEOUT_MS)
+        self.peers = ExchangeEndpoint(A, InputGate((), 2, 0), [self.partition], in_flight, GAP_TIMEOUT_MS)
 
     def request(self) -> None:
         self.partition.subpartitions[0].request(B, 0, 100)

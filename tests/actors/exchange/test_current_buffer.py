@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rayflink.actors.exchange.codec import encode_batch
-from rayflink.actors.exchange.current_buffer import MERGED_ROWS, WorkedBuffer
+from rayflink.actors.exchange.current_buffer import MERGED_ROWS, CurrentBuffer
 from rayflink.actors.exchange.frames import BufferResponse, PartitionId, TaskAddress
 from rayflink.actors.exchange.gate import ChannelSpec, InputGate
 from rayflink.common.records.batches import RowBatch, Watermark, rows_of
@@ -22,7 +22,7 @@ class Bench:
         )
         self.gate = InputGate(specs, 4, 0)
         self.gate.request_partitions()
-        self.buffer = WorkedBuffer(self.gate)
+        self.buffer = CurrentBuffer(self.gate)
         self._sequences = [0] * len(inputs)
 
     def feed(self, channel: int, element: RowBatch | Watermark) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.exchange.endpoint import Conversations, ProducerFailed
+from rayflink.actors.exchange.endpoint import ExchangeEndpoint, ProducerFailed
 from rayflink.actors.exchange.frames import (
     AddCredit,
     BufferResponse,
@@ -40,7 +40,7 @@ class Talk:
         specs = tuple(ChannelSpec(PartitionId("a" * 32, i), 0, peer) for i, peer in enumerate(producers))
         self.gate = InputGate(specs, 2, 0, backoff_ms=(100, 400))
         self.partition = ResultPartition(MINE, subpartitions, PoolLimits(8, 8))
-        self.peers = Conversations(ME, self.gate, [self.partition], TaskSettings().max_in_flight, 1_000)
+        self.peers = ExchangeEndpoint(ME, self.gate, [self.partition], TaskSettings().max_in_flight, 1_000)
         for producer, request in self.gate.request_partitions():
             self.peers.say(producer, request)
         self._numbers: dict[TaskAddress, int] = {}
@@ -257,7 +257,7 @@ def test_an_event_goes_to_the_producer_of_every_channel_that_is_read() -> None:
 @pytest.mark.spec("N33")
 def test_an_event_without_a_producer_is_an_error() -> None:
     gate = InputGate((ChannelSpec(PartitionId("a" * 32, 0), 0, UP),), 2, 0)
-    peers = Conversations(ME, gate, [], 2, 1_000)
+    peers = ExchangeEndpoint(ME, gate, [], 2, 1_000)
     wanted = r"Error while publishing event 'done' to producer\. The producer could not be found\."
     with pytest.raises(ExchangeError, match=wanted):
         peers.send_task_event("done")

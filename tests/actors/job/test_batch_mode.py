@@ -16,7 +16,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from rayflink.graph.job_graph import ScheduleMode
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from rayflink.state.clock import SystemClock
 
 ROWS = 40_000
@@ -48,7 +48,7 @@ def test_consumers_are_deployed_when_all_their_producers_have_finished(tmp_path:
     env = batch_environment(tmp_path)
     env.from_sequence(1, 100).key_by(lambda x: x).sum().print_to_err()
     cluster = InProcessCluster(env.get_job_graph(), SystemClock(), lambda ms: None)
-    result = checked(cluster.run())
+    result = raise_if_failed(cluster.run())
     source, counts = result.vertices
     finished = max(task["timestamps"]["FINISHED"] for task in source["subtasks"])
     assert all(task["timestamps"]["SCHEDULED"] >= finished for task in counts["subtasks"])

@@ -34,7 +34,7 @@ from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.common.functions.accumulators import IntCounter, ListAccumulator
 from rayflink.connectors.collection import CollectionSplit
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from tests.actors.job.job_events import Job, failure, names, three_vertices
 
 SOURCE, MAP_1, MAP_2, SINK = "Source: Collection Source (1/1)", "Map (1/2)", "Map (2/2)", "Sink: Collect (1/1)"
@@ -286,7 +286,7 @@ def test_cancelling_asks_every_task_and_waits_for_all(running):
     (end,) = running.says(SINK, CANCELED)
     assert (end.result.status, end.result.failure) == (JobStatus.CANCELED, None)
     with pytest.raises(JobCancelled, match="was cancelled by SIGINT"):
-        checked(end.result)
+        raise_if_failed(end.result)
 
 
 @pytest.mark.spec("J15", "stays")
@@ -398,7 +398,7 @@ def test_a_lost_task_is_placed_only_where_it_said_where_it_was(running, report, 
     for name in (SOURCE, MAP_2, SINK):
         running.says(name, CANCELED)
     with pytest.raises(TaskLost) as caught:
-        checked(running.master.result, running.master.describe())
+        raise_if_failed(running.master.result, running.master.describe())
     assert str(caught.value).startswith(f"lost task Map (1/2){where}: its process died; ")
 
 

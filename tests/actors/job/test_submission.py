@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.exchange.endpoint import Conversations
+from rayflink.actors.exchange.endpoint import ExchangeEndpoint
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, PartitionId, TaskAddress
 from rayflink.actors.exchange.gate import ChannelSpec, InputGate
 from rayflink.actors.job.deployment import Deployer
@@ -53,7 +53,7 @@ def test_what_is_said_by_or_to_another_attempt_of_a_subtask_changes_nothing() ->
     me, producer = TaskAddress("e" * 32), TaskAddress("d" * 32)
     gate = InputGate((ChannelSpec(PartitionId("a" * 32, 0), 0, producer),), 2, 0)
     gate.request_partitions()
-    peers = Conversations(me, gate, [], 2, 1_000)
+    peers = ExchangeEndpoint(me, gate, [], 2, 1_000)
     peers.take(Envelope(producer, old, 0, (BufferResponse(0, 0, 0, b"for the dead"),)), 0)
     assert (peers.stale_messages, gate.queued) == (1, 0)
 

@@ -18,16 +18,16 @@ from rayflink.actors.messages.settings import JobSettings
 from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.actors.on_ray.deployment_calls import DeploymentCalls
 from rayflink.actors.on_ray.deployment_check import (
-    Acceptance,
-    Appointment,
+    DeploymentGuard,
     LoadedProgram,
+    SlotAssignment,
     TaskSubmissionError,
     without_code,
 )
 from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import MapFunction, StreamExecutionEnvironment
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from rayflink.state.clock import ManualClock
 from rayflink.testing import OperatorHarness
 from tests.actors.job.job_events import Job, failure, three_vertices
@@ -49,8 +49,8 @@ def deployment() -> TaskDeployment:
 # what the process checks
 
 
-def accepting(deployment: TaskDeployment) -> Acceptance:
-    return Acceptance(Appointment(deployment.job_id, SLOT, LEADER))
+def accepting(deployment: TaskDeployment) -> DeploymentGuard:
+    return DeploymentGuard(SlotAssignment(deployment.job_id, SLOT, LEADER))
 
 
 OTHER = "f" * 32
@@ -218,7 +218,7 @@ def test_each_deployment_is_logged_with_its_attempt_and_host(caplog: pytest.LogC
     lines.rebalance().sink_to(CollectSink("out")).set_parallelism(2)
     clock = ManualClock(0)
     with caplog.at_level(logging.INFO, logger="rayflink"):
-        checked(InProcessCluster(env.get_job_graph(), clock, lambda ms: clock.advance(max(1, int(ms)))).run())
+        raise_if_failed(InProcessCluster(env.get_job_graph(), clock, lambda ms: clock.advance(max(1, int(ms)))).run())
     lines_logged = [r.getMessage() for r in caplog.records if r.getMessage().startswith("Deploying")]
     assert {record.levelno for record in caplog.records if record.getMessage() in lines_logged} == {logging.INFO}
     assert lines_logged == [

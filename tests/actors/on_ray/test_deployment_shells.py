@@ -27,7 +27,7 @@ from rayflink.actors.messages.messages import (
     TriggerCheckpoint,
 )
 from rayflink.actors.messages.scheduling import Slot
-from rayflink.actors.on_ray.deployment_check import Appointment, TaskSubmissionError
+from rayflink.actors.on_ray.deployment_check import SlotAssignment, TaskSubmissionError
 from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.actors.on_ray.reports import read_reports
 from rayflink.common.records.batches import CheckpointBarrier
@@ -82,11 +82,11 @@ class Processes:
         self._name = name.rpartition("/")[0]  # behind it stands what makes it the only one
         return self
 
-    def remote(self, appointment: Appointment) -> Any:
-        if str(appointment.slot) == self._refused:
+    def remote(self, assignment: SlotAssignment) -> Any:
+        if str(assignment.slot) == self._refused:
             raise ValueError(f"the name {self._name} is taken")
         methods = {"submit": Calls(self._submit), "run": Calls(None), "command": Calls(None)}
-        actor = Actor(__ray_ready__=Calls(lambda: True), appointment=appointment, **methods)
+        actor = Actor(__ray_ready__=Calls(lambda: True), assignment=assignment, **methods)
         self.made[self._name] = actor
         return actor
 
@@ -140,7 +140,7 @@ def test_each_process_is_made_for_its_slot_and_told_its_deployments(
     assert list(processes.made) == [f"{job_id}/default/0", f"{job_id}/default/1"]
     full, actor = processes.made.values()
     slot, title = Slot("default", 1), "three: Map (2/2)"
-    assert actor.appointment == Appointment(job_id, slot, coordinator._leader_id, title=title)
+    assert actor.assignment == SlotAssignment(job_id, slot, coordinator._leader_id, title=title)
     [(program, deployment, slot, around)] = actor.submit.given
     assert (program, deployment.name, deployment.operators, slot) == (b"program", MAP_2, (), Slot("default", 1))
     assert (around.leader_id, set(around.actors)) == (coordinator._leader_id, set(job.master.executions))
@@ -236,7 +236,7 @@ def run_alone(module: Any, graph: Any, program: bytes, **changes: Any) -> tuple[
     job, told = Job(graph), []
     [command] = deploy_commands(job)
     deployment = replace(command.deployment, operators=(), **changes)
-    actor = module.SlotActor(Appointment(deployment.job_id, command.slot, LEADER))
+    actor = module.SlotActor(SlotAssignment(deployment.job_id, command.slot, LEADER))
 
     def report(reports: bytes) -> None:
         for item in read_reports(reports):
@@ -247,7 +247,7 @@ def run_alone(module: Any, graph: Any, program: bytes, **changes: Any) -> tuple[
             if isinstance(item, SplitRequest) and sum(isinstance(said, SplitRequest) for said in told) == 1:
                 actor.command(deployment.attempt, to_bytes(TriggerCheckpoint(CheckpointBarrier(7, 0))))
 
-    around = module.Surroundings({}, {}, SimpleNamespace(report=Calls(report)), LEADER, 60_000)
+    around = module.PeerDirectory({}, {}, SimpleNamespace(report=Calls(report)), LEADER, 60_000)
     actor.submit(program, deployment, command.slot, around)
     assert told == []  # the answer does not wait for the task
     with pytest.raises(TaskSubmissionError, match="already contains a task"):

@@ -30,7 +30,7 @@ from rayflink.actors.task.progress import Progress
 from rayflink.actors.task.task import StreamTask
 from rayflink.common.errors import TaskLost
 from rayflink.common.text_output.logs import bound
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from tests.actors.job.job_events import Job, failure, three_vertices
 from tests.actors.task.task_bench import CONSUMER, DATASET, Logged, TaskBench
 
@@ -81,7 +81,7 @@ def test_an_attempt_that_did_not_get_its_splits_is_ended_and_fails_the_job(runni
     for name in (MAP_1, MAP_2, SINK):
         running.says(name, ExecutionState.CANCELED)
     with pytest.raises(TaskLost, match="call that carried AssignSplits to it failed: its process could not") as caught:
-        checked(running.master.result, running.master.describe())
+        raise_if_failed(running.master.result, running.master.describe())
     assert caught.value.task == SOURCE
 
 
@@ -220,9 +220,9 @@ def shell(
 ) -> tuple[Any, Any]:
     """What runs `task` to its end, and the coordinator's `report`, which answers so."""
     report = Method(*answers)
-    around = module.Surroundings({}, {}, SimpleNamespace(report=report), "leader", 60_000)
-    premises = module.Premises({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
-    shell = module.RayTask(b"", DEPLOYMENT, around, premises)
+    around = module.PeerDirectory({}, {}, SimpleNamespace(report=report), "leader", 60_000)
+    process = module.SlotProcess({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
+    shell = module.RayTask(b"", DEPLOYMENT, around, process)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: task)
     return shell.run, report
 

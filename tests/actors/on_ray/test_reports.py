@@ -12,7 +12,7 @@ from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.actors.on_ray.reports import pack_reports, read_reports
 from rayflink.common.errors import JobFailed
 from rayflink.common.functions.accumulators import ListAccumulator
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from tests.actors.job.job_events import Job, three_vertices
 
 ATTEMPT = TaskAddress("a" * 32)
@@ -78,5 +78,5 @@ def test_the_job_fails_at_once_naming_accumulator_and_vertex() -> None:
         job.on(TaskStateChanged(other, ExecutionState.CANCELED))
     assert job.master.result is not None
     with pytest.raises(JobFailed, match="accumulator 'rows'") as caught:
-        checked(job.master.result)
+        raise_if_failed(job.master.result)
     assert caught.value.operator == job.master.executions[attempt].vertex.name

@@ -17,7 +17,7 @@ import pytest
 from rayflink.actors.exchange.envelopes import split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, TaskAddress
 from rayflink.actors.messages.scheduling import Slot
-from rayflink.actors.on_ray.deployment_check import Appointment
+from rayflink.actors.on_ray.deployment_check import SlotAssignment
 
 pytestmark = pytest.mark.slow  # imports Ray
 
@@ -38,7 +38,7 @@ def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
     logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort
     before = list(logger.handlers), logger.level, root.level
-    yield slot_actor.SlotActor(Appointment("job", SLOT, "leader", title="counts: Map (1/2)"))
+    yield slot_actor.SlotActor(SlotAssignment("job", SLOT, "leader", title="counts: Map (1/2)"))
     logger.handlers[:] = before[0]
     logger.setLevel(before[1])
     root.setLevel(before[2])
@@ -59,13 +59,13 @@ class Asked:
 
 def submit(actor: Any, attempt: TaskAddress, actors: Any = None, **coordinator: Any) -> Any:
     """The task that the process has then."""
-    from rayflink.actors.on_ray.ray_task import Surroundings
+    from rayflink.actors.on_ray.ray_task import PeerDirectory
 
     nodes = {ME: "here", MATE: "here", NEAR: "here", FAR: "there"}
-    around = Surroundings(actors or {}, nodes, SimpleNamespace(**coordinator), "leader", 1_000)
+    around = PeerDirectory(actors or {}, nodes, SimpleNamespace(**coordinator), "leader", 1_000)
     deployment = SimpleNamespace(job_id="job", attempt=attempt, title="Map (1/1) (attempt #0)")
     actor.submit(b"", deployment, SLOT, around)
-    return actor._premises.task(attempt)
+    return actor._process.task(attempt)
 
 
 def data(sender: TaskAddress, receiver: TaskAddress, size: int) -> Envelope:
@@ -119,7 +119,7 @@ def test_what_comes_before_its_task_waits_for_it(actor: Any) -> None:
     for envelope in early:
         deliver(actor, envelope)
     found: list[Any] = []
-    waiting = threading.Thread(target=lambda: found.append(actor._premises.task(ME)))
+    waiting = threading.Thread(target=lambda: found.append(actor._process.task(ME)))
     waiting.start()
     task = submit(actor, ME)
     deliver(actor, data(FAR, ME, 3))
@@ -150,14 +150,14 @@ def test_what_a_task_that_has_ended_leaves_is_collected_though_it_was_frozen(act
             self.itself = self
 
     knot = Knot()
-    left, premises = weakref.ref(knot), actor._premises
+    left, process = weakref.ref(knot), actor._process
     try:
-        premises.settle()
+        process.settle()
         del knot
-        premises.collect(premises._collected_at + COLLECT_EVERY_S)
+        process.collect(process._collected_at + COLLECT_EVERY_S)
         assert left() is not None, "it is not looked at while the tasks it was loaded with run"
-        premises.has_ended()
-        premises.collect(premises._collected_at + COLLECT_EVERY_S)
+        process.has_ended()
+        process.collect(process._collected_at + COLLECT_EVERY_S)
         assert left() is None
         assert gc.get_freeze_count() > 0, "what the others have is not looked at again"
     finally:
@@ -171,7 +171,7 @@ def test_ray_shows_an_actor_by_its_job_and_tasks(actor):
 
 def test_what_ray_prints_of_a_new_actor_is_no_output_of_a_task(actor):
     print(":actor_name:counts: Map (1/1)", flush=True)
-    assert not actor._premises.printed.pending
+    assert not actor._process.printed.pending
     submit(actor, ME)
     print("by a task")
-    assert actor._premises.printed.pending
+    assert actor._process.printed.pending

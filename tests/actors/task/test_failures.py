@@ -13,7 +13,7 @@ import pytest
 
 from rayflink.actors.messages.messages import TaskFailure
 from rayflink.actors.task.failures import FATAL_EXIT_CODE, describe_failure, in_its_operator, is_out_of_memory
-from rayflink.actors.task.services import Facilities
+from rayflink.actors.task.services import TaskServices
 from rayflink.actors.task.task import StreamTask
 from rayflink.common.errors import JobFailed, SuppressRestarts
 from rayflink.connectors.generator import NumberSequenceSource
@@ -160,7 +160,7 @@ def with_memory_gone(option: str) -> list[BaseException]:
     """Run a task whose function is out of memory; what its runner was asked to halt for."""
     asked: list[BaseException] = []
     bench = TaskBench([MapOperator(out_of_memory)], config={"taskmanager.jvm-exit-on-oom": option})
-    bench.task = StreamTask(bench.deployment, bench.clock, facilities=Facilities(halt=asked.append))
+    bench.task = StreamTask(bench.deployment, bench.clock, services=TaskServices(halt=asked.append))
     bench.start()
     bench.feed(0, 1)
     bench.work()

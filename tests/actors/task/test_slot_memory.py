@@ -27,7 +27,7 @@ from rayflink.actors.task.task_folders import spill_folder
 from rayflink.common.errors import ConfigError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from rayflink.state.clock import ManualClock
 from rayflink.testing import CancelJob, KillTask
 from rayflink.testing.simulation import SimulatedCluster
@@ -121,7 +121,7 @@ def test_managed_memory_larger_than_the_slot_is_refused_with_the_remedy(tmp_path
 @pytest.mark.spec("M04")
 def test_the_split_is_in_the_reports_of_tasks_and_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="rayflink"):
-        result = checked(Watched(program(tmp_path, "1 mb")).run())
+        result = raise_if_failed(Watched(program(tmp_path, "1 mb")).run())
     said = (
         "Memory of the process: 1280 mb, of it 1 mb managed and 1279 mb for user code and the network buffers in use, "
         "at most 2048 of 1 kb each."
@@ -145,7 +145,7 @@ def test_the_split_is_in_the_reports_of_tasks_and_in_the_log(tmp_path: Path, cap
 @pytest.mark.parametrize("managed", ["0 bytes", "3 kb", "12 kb", "1 mb"])
 def test_the_result_is_the_same_whatever_managed_memory_there_is(tmp_path: Path, managed: str) -> None:
     cluster = Watched(program(tmp_path, managed))
-    result = checked(cluster.run())
+    result = raise_if_failed(cluster.run())
     assert Counter(result.accumulators["keys"]) == KEYS
     total = cluster.memory.manager.total
     assert cluster.most_together <= total
@@ -167,7 +167,7 @@ def test_a_streaming_job_asks_for_no_managed_memory(tmp_path: Path, monkeypatch:
             return reserve(owner, size)
 
         monkeypatch.setattr(cluster.memory.manager, "reserve", noted)
-        assert Counter(checked(cluster.run()).accumulators["keys"]) == KEYS
+        assert Counter(raise_if_failed(cluster.run()).accumulators["keys"]) == KEYS
     assert asked["STREAMING"] == []
     assert len(set(asked["BATCH"])) == 2
 
@@ -179,7 +179,7 @@ def test_two_tasks_that_contend_share_what_there_is_and_spill_the_rest(tmp_path:
     has = [cluster.memory.manager.reserved(source.attempt) for source in sources]
     assert all(has) and 7 << 10 < sum(has) <= 8 << 10
     assert files_in(tmp_path) == {"one": 2, "two": 2}
-    assert Counter(checked(cluster.run_to_the_end()).accumulators["keys"]) == KEYS
+    assert Counter(raise_if_failed(cluster.run_to_the_end()).accumulators["keys"]) == KEYS
     assert cluster.memory.manager.used == 0
 
 
@@ -205,7 +205,7 @@ def test_spill_files_are_spread_over_the_folders_and_gone_afterwards(tmp_path: P
     assert {folder.parent for folder in folders.values()} == {tmp_path / "one", tmp_path / "two"}
     assert all(folder.is_dir() for folder in folders.values())
     assert files_in(tmp_path) == {"one": 2, "two": 2}
-    checked(cluster.run_to_the_end())
+    raise_if_failed(cluster.run_to_the_end())
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     assert not any(folder.exists() for folder in folders.values())
 
@@ -237,7 +237,7 @@ def test_what_a_task_forgets_to_give_back_is_free_when_it_has_finished(
     attempts = list(cluster.tasks)
     assert len(attempts) == 4 and all(cluster.memory.manager.reserve(attempt, 7) for attempt in attempts)
     with caplog.at_level(logging.INFO, logger="rayflink"):
-        checked(cluster.run_to_the_end())
+        raise_if_failed(cluster.run_to_the_end())
     assert cluster.memory.manager.used == 0
     assert caplog.text.count("ended with 7 bytes of managed memory, which are free again") == 4
 
@@ -265,31 +265,31 @@ def test_in_whatever_order_and_however_it_ends_all_memory_comes_back(tmp_path: P
             cluster = SimulatedCluster(graph, seed, faults)
             result = cluster.run()
             assert cluster.memory.manager.used == 0, cluster.story
-            assert faults or Counter(checked(result).accumulators["keys"]) == KEYS
+            assert faults or Counter(raise_if_failed(result).accumulators["keys"]) == KEYS
     assert files_in(tmp_path) == {}
 
 
 # the process of a slot on Ray, without a cluster
 
 
-def premises_and_deployments(folder: Path) -> tuple[Any, list[TaskDeployment]]:
+def process_and_deployments(folder: Path) -> tuple[Any, list[TaskDeployment]]:
     """A slot's process, and the deployments of two tasks."""
     from rayflink.actors.on_ray.driver.terminal import Printed
-    from rayflink.actors.on_ray.ray_task import Premises
+    from rayflink.actors.on_ray.ray_task import SlotProcess
 
     cluster = Watched(program(folder, "1 mb"))
     cluster.start()
     cluster.round()
-    premises = Premises({"host": "here", "node": "here"}, Printed(lambda texts: lambda timeout_s: True))
-    return premises, [task.deployment for task in cluster.tasks.values()]
+    process = SlotProcess({"host": "here", "node": "here"}, Printed(lambda texts: lambda timeout_s: True))
+    return process, [task.deployment for task in cluster.tasks.values()]
 
 
 @pytest.mark.slow  # imports Ray
 @pytest.mark.spec("L19", "memory", "M04", "C35", "memory-manager")
 def test_tasks_of_one_process_have_one_memory(tmp_path: Path) -> None:
-    premises, (one, two) = premises_and_deployments(tmp_path)
-    memory = premises.memory_of(one)
-    assert premises.memory_of(two) is memory is premises.memory
+    process, (one, two) = process_and_deployments(tmp_path)
+    memory = process.memory_of(one)
+    assert process.memory_of(two) is memory is process.memory
     assert memory.manager.total == MB
 
 
@@ -299,10 +299,10 @@ def test_tasks_of_one_process_have_one_memory(tmp_path: Path) -> None:
 def test_a_thread_that_ends_leaves_no_memory_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: BaseException | None
 ) -> None:
-    from rayflink.actors.on_ray.ray_task import RayTask, Surroundings
+    from rayflink.actors.on_ray.ray_task import PeerDirectory, RayTask
 
-    premises, (one, two) = premises_and_deployments(tmp_path)
-    memory, left_while_running = premises.memory_of(one).manager, []
+    process, (one, two) = process_and_deployments(tmp_path)
+    memory, left_while_running = process.memory_of(one).manager, []
     assert memory.reserve(two.attempt, 50)
 
     class Taker(StreamTask):
@@ -316,9 +316,9 @@ def test_a_thread_that_ends_leaves_no_memory_taken(
     answered: Future[None] = Future()
     answered.set_result(None)
     report = SimpleNamespace(remote=lambda reports: SimpleNamespace(future=lambda: answered))
-    around = Surroundings({}, {}, SimpleNamespace(report=report), "leader", 60_000)
-    shell = RayTask(b"", one, around, premises)
-    monkeypatch.setattr(premises, "settle", lambda: None)
+    around = PeerDirectory({}, {}, SimpleNamespace(report=report), "leader", 60_000)
+    shell = RayTask(b"", one, around, process)
+    monkeypatch.setattr(process, "settle", lambda: None)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: Taker(deployment, ManualClock(1_000)))
     shell.run()
     assert left_while_running == [150]
@@ -338,7 +338,7 @@ def test_garbage_in_circles_goes_before_its_time_when_there_is_much(
     from rayflink.actors.on_ray import ray_task
 
     monkeypatch.setattr(ray_task, "YOUNG_OBJECTS", 1_000)
-    premises, _ = premises_and_deployments(tmp_path)
+    process, _ = process_and_deployments(tmp_path)
     now = time.monotonic()
     gc.collect()
     gc.disable()
@@ -347,10 +347,10 @@ def test_garbage_in_circles_goes_before_its_time_when_there_is_much(
         left.other, right.other = right, left
         gone = weakref.ref(left)
         del left, right
-        premises.collect(now)
+        process.collect(now)
         assert gone() is not None, "a look costs too much for so few"
         held = [[] for _ in range(2_000)]
-        premises.collect(now)
+        process.collect(now)
         assert gone() is None and len(held) == 2_000
     finally:
         gc.enable()

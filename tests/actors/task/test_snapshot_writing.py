@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
-from rayflink.actors.task.services import Facilities
+from rayflink.actors.task.services import TaskServices
 from rayflink.actors.task.snapshot_storage import InMessages
 from rayflink.actors.task.snapshot_writing import SnapshotWriting, SnapshotWritten
 from rayflink.common.records.batches import CheckpointBarrier
@@ -42,9 +42,9 @@ class _Writing:
     in_background: bool = True
 
     def __post_init__(self) -> None:
-        lent = Facilities(background=self.work.append if self.in_background else None)
+        services = TaskServices(background=self.work.append if self.in_background else None)
         make = lambda barrier: InMessages(barrier.checkpoint_id, 1000)  # noqa: E731
-        self.it = SnapshotWriting(lent, ManualClock(), make, self.mail.append)
+        self.it = SnapshotWriting(services, ManualClock(), make, self.mail.append)
 
     def begin(self, captured: _Captured) -> None:
         self.it.begin(CheckpointBarrier(7, 0), {"op": OperatorSnapshot(capture=captured)}, CheckpointMetrics())

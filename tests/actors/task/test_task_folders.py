@@ -22,7 +22,7 @@ from rayflink.actors.task.task_folders import (
 )
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.launch import checked
+from rayflink.launch import raise_if_failed
 from rayflink.state.clock import ManualClock
 from tests.actors.job.job_events import Job
 
@@ -143,7 +143,7 @@ def test_a_job_that_restarts_has_one_folder_a_subtask_whatever_was_killed(tmp_pa
                 left.append(filled(spill_folder(task.deployment)))
                 cluster.kill(attempt, "its process died")
                 break
-    assert Counter(checked(cluster.run()).accumulators["out"]) == Counter(
+    assert Counter(raise_if_failed(cluster.run()).accumulators["out"]) == Counter(
         (name, count) for name in "abcdefgh" for count in range(1, 51)
     )
     assert len({*left}) == 3

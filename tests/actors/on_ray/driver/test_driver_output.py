@@ -13,7 +13,7 @@ import pytest
 
 from rayflink.actors.messages.states import JobStatus
 from rayflink.actors.on_ray.driver import driver_output as module
-from rayflink.actors.on_ray.driver.driver_output import Screen
+from rayflink.actors.on_ray.driver.driver_output import DriverOutput
 from rayflink.actors.on_ray.driver.terminal import READER_LOST_S, News, Terminal
 
 
@@ -32,32 +32,32 @@ class Paused(io.StringIO):
 
 
 def test_texts_are_written_in_order_each_to_its_stream(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen("screen")
-    screen.put([(False, "a\n"), (True, "b\n")])
-    screen.put([])
-    screen.put([(False, "c\n")])
-    screen.finish()
-    screen.finish()
+    output = DriverOutput("screen")
+    output.put([(False, "a\n"), (True, "b\n")])
+    output.put([])
+    output.put([(False, "c\n")])
+    output.finish()
+    output.finish()
     assert capsys.readouterr() == ("a\nc\n", "b\n")
-    assert screen._writer is not None
-    screen._writer.join(10)
-    assert not screen._writer.is_alive()
+    assert output._writer is not None
+    output._writer.join(10)
+    assert not output._writer.is_alive()
 
 
 def test_a_paused_terminal_has_room_for_a_bounded_amount(monkeypatch: pytest.MonkeyPatch) -> None:
     paused = Paused()
     monkeypatch.setattr(sys, "stdout", paused)
     monkeypatch.setattr(module, "MAX_NEWS_CHARS", 3)
-    screen = Screen("screen")
-    assert screen.wait_for_room(0)
-    screen.put([(False, "abc")])
-    assert screen.wait_for_room(0)
-    screen.put([(False, "d")])
+    output = DriverOutput("screen")
+    assert output.wait_for_room(0)
+    output.put([(False, "abc")])
+    assert output.wait_for_room(0)
+    output.put([(False, "d")])
     assert paused.waits.wait(10)
-    assert not screen.wait_for_room(0.01), "what is being written counts"
+    assert not output.wait_for_room(0.01), "what is being written counts"
     paused.goes_on.set()
-    assert screen.wait_for_room(10)
-    screen.finish()
+    assert output.wait_for_room(10)
+    output.finish()
     assert paused.getvalue() == "abcd"
 
 
@@ -66,12 +66,12 @@ def test_what_writing_raises_is_raised_where_it_is_waited_for(monkeypatch: pytes
         raise BrokenPipeError(32, "Broken pipe")
 
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=broken))
-    screen = Screen("screen")
-    screen.put([(False, "a")])
+    output = DriverOutput("screen")
+    output.put([(False, "a")])
     with pytest.raises(BrokenPipeError):
-        screen.finish()
+        output.finish()
     with pytest.raises(BrokenPipeError):
-        screen.wait_for_room(0)
+        output.wait_for_room(0)
 
 
 def test_a_driver_that_attends_without_reading_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +111,9 @@ def test_a_driver_whose_terminal_is_paused_goes_on_to_say_that_it_lives(monkeypa
     job: Any = ray_cluster.RayJob.__new__(ray_cluster.RayJob)
     answers = SimpleNamespace(follow=SimpleNamespace(remote=follow), status=SimpleNamespace(remote=lambda: {}))
     job.__dict__.update(
-        _coordinator=answers, _ask_timeout_s=10, _leaving=False, _screen=Screen("screen"), _ended=threading.Event(),
-        _last_status=None, _noted_at=0.0, _error=None, _result=None, _drawing=threading.Lock(),
+        _coordinator=answers, _ask_timeout_s=10, _leaving=False, _output=DriverOutput("screen"),
+        _ended=threading.Event(), _last_status=None, _noted_at=0.0, _error=None, _result=None,
+        _drawing=threading.Lock(),
     )  # fmt: skip
     follower = threading.Thread(target=job._follow)
     follower.start()
