@@ -16,7 +16,10 @@ TESTS = Path(__file__).resolve().parent
 
 
 def processes(config: pytest.Config) -> int:
-    """How many processes run the tests; 0 for this one, as where `-n`, a debugger or the terminal is asked for."""
+    """Return how many processes run the tests; 0 for this one, as where `-n`, a debugger or the terminal is asked for.
+
+    A run of low priority shares the processors with another one, and many tests wait: it gets one process more.
+    """
     option = config.option
     asked_for_other = option.collectonly or option.usepdb or option.capture == "no" or option.keyword
     if hasattr(config, "workerinput") or not config.pluginmanager.hasplugin("xdist") or asked_for_other:
@@ -24,12 +27,18 @@ def processes(config: pytest.Config) -> int:
     if option.numprocesses is not None or option.tx or option.dist != "no":
         return 0
     without_ray = re.search(r"\bnot ray\b", option.markexpr) is not None
-    return processors() if is_whole(config) and without_ray and processors() > 1 else 0
+    beside = 1 if niceness() > 0 else 0
+    return processors() + beside if is_whole(config) and without_ray and processors() > 1 else 0
 
 
 def is_whole(config: pytest.Config) -> bool:
     """Whether all tests are asked for that the marks leave, and not those of a folder or file."""
     return any(TESTS.is_relative_to(Path(config.invocation_params.dir, argument)) for argument in config.args)
+
+
+def niceness() -> int:
+    """Return the priority of this process: 0 is usual, 19 the lowest."""
+    return os.nice(0) if hasattr(os, "nice") else 0
 
 
 def processors() -> int:

@@ -12,9 +12,10 @@ from tests import side_by_side
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def started(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """How many processes a command would start on a machine of three processors."""
+def started(monkeypatch: pytest.MonkeyPatch, *arguments: str, niceness: int = 0) -> int:
+    """Return how many processes a command would start on a machine of three processors."""
     monkeypatch.setattr(side_by_side, "processors", lambda: 3)
+    monkeypatch.setattr(side_by_side, "niceness", lambda: niceness)
     asked: list[int] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -49,3 +50,9 @@ def started(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_only_the_whole_suite_without_ray_is_divided(monkeypatch, arguments, number):
     monkeypatch.chdir(ROOT)
     assert started(monkeypatch, *arguments) == number
+
+
+def test_a_run_of_low_priority_has_one_process_more(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert started(monkeypatch, "-m", "not ray", niceness=19) == 4
+    assert started(monkeypatch, "-m", "ray", niceness=19) == 0

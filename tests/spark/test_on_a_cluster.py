@@ -48,6 +48,7 @@ def restarting(tmp_path: Path) -> StreamExecutionEnvironment:
     return env
 
 
+@pytest.mark.soak
 def test_an_executor_that_is_lost_while_it_computes_costs_no_row(spark, tmp_path):
     from pyspark.sql.functions import udf
 
