@@ -17,9 +17,10 @@ from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import ArrowBatch, Watermark
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.state.clock import ManualClock
+from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.aggregates import Aggregate, AggregateKind, result_type
-from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, WindowAggregate
+from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
+from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
 from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
 from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
 from rayflink.table.types import DataType, DataTypes
@@ -108,7 +109,7 @@ def cases() -> dict[str, tuple[bool, Callable[[], list[Operator]]]]:
         "local, COUNT and MAX by STRING": (True, lambda: [LocalWindowAggregate(of_texts)]),
         "TUMBLE, both phases": (False, lambda: [LocalWindowAggregate(of_numbers), GlobalWindowAggregate(of_numbers)]),
         "TUMBLE by STRING, both": (True, lambda: [LocalWindowAggregate(of_texts), GlobalWindowAggregate(of_texts)]),
-        "TUMBLE, one phase": (False, lambda: [WindowAggregate(of_numbers)]),
+        "TUMBLE, one phase": (False, lambda: [OnePhaseWindowAggregate(of_numbers)]),
         "TUMBLE, six aggregates": (False, lambda: [LocalWindowAggregate(many), GlobalWindowAggregate(many)]),
         "HOP of 6 slices, both": (False, lambda: [LocalWindowAggregate(hopping), GlobalWindowAggregate(hopping)]),
         "COUNT DISTINCT, both phases": (

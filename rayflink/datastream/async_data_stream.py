@@ -224,7 +224,7 @@ def _waiting(
     if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
         _refuse(f"{step} has capacity {capacity!r}", "give a whole number of records, at least 1")
     factory = Factory(AsyncWaitOperator, function, timeout_ms, capacity, ordered, strategy)
-    return stream._one_input(NAME, factory, output_type)
+    return stream._add_operator(NAME, factory, output_type)
 
 
 def _refuse(problem: str, remedy: str) -> None:

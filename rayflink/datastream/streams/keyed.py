@@ -259,7 +259,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         return self._keyed("Keyed Aggregation", factory, SAME_TYPE)
 
     def _keyed(self, name: str, factory: Factory, output_type: Any = None) -> DataStream:
-        return self._one_input(name, factory, output_type, self.key_selector)
+        return self._add_operator(name, factory, output_type, self.key_selector)
 
     def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream[Record]:
         problem = f"Cannot override partitioning for KeyedStream, found {str(strategy).lower()} behind key_by"

@@ -63,7 +63,7 @@ def _frame(stream: DataStream, call: str, schema: pyarrow.Schema | None, job_nam
         schema = _declared(transformation)
     store = env._launch().frame_store(env.get_configuration(), on_ray)
     try:
-        columns = stream._one_input("Columns", Factory(FrameOperator, store, schema)).uid("rayflink columns")
+        columns = stream._add_operator("Columns", Factory(FrameOperator, store, schema)).uid("rayflink columns")
         if transformation.parallelism is not None:
             columns.set_parallelism(transformation.parallelism)  # so that records of a task stay together
         return frame_of(store, list(columns.execute_and_collect(job_name)), line)

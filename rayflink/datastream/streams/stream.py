@@ -112,7 +112,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         >>> env.from_collection(["a", "bc"]).map(len).execute_and_collect(limit=10)
         [1, 2]
         """
-        return self._one_input("Map", Factory(MapOperator, func), output_type)
+        return self._add_operator("Map", Factory(MapOperator, func), output_type)
 
     @overload
     def flat_map(self, func: FlatMapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
@@ -127,11 +127,11 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
             output_type: what every result must be, and is made where it can be: a tuple declared as ROW becomes a Row;
                 None: anything.
         """
-        return self._one_input("Flat Map", Factory(FlatMapOperator, func), output_type)
+        return self._add_operator("Flat Map", Factory(FlatMapOperator, func), output_type)
 
     def filter(self, func: FilterForm[Record]) -> DataStream[Record]:
         """The records for which `func` is true."""
-        return self._one_input("Filter", Factory(FilterOperator, func), SAME_RECORDS)
+        return self._add_operator("Filter", Factory(FilterOperator, func), SAME_RECORDS)
 
     def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
         """Some fields of each record, by position, as a tuple.
@@ -141,7 +141,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         """
         ProjectOperator(*field_indexes)  # refuses none at all here, in the user's line
         check_fields("project", field_indexes, self._transformation.declared_type())
-        return self._one_input("Projection", Factory(ProjectOperator, *field_indexes))
+        return self._add_operator("Projection", Factory(ProjectOperator, *field_indexes))
 
     def map_batches(
         self,
@@ -178,10 +178,10 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         if concurrency is not None:
             return self._map_in_pool(func, form, timestamp_column, as_pool(concurrency))
         MapBatchesOperator(func, form, timestamp_column)  # refuses a wrong form here, in the user's line
-        return self._one_input("Map Batches", Factory(MapBatchesOperator, func, form, timestamp_column))
+        return self._add_operator("Map Batches", Factory(MapBatchesOperator, func, form, timestamp_column))
 
     def _map_in_pool(self, func: Any, form: str | None, timestamp_column: str | None, pool: ActorPool) -> DataStream:
-        stream = self._one_input("Map Batches", Factory(PooledBatchesOperator, func, pool, form, timestamp_column))
+        stream = self._add_operator("Map Batches", Factory(PooledBatchesOperator, func, pool, form, timestamp_column))
         return stream.set_parallelism(pool.size) if self._env.get_parallelism() > pool.size else stream
 
     @overload
@@ -203,7 +203,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         if isinstance(func, KeyedProcessFunction):
             problem = f"process was given the KeyedProcessFunction {type(func).__name__} on a stream without keys"
             raise PlanError(problem, "call key_by(...) before process(...)", graph.call_site())
-        return self._one_input("PROCESS", Factory(ProcessOperator, func), output_type)
+        return self._add_operator("PROCESS", Factory(ProcessOperator, func), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream[Record]:
         """Give each record its event time, in epoch milliseconds, and the stream its watermarks.
@@ -217,7 +217,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
             found = f"the strategy is aligned with group {watermark_strategy.alignment.group!r}"
             raise ValueError(f"{found}, and only a source can wait for others; give it to env.from_source(...)")
         factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy)
-        return self._one_input("Timestamps/Watermarks", factory, SAME_TYPE)
+        return self._add_operator("Timestamps/Watermarks", factory, SAME_TYPE)
 
     # several streams
 
@@ -541,7 +541,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     def _printing(self, identifier: str | None, stderr: bool) -> PrintSink:
         return PrintSink(identifier or "", stderr, PrintForm(self._transformation.declared_type()))
 
-    def _one_input(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
+    def _add_operator(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
         factory()  # a function of the wrong kind is refused here, in the user's line
         same = output_type is SAME_TYPE or output_type is SAME_RECORDS
         before = self._transformation.declared_type()

@@ -194,10 +194,10 @@ class FilesSink(TableSink):
             stream = partition_by(stream, [one.name for one in self.partitions.keys])
         if not self.overwrites:
             return stream.sink_to(sink).name(name)
-        written = stream._one_input(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
+        written = stream._add_operator(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
         dealt = DataStream(stream._env, graph.Partition(written._transformation, Global()))
         folders = () if self.emptied is None else (os.path.abspath(self.emptied),)
-        replaced = dealt._one_input(f"{name}: Replace", Factory(ReplaceFiles, folders)).set_parallelism(1)
+        replaced = dealt._add_operator(f"{name}: Replace", Factory(ReplaceFiles, folders)).set_parallelism(1)
         return replaced.sink_to(DiscardingSink()).name(name).set_parallelism(1)
 
 

@@ -45,7 +45,7 @@ class NumberedRows(ABC):
         """
         by_numbers = None if strategy is None or self.depends_on_clock else _of_numbers(strategy, self)
         numbers = env.from_source(source, by_numbers, name)
-        made = numbers._one_input(step, Factory(NumberedRowsOperator, self))
+        made = numbers._add_operator(step, Factory(NumberedRowsOperator, self))
         return made if strategy is None or by_numbers is not None else made.assign_timestamps_and_watermarks(strategy)
 
 

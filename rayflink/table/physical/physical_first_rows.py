@@ -29,7 +29,7 @@ def ttl_of(plan: FirstOfKeys, ttl_ms: int) -> int:
 
 
 def explain_line(plan: FirstOfKeys, ttl_ms: int) -> str:
-    """The plan's line, with how long a key is known."""
+    """Return the plan's line for EXPLAIN, with the time for which a key is known."""
     return f"{plan.explain_line()[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else plan.explain_line()
 
 
@@ -40,15 +40,16 @@ def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
     """
     row, schema, below = row_of(plan.input), arrow_schema(plan.schema), plan.input
     if isinstance(plan, GroupAggregate):
-        of = f"distinct {all_of(below, plan.grouping)}"
-        return Factory(FirstRows, row, plan.grouping, plan.grouping, schema, ttl_ms, True, of), of
+        state_identity = f"distinct {all_of(below, plan.grouping)}"
+        factory = Factory(FirstRows, row, plan.grouping, plan.grouping, schema, ttl_ms, True, state_identity)
+        return factory, state_identity
     if plan.is_event_time:
         time = plan.keys[0][0]
-        of = f"first of {rows_of(below, plan.partition)}, in the order of {lineage(below, time)}"
-        return Factory(EarliestRows, row, plan.partition, time, schema, ttl_ms, of), of
-    of = f"first by {all_of(below, plan.partition) or 'nothing'}"
-    given = tuple(range(len(below.schema)))
-    return Factory(FirstRows, row, plan.partition, given, schema, ttl_ms, False, of), of
+        state_identity = f"first of {rows_of(below, plan.partition)}, in the order of {lineage(below, time)}"
+        return Factory(EarliestRows, row, plan.partition, time, schema, ttl_ms, state_identity), state_identity
+    state_identity = f"first by {all_of(below, plan.partition) or 'nothing'}"
+    columns = tuple(range(len(below.schema)))
+    return Factory(FirstRows, row, plan.partition, columns, schema, ttl_ms, False, state_identity), state_identity
 
 
-__all__ = ["first_of_keys", "keys_of", "explain_line", "ttl_of"]
+__all__ = ["explain_line", "first_of_keys", "keys_of", "ttl_of"]

@@ -9,11 +9,10 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..plan.groups import GroupAggregate
-from ..plan.logical import AggregateCall
+from ..plan.logical import AggregateCall, WindowKind
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
-from ..runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
-from ..runtime.windows.group_aggregate import GroupAggregate as GroupAggregateOperator
-from ..runtime.windows.group_aggregate import LocalGroupAggregate
+from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
+from ..runtime.windows.group_aggregate import GroupAggregateOperator, LocalGroupAggregate
 from .physical_ranks import row_of
 
 _NONE = WindowSpec(WindowKind.TUMBLE, size_ms=1, is_event_time=False)

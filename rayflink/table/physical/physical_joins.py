@@ -13,7 +13,7 @@ from ..plan.logical import Relation, TimePart
 from ..plan.typed import Column, Session
 from ..runtime.joins.broadcast_join import BroadcastJoinOperator
 from ..runtime.joins.interval_bounds import IntervalBounds, SideTime
-from ..runtime.joins.interval_join import IntervalJoinOperator
+from ..runtime.joins.interval_join import TimeIntervalJoinOperator
 from ..runtime.joins.join_rows import JoinSide, JoinSpec
 from ..runtime.joins.window_join import WindowJoinOperator
 
@@ -26,7 +26,7 @@ _REMEDY = (
 def join_factory(plan: KeyedJoin, session: Session) -> Factory:
     """Makes the operator of a join."""
     left, right = (
-        JoinSide(arrow_schema(side.schema), keys, plan.required_distribution(at) or (), side_of(plan, at))
+        JoinSide(arrow_schema(side.schema), keys, plan.required_distribution(at) or (), side_identity(plan, at))
         for at, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
     )
     result = arrow_schema(plan.schema)
@@ -37,14 +37,14 @@ def join_factory(plan: KeyedJoin, session: Session) -> Factory:
         interval = plan.interval
         own, other = _time(interval.left, plan.left, session), _time(interval.right, plan.right, session)
         bounds = IntervalBounds(own, other, interval.lower_ms, interval.upper_ms)
-        return Factory(IntervalJoinOperator, spec, bounds, interval.is_event_time)
+        return Factory(TimeIntervalJoinOperator, spec, bounds, interval.is_event_time)
     if isinstance(plan, WindowJoin):
         zone = session.zone if plan.windowing.by_local_time else "UTC"
         return Factory(WindowJoinOperator, spec, (plan.left_bounds, plan.right_bounds), zone)
     return Factory(WindowJoinOperator, spec, None, "UTC")
 
 
-def side_of(plan: KeyedJoin, at: int) -> str:
+def side_identity(plan: KeyedJoin, at: int) -> str:
     """What the operator keeps of a side, as text."""
     side = plan.inputs[at]
     bounds = (plan.left_bounds, plan.right_bounds)[at] if isinstance(plan, WindowJoin) else ()
@@ -85,4 +85,4 @@ def refused(plan: Join) -> SqlError:
     return SqlError(problem, f"it is not supported yet; {_REMEDY}", "", plan.place)
 
 
-__all__ = ["join_factory", "refused", "side_of"]
+__all__ = ["join_factory", "refused", "side_identity"]

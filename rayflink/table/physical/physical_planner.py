@@ -1,14 +1,15 @@
-"""From a logical plan to the steps of a stream program."""
+"""Translates logical plans to the steps of a stream program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rayflink.common.functions.function_classes import KeyBy
 from rayflink.common.options.registry import NotNullEnforcer, TypeLengthEnforcer
 from rayflink.common.time import Duration
+from rayflink.datastream.streams.step import Step as ProgramStep
 from rayflink.datastream.streams.stream import DataStream
 from rayflink.graph import transformations as graph
 from rayflink.graph.boundedness import endless_source
@@ -25,7 +26,7 @@ from ..plan.changelog import Change
 from ..plan.explain_steps import calc_text
 from ..plan.groups import GroupAggregate
 from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
-from ..plan.lineage import aggregation_of, lineage, rows_of
+from ..plan.lineage import lineage, rows_of
 from ..plan.logical import (
     Attribute,
     Filter,
@@ -40,15 +41,13 @@ from ..plan.logical import (
     Values,
     WatermarkAssigner,
     WindowAggregate,
-    Windowing,
     WindowKind,
     WindowTable,
 )
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.typed import Column, Expr, Literal, Session
-from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
-from ..runtime.aggregates.window_spec import WindowKind as SpecKind
+from ..runtime.aggregates.window_spec import WindowSpec
 from ..runtime.calc import CalcOperator
 from ..runtime.constraints import ConstraintOperator, Length
 from ..runtime.event_time import watermark_strategy
@@ -60,33 +59,35 @@ from ..runtime.ranks.sorting import LimitOperator, LocalLimitOperator, SortOpera
 from ..runtime.ranks.window_rank import LocalRank
 from ..runtime.unnest import UnnestOperator
 from ..runtime.windows.emitting_window import EmittingWindowAggregate
-from ..runtime.windows.global_window import GlobalWindowAggregate
-from ..runtime.windows.global_window import WindowAggregate as WholeWindowAggregate
+from ..runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
 from ..runtime.windows.local_window import LocalWindowAggregate
 from ..runtime.windows.session_table import SessionTable
 from ..runtime.windows.session_window import SessionWindowAggregate
 from ..runtime.windows.window_table import WindowTableOperator
-from ..types import MOST_LENGTH, DataType, DataTypes, Root
+from ..types import MOST_LENGTH, DataTypes, Root
 from . import physical_first_rows, physical_groups, physical_ranks
-from .physical_joins import join_factory, refused, side_of
+from .physical_joins import join_factory, refused, side_identity
+from .physical_windows import assigned_windows, attached_windows, window_aggregation
 
 if TYPE_CHECKING:
     from rayflink.common.watermarks import WatermarkStrategy
     from rayflink.datastream import StreamExecutionEnvironment
 
+Step = TypeVar("Step", bound=ProgramStep)
+
 
 @dataclass(frozen=True)
 class PlannerSettings:
-    """How plans become steps.
+    """Settings of the translation from plans to steps.
 
     Args:
-        two_phase: aggregate before rows are dealt, too.
-        reuse_plans: what parts have in common is computed once.
-        reuse_sources: tables, too.
-        idle_timeout_ms: a source without rows for so long does not hold event time back; 0: it does.
-        not_null: what becomes of NULL where a table has none.
-        type_length: what becomes of strings of another length than their column's.
-        state_ttl_ms: how long state is kept that is not used and has no end of its own; 0: for ever.
+        two_phase: aggregate before rows are partitioned as well.
+        reuse_plans: compute common parts of the plans once.
+        reuse_sources: read tables that occur several times once.
+        idle_timeout_ms: a source without rows for this long does not hold event time back; 0: it always does.
+        not_null: how NULL is treated in a column that must not be NULL.
+        type_length: how strings are treated whose length is not that of their column's type.
+        state_ttl_ms: how long unused state without an end of its own is kept; 0: for ever.
     """
 
     two_phase: bool = True
@@ -98,98 +99,98 @@ class PlannerSettings:
     state_ttl_ms: int = 0
 
     def reuses(self, plan: Relation) -> bool:
-        """Whether a relation that is there twice becomes steps once."""
+        """Return whether a relation that occurs twice is translated once."""
         if not self.reuse_plans or isinstance(plan, Sink):
             return False
         return plan.is_repeatable and (self.reuse_sources or not isinstance(plan, Scan))
 
 
 class PhysicalPlanner:
-    """Writes the steps of plans into an environment; a relation that is used twice becomes steps once.
+    """Adds the steps of plans to the program of an environment; a relation that is used twice is translated once.
 
     Args:
-        env: whose program it becomes part of.
-        session: what evaluation depends on besides rows.
-        settings: how it is done.
+        env: the environment whose program gets the steps.
+        session: the settings that evaluation depends on, such as the time zone.
+        settings: how plans are translated; None: the defaults.
     """
 
     def __init__(
         self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings | None = None
     ) -> None:
         self._env, self._session, self._settings = env, session, settings or PlannerSettings()
-        self._made: dict[Relation, DataStream] = {}
-        self._timed: dict[tuple[Relation, Expr, Expr], DataStream] = {}
-        """Tables with their watermarks, by these."""
-        self._changing: dict[Relation, Change] = {}
+        self._streams: dict[Relation, DataStream] = {}
+        self._watermarked: dict[tuple[Relation, Expr, Expr], DataStream] = {}
+        """Tables with their watermarks, by table, watermark expression and time."""
+        self._changes_of: dict[Relation, Change] = {}
         self.limits: set[int] = set()
-        """Ids of steps that end what they get rows from."""
-        self._told_in_order: set[Relation] = set()
-        """Relations whose rows say by a column that they change others."""
+        """Ids of the steps that end their inputs."""
+        self._ordered_changelogs: set[Relation] = set()
+        """Relations whose rows are a changelog by one of their columns, so that their order counts."""
 
     def stream(self, plan: Relation) -> DataStream:
-        """A stream of Arrow batches with the columns of the plan.
+        """Translate a plan to a stream of Arrow batches with the plan's columns.
 
         Raises:
-            SqlError: something of it cannot be run.
+            SqlError: part of the plan cannot be run.
         """
-        known = self._made.get(plan)
-        if known is None:
-            known = self._PLANNERS[type(plan)](self, plan)
+        stream = self._streams.get(plan)
+        if stream is None:
+            stream = self._PLANNERS[type(plan)](self, plan)
             if self._settings.reuses(plan):
-                self._made[plan] = known
-        return known
+                self._streams[plan] = stream
+        return stream
 
     def write(self, plan: Sink) -> Any:
-        """Let the rows of a query go into a table; returns the last step."""
+        """Write the rows of a query into a table; returns the last step."""
         stream = self._constrained(plan, self.stream(plan.input))
-        step = self._beside(plan.input, stream, plan.sink.attach(stream, f"Sink: {plan.path[-1]}"))
+        sink = plan.sink.attach(stream, f"Sink: {plan.path[-1]}")
+        step = self._keep_parallelism_if_changelog(plan.input, stream, sink)
         if isinstance(step._transformation, graph.Sink):
             step._transformation.identity = f"into {'.'.join(plan.path)}"
         return step
 
     def _constrained(self, plan: Sink, stream: DataStream) -> DataStream:
-        """The rows that the table takes."""
+        """Apply the constraints of the table to the rows."""
         pairs = list(enumerate(zip(plan.declared, plan.input.schema, strict=True))) if plan.declared else []
-        not_null = [at for at, (kind, one) in pairs if one.type.is_nullable and not kind.is_nullable]
+        not_null = [index for index, (kind, column) in pairs if column.type.is_nullable and not kind.is_nullable]
         mode = self._settings.type_length
         lengths: list[Length] = []
         if mode is not TypeLengthEnforcer.IGNORE:
-            mends = mode is TypeLengthEnforcer.TRIM_PAD
-            sized = [(at, kind) for at, (kind, _) in pairs if kind.is_text or kind.is_bytes]
-            lengths = [Length(at, kind.length, kind.root in (Root.CHAR, Root.BINARY), mends) for at, kind in sized
+            pads = mode is TypeLengthEnforcer.TRIM_PAD
+            sized = [(index, kind) for index, (kind, _) in pairs if kind.is_text or kind.is_bytes]
+            lengths = [Length(index, kind.length, kind.root in (Root.CHAR, Root.BINARY), pads) for index, kind in sized
                        if kind.length < MOST_LENGTH]  # fmt: skip
         if not (not_null or lengths):
             return stream
         drops = self._settings.not_null is NotNullEnforcer.DROP
         factory = Factory(ConstraintOperator, ".".join(plan.path), plan.input.names, not_null, drops, lengths)
-        about = f"ConstraintEnforcer(NotNull=[{', '.join(plan.input.names[at] for at in not_null)}])"
-        made = stream._one_input("ConstraintEnforcer", factory).set_description(about)
-        beside: DataStream = self._beside(plan.input, stream, made)
-        return beside
+        about = f"ConstraintEnforcer(NotNull=[{', '.join(plan.input.names[index] for index in not_null)}])"
+        step = stream._add_operator("ConstraintEnforcer", factory).set_description(about)
+        return self._keep_parallelism_if_changelog(plan.input, stream, step)
 
-    def _beside(self, below: Relation, stream: DataStream, made: Any) -> Any:
-        """The step with as many subtasks as the one before it, where rows change: so changes of a row stay in order.
+    def _keep_parallelism_if_changelog(self, below: Relation, stream: DataStream, step: Step) -> Step:
+        """Give a step the parallelism of its input where rows change, so that the changes of a row stay in order.
 
         Source: apache/flink ExecNode: steps without state have the parallelism of their input.
         """
-        if below in self._told_in_order or self._changes(below) not in (Change.INSERT, Change.NONE):
+        if below in self._ordered_changelogs or self._changes(below) not in (Change.INSERT, Change.NONE):
             width = width_of(stream._transformation)
-            if width is not None and made._transformation.parallelism is None:
-                made.set_parallelism(width)
-        return made
+            if width is not None and step._transformation.parallelism is None:
+                step.set_parallelism(width)
+        return step
 
     def _changes(self, plan: Relation) -> Change:
-        known = self._changing.get(plan)
-        if known is None:
-            known = self._changing[plan] = plan.gives_changes([self._changes(one) for one in plan.inputs])
-        return known
+        changes = self._changes_of.get(plan)
+        if changes is None:
+            changes = self._changes_of[plan] = plan.gives_changes([self._changes(below) for below in plan.inputs])
+        return changes
 
     # steps
 
     def _scan(self, plan: Relation, strategy: Any = None) -> DataStream:
         assert isinstance(plan, Scan)
         newest = graph.next_id()
-        source = plan.source.in_order() if plan in self._told_in_order else plan.source
+        source = plan.source.in_order() if plan in self._ordered_changelogs else plan.source
         stream: DataStream = source.stream(self._env, strategy, plan.known_path[-1])
         if is_batch(self._env.get_configuration()) and endless_source([stream._transformation]) is not None:
             problem = f"{plan.explain_line()} has no end, and in batch mode a query sees all rows of its tables"
@@ -200,7 +201,7 @@ class PhysicalPlanner:
         return stream.set_description(plan.explain_line())
 
     def _watermarks(self, plan: Relation) -> DataStream:
-        """Watermarks are made where the source's splits are told apart: the expression is over the source's columns."""
+        """Generate watermarks in the source, for each split: the expression is over the source's columns."""
         assert isinstance(plan, WatermarkAssigner)
         below, expression, time = plan.input, plan.expression, plan.input.column(plan.time)
         exprs: tuple[Expr, ...] | None = None
@@ -208,37 +209,38 @@ class PhysicalPlanner:
             exprs = below.exprs
             expression, time, below = inlined(expression, exprs), inlined(time, exprs), below.input  # type: ignore[assignment]
         if not isinstance(below, Scan):
-            raise SqlError("a watermark on what is no table", "declare it where the table is created")
+            raise SqlError("the watermark is not declared on a table", "declare it where the table is created")
         own = isinstance(expression, Literal)  # SOURCE_WATERMARK()
         if not (is_movable(expression) and is_movable(time)):
             return self._watermarks_of_moments(plan)
         key = (below, expression, time)
-        stream = self._timed.get(key)
+        stream = self._watermarked.get(key)
         if stream is None:
             strategy = watermark_strategy(expression, time, self._session)
             stream = self._scan(below, None if own else self._with_idleness(strategy))
             if self._settings.reuses(below):
-                self._timed[key] = stream
+                self._watermarked[key] = stream
         if exprs is None:
             return stream
-        made: DataStream = self._beside(below, stream, self._calc(stream, None, exprs, plan.schema, plan))
-        return made
+        step = self._calc(stream, None, exprs, plan.schema, plan)
+        return self._keep_parallelism_if_changelog(below, stream, step)
 
     def _with_idleness(self, strategy: WatermarkStrategy) -> WatermarkStrategy:
         timeout_ms = self._settings.idle_timeout_ms
         return strategy.with_idleness(Duration.of_millis(timeout_ms)) if timeout_ms else strategy
 
     def _watermarks_of_moments(self, plan: WatermarkAssigner) -> DataStream:
-        """What gives another value each time is computed once: the watermark is about the times that rows show."""
-        columns = tuple(plan.input.column(at) for at in range(len(plan.schema)))
+        """Compute a time that differs at each evaluation once, so that rows and watermarks agree about it."""
+        columns = tuple(plan.input.column(index) for index in range(len(plan.schema)))
         marked = (*plan.schema, Attribute("$watermark", plan.expression.type))
         with_mark = Project(marked, plan.input, (*columns, plan.expression))
         mark = with_mark.column(len(columns))
         strategy = self._with_idleness(watermark_strategy(mark, columns[plan.time], self._session))
         stream = self.stream(with_mark)
-        stream = self._beside(with_mark, stream, stream.assign_timestamps_and_watermarks(strategy))
-        made: DataStream = self._beside(with_mark, stream, self._calc(stream, None, columns, plan.schema, plan))
-        return made
+        step = stream.assign_timestamps_and_watermarks(strategy)
+        stream = self._keep_parallelism_if_changelog(with_mark, stream, step)
+        step = self._calc(stream, None, columns, plan.schema, plan)
+        return self._keep_parallelism_if_changelog(with_mark, stream, step)
 
     def _values(self, plan: Relation) -> DataStream:
         import pyarrow
@@ -249,12 +251,14 @@ class PhysicalPlanner:
             schema = pyarrow.schema([("nothing", pyarrow.int8())])
             table = pyarrow.table({"nothing": pyarrow.nulls(len(plan.rows), pyarrow.int8())})
         else:
-            columns = [pyarrow.array([row[at] for row in plan.rows], field.type) for at, field in enumerate(schema)]
+            columns = [
+                pyarrow.array([row[index] for row in plan.rows], field.type) for index, field in enumerate(schema)
+            ]
             table = pyarrow.Table.from_arrays(columns, schema=schema)
         return HeldTable(table).stream(self._env, None, "Values")
 
     def _rows(self, plan: Relation) -> DataStream:
-        """Project and Filter, as one step."""
+        """Translate a Project over a Filter, or one of them, to one step."""
         condition: Expr | None = None
         exprs: Sequence[Expr] = ()
         below = plan
@@ -263,135 +267,108 @@ class PhysicalPlanner:
         if isinstance(below, Filter):
             condition, below = below.condition, below.input
         stream = self.stream(below)
-        made: DataStream = self._beside(below, stream, self._calc(stream, condition, exprs, plan.schema, plan))
-        return made.set_parallelism(1) if isinstance(below, Sort) else made  # several subtasks would mix the order up
+        step = self._calc(stream, condition, exprs, plan.schema, plan)
+        step = self._keep_parallelism_if_changelog(below, stream, step)
+        return step.set_parallelism(1) if isinstance(below, Sort) else step  # several subtasks would mix the order up
 
     def _calc(self, stream: DataStream, condition: Expr | None, exprs: Sequence[Expr], schema: Schema,
               plan: Relation) -> DataStream:  # fmt: skip
         factory = Factory(CalcOperator, condition, tuple(exprs), arrow_schema(schema), self._session)
         about = calc_text(plan)[0] if isinstance(plan, (Project, Filter)) else plan.explain_line()
-        return stream._one_input("Calc", factory).set_description(about)
+        return stream._add_operator("Calc", factory).set_description(about)
 
     def _window_table(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowTable)
         if plan.windowing.kind is WindowKind.SESSION:
             return self._session_table(plan)
         factory = Factory(WindowTableOperator, plan.windowing, arrow_schema(plan.schema), self._session)
-        return self.stream(plan.input)._one_input("WindowTableFunction", factory).set_description(plan.explain_line())
+        step = self.stream(plan.input)._add_operator("WindowTableFunction", factory)
+        return step.set_description(plan.explain_line())
 
     def _session_table(self, plan: WindowTable) -> DataStream:
         keys = plan.windowing.partition
-        names = [plan.input.names[at] for at in keys]
-        spec = self._windows(plan.windowing, plan.schema[-1].type)
-        of = f"{rows_of(plan.input, keys)} in sessions by {lineage(plan.input, plan.windowing.time)}"
-        factory = Factory(SessionTable, physical_ranks.row_of(plan.input), keys, spec, arrow_schema(plan.schema), of)
-        dealt = self._dealt(self.stream(plan.input), names)
-        return self._one(dealt, "WindowTableFunction", factory, names, of).set_description(plan.explain_line())
+        names = [plan.input.names[key] for key in keys]
+        spec = assigned_windows(plan.windowing, plan.schema[-1].type, self._session.zone)
+        state_identity = f"{rows_of(plan.input, keys)} in sessions by {lineage(plan.input, plan.windowing.time)}"
+        row, schema = physical_ranks.row_of(plan.input), arrow_schema(plan.schema)
+        factory = Factory(SessionTable, row, keys, spec, schema, state_identity)
+        partitioned = self._hash_partitioned(self.stream(plan.input), names)
+        step = self._add_keyed_operator(partitioned, "WindowTableFunction", factory, names, state_identity)
+        return step.set_description(plan.explain_line())
 
     def _window_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowAggregate)
-        aggregation = self._aggregation(plan)
-        stream = self.stream(plan.input)
-        about = plan.explain_line()
-        spec = aggregation.window
+        aggregation = window_aggregation(plan, self._session.zone)
+        stream, line, identity = self.stream(plan.input), plan.explain_line(), aggregation.state_identity
         if not plan.has_local_phase or not self._settings.two_phase:
-            names = [plan.input.names[at] for at in plan.grouping]
-            dealt = self._dealt(stream, names)
-            factory = Factory(_whole(spec), aggregation)
+            names = [plan.input.names[key] for key in plan.grouping]
+            partitioned = self._hash_partitioned(stream, names)
+            factory = Factory(_one_phase(aggregation.window), aggregation)
             if plan.emission is not None:
                 factory = Factory(EmittingWindowAggregate, aggregation, plan.emission)
-            return self._one(dealt, "WindowAggregate", factory, names, aggregation.of).set_description(about)
-        local = stream._one_input("LocalWindowAggregate", Factory(LocalWindowAggregate, aggregation))
+            step = self._add_keyed_operator(partitioned, "WindowAggregate", factory, names, identity)
+            return step.set_description(line)
+        local = stream._add_operator("LocalWindowAggregate", Factory(LocalWindowAggregate, aggregation))
         names = list(aggregation.key_names)
-        dealt = self._dealt(local.set_description(about), names)
+        partitioned = self._hash_partitioned(local.set_description(line), names)
         factory = Factory(GlobalWindowAggregate, aggregation)
-        made = self._one(dealt, "GlobalWindowAggregate", factory, names, aggregation.of)
-        return made.set_description(about)
+        step = self._add_keyed_operator(partitioned, "GlobalWindowAggregate", factory, names, identity)
+        return step.set_description(line)
 
     def _group_aggregate(self, plan: Relation) -> DataStream:
         assert isinstance(plan, GroupAggregate)
         if not plan.is_whole:
             return self._first_of_keys(plan)
         names, local, whole = physical_groups.phases(plan)
+        stream, line = self.stream(plan.input), plan.explain_line()
         if plan.is_one_phase:
-            keys = [plan.input.names[at] for at in plan.grouping]
-            partial = self._one(self._dealt(self.stream(plan.input), keys), "LocalGroupAggregate", local, keys)
-            aggregated = partial._one_input("GroupAggregate", whole).set_description(plan.explain_line())
-            return aggregated if keys else aggregated.set_parallelism(1)
-        partial = self.stream(plan.input)._one_input("LocalGroupAggregate", local).set_description(plan.explain_line())
-        dealt = self._dealt(partial, names)
-        return self._one(dealt, "GroupAggregate", whole, names).set_description(plan.explain_line())
+            keys = [plan.input.names[key] for key in plan.grouping]
+            partitioned = self._hash_partitioned(stream, keys)
+            partial = self._add_keyed_operator(partitioned, "LocalGroupAggregate", local, keys)
+            step = partial._add_operator("GroupAggregate", whole).set_description(line)
+            return step if keys else step.set_parallelism(1)
+        partial = stream._add_operator("LocalGroupAggregate", local).set_description(line)
+        partitioned = self._hash_partitioned(partial, names)
+        return self._add_keyed_operator(partitioned, "GroupAggregate", whole, names).set_description(line)
 
     def _first_of_keys(self, plan: Relation) -> DataStream:
         assert isinstance(plan, GroupAggregate | Deduplicate)
-        names = [plan.input.names[at] for at in physical_first_rows.keys_of(plan)]
+        names = [plan.input.names[key] for key in physical_first_rows.keys_of(plan)]
         ttl_ms = physical_first_rows.ttl_of(plan, self._settings.state_ttl_ms)
-        factory, of = physical_first_rows.first_of_keys(plan, ttl_ms)
-        made = self._one(self._dealt(self.stream(plan.input), names), type(plan).__name__, factory, names, of)
-        return made.set_description(physical_first_rows.explain_line(plan, ttl_ms))
+        factory, state_identity = physical_first_rows.first_of_keys(plan, ttl_ms)
+        partitioned = self._hash_partitioned(self.stream(plan.input), names)
+        step = self._add_keyed_operator(partitioned, type(plan).__name__, factory, names, state_identity)
+        return step.set_description(physical_first_rows.explain_line(plan, ttl_ms))
 
-    def _dealt(self, stream: DataStream, names: Sequence[str]) -> DataStream:
-        """Rows of equal keys to the same subtask; without a key all to one."""
+    def _hash_partitioned(self, stream: DataStream, names: Sequence[str]) -> DataStream:
+        """Send rows with equal keys to the same subtask; without a key send all rows to one."""
         strategy = KeyGroup(KeyBy(KeyColumns(names), graph.call_site(), None)) if names else Global()
         return DataStream(self._env, graph.Partition(stream._transformation, strategy))
 
-    def _one(self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str], of: str = "") -> DataStream:
-        """An operator that is dealt rows; `of` says what its state is of, and so which operator it is."""
-        made = stream._one_input(name, factory, None, KeyBy(KeyColumns(keys), graph.call_site(), None))
-        made._transformation.identity = of or None
-        return made if keys else made.set_parallelism(1)
+    def _add_keyed_operator(
+        self, stream: DataStream, name: str, factory: Factory, keys: Sequence[str], state_identity: str = ""
+    ) -> DataStream:
+        """Add an operator over partitioned rows.
 
-    def _aggregation(self, plan: WindowAggregate) -> WindowAggregation:
-        calls = physical_groups.aggregates_of(plan.calls)
-        names = [f"c{at}" for at in range(len(plan.grouping) + len(calls))]
-        row, of = physical_ranks.row_of(plan.input), aggregation_of(plan)
-        return WindowAggregation(row, plan.grouping, calls, self._spec(plan), tuple(names), of)
-
-    def _spec(self, plan: WindowAggregate) -> WindowSpec:
-        time_type = plan.schema[-1].type
-        if plan.windowing is not None:
-            return self._windows(plan.windowing, time_type)
-        assert plan.bounds is not None
-        inner = plan.input.schema[plan.bounds[0]].windowing
-        assert inner is not None
-        return self._attached(plan.bounds, inner, time_type)
-
-    def _windows(self, windowing: Windowing, time_type: DataType) -> WindowSpec:
-        """Windows into which rows are put."""
-        session = windowing.kind is WindowKind.SESSION
-        return WindowSpec(
-            SpecKind(windowing.kind.value),
-            size_ms=0 if session else windowing.size_ms,
-            slide_ms=windowing.slide_ms,
-            offset_ms=windowing.offset_ms,
-            gap_ms=windowing.size_ms if session else 0,
-            time_column=windowing.time if windowing.is_event_time else None,
-            zone=self._session.zone,
-            time_type=time_type,
-            is_event_time=windowing.is_event_time,
-        )
-
-    def _attached(self, bounds: tuple[int, int], inner: Windowing, time_type: DataType) -> WindowSpec:
-        """Windows in which rows are already."""
-        return WindowSpec(
-            SpecKind.TUMBLE,
-            size_ms=inner.size_ms if inner.kind is not WindowKind.SESSION else 1,
-            start_column=bounds[0],
-            end_column=bounds[1],
-            zone=self._session.zone,
-            time_type=time_type,
-            is_event_time=inner.is_event_time,
-        )
+        Args:
+            keys: names of the columns by which the rows are partitioned; without any there is one subtask.
+            state_identity: describes what the state belongs to, and thereby which operator it is: it decides whether
+                state restores into a changed query. Empty: the operator is known by its place in the program.
+        """
+        step = stream._add_operator(name, factory, None, KeyBy(KeyColumns(keys), graph.call_site(), None))
+        step._transformation.identity = state_identity or None
+        return step if keys else step.set_parallelism(1)
 
     def _union(self, plan: Relation) -> DataStream:
         assert isinstance(plan, Union)
         schema = arrow_schema(plan.schema)
         streams = []
-        for one in plan.sources:
-            stream = self.stream(one)
-            if arrow_schema(one.schema) != schema:
-                columns = tuple(Column(kind.type, at, kind.name) for at, kind in enumerate(one.schema))
-                stream = self._beside(one, stream, self._calc(stream, None, columns, plan.schema, plan))
+        for source in plan.sources:
+            stream = self.stream(source)
+            if arrow_schema(source.schema) != schema:
+                columns = tuple(Column(column.type, index, column.name) for index, column in enumerate(source.schema))
+                step = self._calc(stream, None, columns, plan.schema, plan)
+                stream = self._keep_parallelism_if_changelog(source, stream, step)
             streams.append(stream)
         return streams[0].union(*streams[1:])
 
@@ -403,36 +380,36 @@ class PhysicalPlanner:
             arrow_schema(plan.schema), self._session,
         )  # fmt: skip
         stream = self.stream(plan.input)
-        made = stream._one_input("Correlate", factory).set_description(plan.explain_line())
-        beside: DataStream = self._beside(plan.input, stream, made)
-        return beside
+        step = stream._add_operator("Correlate", factory).set_description(plan.explain_line())
+        return self._keep_parallelism_if_changelog(plan.input, stream, step)
 
     def _to_changelog(self, plan: Relation) -> DataStream:
         assert isinstance(plan, ToChangelog)
         stream = self.stream(plan.input)
         factory = Factory(KindsToStrings, plan.codes, arrow_schema(plan.schema))
-        made: DataStream = self._beside(plan.input, stream, stream._one_input("ToChangelog", factory))
-        return made.set_description(plan.explain_line())
+        step = self._keep_parallelism_if_changelog(plan.input, stream, stream._add_operator("ToChangelog", factory))
+        return step.set_description(plan.explain_line())
 
     def _from_changelog(self, plan: Relation) -> DataStream:
-        """Rows stay in the order in which they are told from their source on."""
+        """Translate a column to kinds of rows; rows keep the order of their source all the way to here."""
         assert isinstance(plan, FromChangelog)
-        self._told_in_order.update(plan.input.walk())
+        self._ordered_changelogs.update(plan.input.walk())
         stream = self.stream(plan.input)
         factory = Factory(StringsToKinds, plan.op, plan.codes, arrow_schema(plan.schema))
-        made: DataStream = self._beside(plan.input, stream, stream._one_input("FromChangelog", factory))
-        return made.set_description(plan.explain_line())
+        step = self._keep_parallelism_if_changelog(plan.input, stream, stream._add_operator("FromChangelog", factory))
+        return step.set_description(plan.explain_line())
 
     def _join(self, plan: Relation) -> DataStream:
         assert isinstance(plan, KeyedJoin)
         names = [
-            [side.names[one] for one in plan.required_distribution(at) or ()] for at, side in enumerate(plan.inputs)
+            [side.names[column] for column in plan.required_distribution(index) or ()]
+            for index, side in enumerate(plan.inputs)
         ]
-        left, right = (self._dealt(self.stream(side), own) for side, own in zip(plan.inputs, names, strict=True))
-        keys = [KeyBy(KeyColumns(own), graph.call_site(), None) for own in names]
+        left, right = (self._hash_partitioned(self.stream(plan.inputs[index]), names[index]) for index in (0, 1))
+        keys = [KeyBy(KeyColumns(columns), graph.call_site(), None) for columns in names]
         step = graph.TwoInput(
             left._transformation, right._transformation, join_factory(plan, self._session), *keys,
-            name=type(plan).__name__, identity=" with ".join(side_of(plan, at) for at in (0, 1)),
+            name=type(plan).__name__, identity=" with ".join(side_identity(plan, index) for index in (0, 1)),
         )  # fmt: skip
         self._env.add(step)
         stream = DataStream(self._env, step).set_description(plan.explain_line())
@@ -451,50 +428,51 @@ class PhysicalPlanner:
         raise refused(plan)
 
     def _sort(self, plan: Relation) -> DataStream:
-        """Of a limited number of rows, each subtask gives so many at most."""
+        """Sort in one subtask; with a limit, each subtask before it forwards at most that many rows."""
         assert isinstance(plan, Sort)
         stream, name = self.stream(plan.input), "Sort" if plan.keys else "Limit"
-        if plan.limit is not None:  # each subtask leaves out what none of the result can be
+        if plan.limit is not None:  # each subtask drops rows that cannot be in the result
             most = plan.offset + plan.limit
             local = Factory(SortOperator, plan.keys, 0, most) if plan.keys else Factory(LocalLimitOperator, 0, most)
-            stream = stream._one_input(f"Local{name}", local).set_description(plan.explain_line())
-        dealt = DataStream(self._env, graph.Partition(stream._transformation, Global()))
+            stream = stream._add_operator(f"Local{name}", local).set_description(plan.explain_line())
+        partitioned = DataStream(self._env, graph.Partition(stream._transformation, Global()))
         ordered = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
         factory = ordered if plan.keys else Factory(LimitOperator, plan.offset, plan.limit)
-        made = dealt._one_input(name, factory).set_parallelism(1).set_description(plan.explain_line())
-        made._transformation.identity = None if plan.keys else f"first of {rows_of(plan.input)}"
+        step = partitioned._add_operator(name, factory).set_parallelism(1).set_description(plan.explain_line())
+        step._transformation.identity = None if plan.keys else f"first of {rows_of(plan.input)}"
         if plan.limit is not None and not plan.keys:
-            self.limits.add(made._transformation.id)
-        return made
+            self.limits.add(step._transformation.id)
+        return step
 
     def _rank(self, plan: Relation) -> DataStream:
-        """All rows of whole tables with their numbers, or the first of each key."""
+        """Number the rows of whole tables: all of them, or the first ones of each key."""
         assert isinstance(plan, Rank)
         if not plan.is_whole:
             raise physical_ranks.refused(plan)
         if plan.last is not None:
             return self._first_rows(plan, *physical_ranks.first_rows(plan))
-        names = [f"c{at}" for at in range(len(plan.input.schema))]
-        columns = [plan.input.column(at) for at in range(len(names))]
-        named = tuple(replace(one, name=name) for one, name in zip(plan.input.schema, names, strict=True))
-        keys = [names[at] for at in plan.partition]
-        dealt = self._dealt(self._calc(self.stream(plan.input), None, columns, named, plan), keys)
+        names = [f"c{index}" for index in range(len(plan.input.schema))]
+        columns = [plan.input.column(index) for index in range(len(names))]
+        named = tuple(replace(column, name=name) for column, name in zip(plan.input.schema, names, strict=True))
+        keys = [names[key] for key in plan.partition]
+        partitioned = self._hash_partitioned(self._calc(self.stream(plan.input), None, columns, named, plan), keys)
         factory = Factory(RowNumbers, plan.partition, plan.keys, arrow_schema(plan.schema))
-        return self._one(dealt, "Rank", factory, keys).set_description(plan.explain_line())
+        return self._add_keyed_operator(partitioned, "Rank", factory, keys).set_description(plan.explain_line())
 
     def _window_rank(self, plan: Relation) -> DataStream:
         assert isinstance(plan, WindowRank)
         inner = plan.input.schema[plan.bounds[0]].windowing
         assert inner is not None
         time_type = DataTypes.TIMESTAMP_LTZ(3) if inner.by_local_time else DataTypes.TIMESTAMP(3)
-        window = self._attached(plan.bounds, inner, time_type)
+        window = attached_windows(plan.bounds, inner, time_type, self._session.zone)
         return self._first_rows(plan, *physical_ranks.first_rows_of_windows(plan, window))
 
     def _first_rows(self, plan: Rank, ranking: Ranking, factory: Factory) -> DataStream:
-        name, about = type(plan).__name__, plan.explain_line()
-        local = self.stream(plan.input)._one_input(f"Local{name}", Factory(LocalRank, ranking)).set_description(about)
-        dealt = self._dealt(local, ranking.key_names)
-        return self._one(dealt, name, factory, ranking.key_names, ranking.of).set_description(about)
+        name, line = type(plan).__name__, plan.explain_line()
+        local = self.stream(plan.input)._add_operator(f"Local{name}", Factory(LocalRank, ranking))
+        partitioned = self._hash_partitioned(local.set_description(line), ranking.key_names)
+        step = self._add_keyed_operator(partitioned, name, factory, ranking.key_names, ranking.state_identity)
+        return step.set_description(line)
 
     _PLANNERS: ClassVar[dict[type, Callable[[Any, Relation], DataStream]]] = {
         Scan: _scan,
@@ -522,24 +500,24 @@ class PhysicalPlanner:
 
 
 def _identify(step: graph.Transformation, identity: str, newest: int) -> None:
-    """Say of what table the sources of a step are that were made behind another; a user's own stay what they are."""
+    """Name the table of the sources in a step; those up to the id `newest` are the user's own and stay as they are."""
     if step.id > newest:
         if isinstance(step, graph.Source):
             step.identity = identity
-        for one in step.inputs:
-            _identify(one, identity, newest)
+        for below in step.inputs:
+            _identify(below, identity, newest)
 
 
 def width_of(step: graph.Transformation) -> int | None:
-    """The subtasks of a step, of a union those of all; None: as many as the program says, or they are mixed anyway."""
+    """Return the parallelism of a step, of a union that of all inputs; None: the program's, or they differ."""
     if isinstance(step, graph.Union):
-        widths = {width_of(one) for one in step.inputs}
+        widths = {width_of(below) for below in step.inputs}
         return widths.pop() if len(widths) == 1 else None
     return width_of(step.inputs[0]) if isinstance(step, graph.SideOutput) else step.parallelism
 
 
-def _whole(spec: WindowSpec) -> Any:
-    return SessionWindowAggregate if spec.kind is SpecKind.SESSION else WholeWindowAggregate
+def _one_phase(spec: WindowSpec) -> Any:
+    return SessionWindowAggregate if spec.kind is WindowKind.SESSION else OnePhaseWindowAggregate
 
 
 __all__ = ["PhysicalPlanner", "PlannerSettings", "width_of"]

@@ -12,7 +12,7 @@ from ..plan.ranks import Rank, WindowRank
 from ..runtime.aggregates.window_spec import WindowSpec
 from ..runtime.ranks.bounded_rank import BoundedRank
 from ..runtime.ranks.ranking import Ranking
-from ..runtime.ranks.window_rank import WindowRank as WindowRankOperator
+from ..runtime.ranks.window_rank import WindowRankOperator
 from ..types import DataType, DataTypes
 
 
@@ -39,12 +39,19 @@ def first_rows_of_windows(plan: WindowRank, window: WindowSpec) -> tuple[Ranking
         remedy = "use windows of a column with a WATERMARK: by the clock it is not known when all rows are there"
         raise SqlError("ROW_NUMBER() in windows of processing time", remedy, "", plan.place)
     ranking = Ranking(
-        row_of(plan.input), plan.others, plan.keys, plan.first, plan.last, window, plan.newest_first, rank_of(plan)
+        row_of(plan.input),
+        plan.others,
+        plan.keys,
+        plan.first,
+        plan.last,
+        window,
+        plan.newest_first,
+        rank_identity(plan),
     )
     return ranking, Factory(WindowRankOperator, ranking, window, arrow_schema(plan.schema))
 
 
-def rank_of(plan: WindowRank) -> str:
+def rank_identity(plan: WindowRank) -> str:
     """What the operator keeps, as text."""
     order = all_of(plan.input, (at for at, _, _ in plan.keys))
     return f"{rows_of(plan.input, plan.partition)}, ordered by {order}"
@@ -62,4 +69,4 @@ def refused(plan: Rank) -> SqlError:
     return SqlError("ROW_NUMBER() of all rows of a stream", remedy, "", plan.place)
 
 
-__all__ = ["first_rows", "first_rows_of_windows", "rank_of", "refused", "row_of"]
+__all__ = ["first_rows", "first_rows_of_windows", "rank_identity", "refused", "row_of"]

@@ -62,7 +62,7 @@ class StreamSink(TableSink):
         without = not self.mode.before and not self.mode.is_append_only
         if self.time is not None or without:
             operator = Factory(RecordsOperator, self.time, self.drops_time, without, self.deletes_before)
-            stream = stream._one_input("Records", operator)
+            stream = stream._add_operator("Records", operator)
         time = None if self.drops_time else self.time
         columns = [one for at, one in enumerate(self.columns) if not self.drops_time or at != self.time]
         stream._transformation.output_type = TableRows(columns, time)

@@ -66,7 +66,7 @@ class StreamSource(TableSource):
         is_single = _is_single(self._stream._transformation.declared_type())
         settings = (arrow_schema(self._schema), types, self._time, _numbers(self._mode), is_single)
         factory = Factory(ColumnsOperator, *settings)
-        made = self._stream._one_input("Columns", factory)
+        made = self._stream._add_operator("Columns", factory)
         width = width_of(self._stream._transformation) if self._is_in_order else None
         if width is not None:
             made.set_parallelism(width)

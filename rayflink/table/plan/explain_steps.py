@@ -85,11 +85,11 @@ def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
     """The step, and how its rows are dealt to the subtasks of the next."""
     if isinstance(plan, BroadcastJoin) and plan.small == at:
         return ShownStep("Exchange(distribution=[broadcast])", below.relation, (below,))
-    dealt = plan.required_distribution(at)
-    if dealt is None:
+    distribution = plan.required_distribution(at)
+    if distribution is None:
         return below
     names = plan.inputs[at].names
-    how = f"hash[{', '.join(names[one] for one in dealt)}]" if dealt else "single"
+    how = f"hash[{', '.join(names[one] for one in distribution)}]" if distribution else "single"
     return ShownStep(f"Exchange(distribution=[{how}])", below.relation, (below,))
 
 

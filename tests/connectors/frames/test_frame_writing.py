@@ -145,7 +145,7 @@ def test_each_record_is_there_once_whatever_dies_and_blocks_of_the_dead_go(tmp_p
     store = FrameFolder(str(tmp_path))
     env = StreamExecutionEnvironment(CHECKPOINTS)
     numbers = env.from_collection(range(200)).map(lambda number: (number, number / 2))
-    numbers._one_input("Columns", Factory(FrameOperator, store)).sink_to(DrawnSink()).set_parallelism(1)
+    numbers._add_operator("Columns", Factory(FrameOperator, store)).sink_to(DrawnSink()).set_parallelism(1)
     arrived = Arrived()
     faults = [KillTask("Columns", at=100 + seed * 23), KillTask("Source", at=400 + seed * 17), KillTask("Sink", at=800)]
     with rows_go_to(arrived):

@@ -59,7 +59,7 @@ class Partials:
 
     def __init__(self, aggregation: WindowAggregation, has_arrival: bool = False) -> None:
         start = aggregation.window.start_column
-        self._of = aggregation.of
+        self._state_identity = aggregation.state_identity
         self.partition_width = len(aggregation.keys)
         """How many columns rows are dealt by, the first ones."""
         self._keys = aggregation.keys if start is None else (*aggregation.keys, start)
@@ -86,7 +86,7 @@ class Partials:
     def describe(self) -> str:
         """What the query computes, and its accumulators, without the numbers of columns, which differ between plans."""
         slots = ", ".join(slot.describe() for slot in self._slots)
-        return f"{self._of}: {slots}" if self._of else slots
+        return f"{self._state_identity}: {slots}" if self._state_identity else slots
 
     def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns of the key in rows that come in."""

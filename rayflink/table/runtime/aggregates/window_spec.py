@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from math import gcd
 from typing import TYPE_CHECKING
 
+from ...plan.logical import WindowKind
 from ...types import DataType, DataTypes, Root
 from .aggregates import Aggregate
 
@@ -14,19 +14,11 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class WindowKind(Enum):
-    """A windowing table-valued function."""
-
-    TUMBLE = "TUMBLE"
-    HOP = "HOP"
-    CUMULATE = "CUMULATE"
-    SESSION = "SESSION"
-
-
 @dataclass(frozen=True)
 class WindowSpec:
     """Windows over a time.
 
+    >>> from rayflink.table.plan.logical import WindowKind
     >>> WindowSpec(WindowKind.HOP, size_ms=60_000, slide_ms=10_000, time_column=0).slice_ms
     10000
 
@@ -118,7 +110,7 @@ class WindowAggregation:
         aggregates: what to compute; may be none.
         window: which windows.
         names: of the keys and the aggregates in the result; none: `k0`..., `a0`...
-        of: what the query computes here, as text: state of anything else is refused.
+        state_identity: which rows of the query the state belongs to; other state is refused on restore.
     Raises:
         ValueError: the number of names is wrong.
     """
@@ -128,7 +120,7 @@ class WindowAggregation:
     aggregates: tuple[Aggregate, ...]
     window: WindowSpec
     names: tuple[str, ...] = ()
-    of: str = ""
+    state_identity: str = ""
 
     def __post_init__(self) -> None:
         wanted = len(self.keys) + len(self.aggregates)
@@ -156,4 +148,4 @@ class WindowAggregation:
         return pyarrow.schema([field.type.to_arrow_field(field.name) for field in self.result.fields])
 
 
-__all__ = ["WindowAggregation", "WindowKind", "WindowSpec"]
+__all__ = ["WindowAggregation", "WindowSpec"]

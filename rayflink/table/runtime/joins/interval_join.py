@@ -51,7 +51,7 @@ class _Incoming:
     met: NDArray[np.bool_]
 
 
-class IntervalJoinOperator(JoinOperator):
+class TimeIntervalJoinOperator(JoinOperator):
     """Joins rows by key and time; they are dealt by key.
 
     Args:
@@ -65,7 +65,7 @@ class IntervalJoinOperator(JoinOperator):
         super().__init__(spec, about, _FIELDS)
         self._bounds, self._is_event_time = bounds, is_event_time
         segment = max((bounds.upper_ms - bounds.lower_ms) // 2, _LEAST_SEGMENT_MS)
-        self._held = [TimedRows(len(side.dealt), segment) for side in spec.sides]
+        self._held = [TimedRows(len(side.partition_columns), segment) for side in spec.sides]
         self._keeps = (spec.kind.keeps_left, spec.kind.keeps_right)
         self._arrived = 0
         self._due: int | None = None
@@ -155,7 +155,7 @@ class IntervalJoinOperator(JoinOperator):
         lows = np.maximum(_sum(times, least), min(other.forgotten, MAX_TIMESTAMP - 1) + 1)
         highs = _sum(times, most)
         pieces = other.pieces(int(lows.min()), int(highs.max()))
-        width = len(self.spec.left.dealt)
+        width = len(self.spec.left.partition_columns)
         keys = columns[:width]
         hashes = hashes_of(keys, len(times))
         known = self._known(keys, len(times))
@@ -236,7 +236,7 @@ class IntervalJoinOperator(JoinOperator):
         """Whether keys are equal, not their hashes alone: bool[n]."""
         equal = np.ones(len(pairs[0]), dtype=np.bool_)
         own = pa.array(pairs[0])
-        for at in range(len(self.spec.left.dealt)):
+        for at in range(len(self.spec.left.partition_columns)):
             one, other = _as_keys(columns[at].take(own)), _as_keys(others[at])
             found = pc.equal(one, other)
             if found.null_count:
@@ -346,4 +346,4 @@ def _blocks(counts: Rows) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-__all__ = ["IntervalJoinOperator"]
+__all__ = ["TimeIntervalJoinOperator"]

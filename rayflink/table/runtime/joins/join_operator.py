@@ -81,7 +81,7 @@ class JoinOperator(OfRows):
         self.progress = MIN_TIMESTAMP
         """The watermark, or the last millisecond of processing time that is over."""
         self._state_schemas = [
-            pa.schema([*_in_order(side), *fields], {ABOUT: f"{name} side of {about}: {side.of}".encode()})
+            pa.schema([*_in_order(side), *fields], {ABOUT: f"{name} side of {about}: {side.state_identity}".encode()})
             for side, name in zip(spec.sides, ("left", "right"), strict=True)
         ]
 
@@ -106,7 +106,7 @@ class JoinOperator(OfRows):
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         frames = [(self.progress, self.frame(side)) for side in (0, 1)]
-        groups = FrozenFrames(frames, len(self.spec.left.dealt), self.ctx.max_parallelism)
+        groups = FrozenFrames(frames, len(self.spec.left.partition_columns), self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
 
     # rows

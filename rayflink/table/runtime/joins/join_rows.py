@@ -29,20 +29,20 @@ class JoinSide:
     Args:
         schema: of its columns.
         keys: numbers of those that are equal in a pair.
-        dealt: numbers of those by which rows are dealt to subtasks; of both sides of the same types.
-        of: which rows of the query they are, as text: state of anything else is refused.
+        partition_columns: numbers of those by which rows are partitioned; both sides have the same types there.
+        state_identity: which rows of the query the state belongs to; other state is refused on restore.
     """
 
     schema: pa.Schema
     keys: tuple[int, ...]
-    dealt: tuple[int, ...]
-    of: str = ""
+    partition_columns: tuple[int, ...]
+    state_identity: str = ""
 
     @cached_property
     def order(self) -> list[int]:
         """Numbers of the columns as the state has them: those by which rows are dealt come first."""
-        dealt = set(self.dealt)
-        return [*self.dealt, *(at for at in range(len(self.schema)) if at not in dealt)]
+        leading = set(self.partition_columns)
+        return [*self.partition_columns, *(at for at in range(len(self.schema)) if at not in leading)]
 
     @cached_property
     def places(self) -> list[int]:

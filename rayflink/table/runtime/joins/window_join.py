@@ -175,12 +175,12 @@ class WindowJoinOperator(JoinOperator):
         sizes = [sum(map(size_of, pieces)) for pieces in sides]
         self._size -= sum(size_of(piece) for window in windows for one in window for piece in one.pieces)
         parts = 1
-        if self.memory is not None and self.spec.left.dealt and len(due) == 1:
+        if self.memory is not None and self.spec.left.partition_columns and len(due) == 1:
             parts = self.memory.parts(sum(sizes))
         if parts == 1:
             yield from self._of(*sides)
             return
-        width = len(self.spec.left.dealt)
+        width = len(self.spec.left.partition_columns)
         for part in zip(*(divided(pieces, width, parts) for pieces in sides), strict=True):
             yield from self._of(*([piece for piece in own if len(piece[0])] for own in part))
 

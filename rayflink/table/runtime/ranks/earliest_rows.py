@@ -76,14 +76,14 @@ class EarliestRows(FirstOfKey):
     """
 
     def __init__(
-        self, input: DataType, keys: Sequence[int], time: int, schema: pa.Schema, ttl_ms: int, of: str = ""
+        self, input: DataType, keys: Sequence[int], time: int, schema: pa.Schema, ttl_ms: int, state_identity: str = ""
     ) -> None:
-        super().__init__(input, keys, ttl_ms, False, of)
+        super().__init__(input, keys, ttl_ms, False, state_identity)
         self._time, self._schema = time, schema
         self._order = [*self._keys, *(at for at in range(len(self._fields)) if at not in self._keys)]
         """In a snapshot the columns of the key come first."""
         fields = [self._fields[at].with_name(f"c{at}") for at in self._order]
-        self._waiting_schema = pa.schema([*fields, _ARRIVAL], {ABOUT: f"rows that wait: {of}".encode()})
+        self._waiting_schema = pa.schema([*fields, _ARRIVAL], {ABOUT: f"rows that wait: {state_identity}".encode()})
         self._waiting: list[_Waiting] = []
         self._joined_rows = 0
 

@@ -37,17 +37,17 @@ class FirstOfKey(Operator):
         input: type of the rows that come in.
         keys: numbers of the columns by which they are dealt; none: all rows have one key.
         ttl_ms, refreshes: see `SeenKeys`.
-        of: which rows of the query they are, as text.
+        state_identity: which rows of the query the state belongs to; other state is refused on restore.
     """
 
-    def __init__(self, input: DataType, keys: Sequence[int], ttl_ms: int, refreshes: bool, of: str) -> None:
+    def __init__(self, input: DataType, keys: Sequence[int], ttl_ms: int, refreshes: bool, state_identity: str) -> None:
         self._input, self._keys = input, tuple(keys)
         self._fields = [field.type.to_arrow_field(field.name) for field in input.fields]
         kinds = [self._fields[at].type for at in self._keys] or [_NO_KEY.type]
         self._seen = SeenKeys(kinds, ttl_ms, refreshes)
         self._width, self._expires = len(kinds), ttl_ms > 0
         keyed = [pa.field(f"k{at}", kind) for at, kind in enumerate(kinds)]
-        self._schemas = [pa.schema(fields, {ABOUT: f"keys that had their row: {of}".encode()})
+        self._schemas = [pa.schema(fields, {ABOUT: f"keys that had their row: {state_identity}".encode()})
                          for fields in (keyed, [*keyed, ACCESSED])]  # fmt: skip
         self.progress = MIN_TIMESTAMP
         """The watermark, where time counts."""
@@ -72,8 +72,8 @@ class FirstOfKey(Operator):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         schema = self._schemas[1 if self._expires else 0]
         frames = [*self._seen.frames(schema, self._now_ms), *self.more_frames()]
-        dealt = [(self.progress, frame) for frame in frames]
-        return OperatorSnapshot(raw_keyed=FrozenFrames(dealt, len(self._keys), self.ctx.max_parallelism))
+        frames_by_progress = [(self.progress, frame) for frame in frames]
+        return OperatorSnapshot(raw_keyed=FrozenFrames(frames_by_progress, len(self._keys), self.ctx.max_parallelism))
 
     def more_schemas(self) -> list[pa.Schema]:
         """Of frames of snapshots besides those of keys."""
@@ -133,9 +133,9 @@ class FirstRows(FirstOfKey):
 
     def __init__(
         self, input: DataType, keys: Sequence[int], given: Sequence[int], schema: pa.Schema, ttl_ms: int,
-        refreshes: bool, of: str = "",
+        refreshes: bool, state_identity: str = "",
     ) -> None:  # fmt: skip
-        super().__init__(input, keys, ttl_ms, refreshes, of)
+        super().__init__(input, keys, ttl_ms, refreshes, state_identity)
         self._given, self._schema = tuple(given), schema
 
     def process_rows(self, rows: pa.RecordBatch) -> Iterable[Element]:

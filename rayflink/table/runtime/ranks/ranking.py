@@ -31,7 +31,7 @@ class Ranking:
         order: by what they are numbered.
         window: they are in windows, whose bounds are columns; None: they are all together.
         newest_first: of rows that are equal in the order, the one that came last is the first.
-        of: which rows of the query they are, as text: state of anything else is refused.
+        state_identity: which rows of the query the state belongs to; other state is refused on restore.
     """
 
     input: DataType
@@ -41,7 +41,7 @@ class Ranking:
     last: int
     window: WindowSpec | None = None
     newest_first: bool = False
-    of: str = ""
+    state_identity: str = ""
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class RankedRows:
         places = {at: number for number, at in enumerate(self._columns)}
         self._back = [places[at] for at in range(len(fields))]
         self._order = tuple((places[at], down, nulls_first) for at, down, nulls_first in ranking.order)
-        self._of = ranking.of
+        self._state_identity = ranking.state_identity
         self._first, self._last, self._newest_first = ranking.first, ranking.last, ranking.newest_first
         self.partition_width = len(ranking.keys)
         self.width = len(key)
@@ -84,7 +84,7 @@ class RankedRows:
         """Which rows are kept, as text."""
         order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
         told = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
-        return f"{told} of {self._of}" if self._of else told
+        return f"{told} of {self._state_identity}" if self._state_identity else told
 
     def from_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Each row as a partial row."""

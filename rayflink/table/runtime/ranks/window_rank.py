@@ -43,7 +43,7 @@ class LocalRank(LocalPhase):
         return pa.RecordBatch.from_arrays(ranked.merge(columns, groups), schema=ranked.schema)
 
 
-class WindowRank(SlicedWindows):
+class WindowRankOperator(SlicedWindows):
     """The second phase: takes rows that are dealt by the `key_names` of the ranking, in windows of event time.
 
     Args:
@@ -81,4 +81,4 @@ class WindowRank(SlicedWindows):
         return ArrowBatch(pa.RecordBatch.from_arrays(self._ranked.numbered(columns, groups), schema=self._schema))
 
 
-__all__ = ["LocalRank", "WindowRank"]
+__all__ = ["LocalRank", "WindowRankOperator"]

@@ -31,14 +31,14 @@ from .retracting_window import RowByRow, replaced
 from .slice_store import split_by
 from .sliced_rows import SlicedRows, rows_in
 from .slicing import Slicing
+from .table_window_operator import TableWindowOperator
 from .window_results import WindowResults
-from .windowed_operator import WindowOperator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class EmittingWindowAggregate(WindowOperator):
+class EmittingWindowAggregate(TableWindowOperator):
     """Aggregates rows that are dealt by the key; state stays in memory.
 
     Args:

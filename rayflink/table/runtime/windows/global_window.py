@@ -73,7 +73,7 @@ class GlobalWindowAggregate(SlicedWindowAggregate):
         return ()
 
 
-class WindowAggregate(SlicedWindowAggregate):
+class OnePhaseWindowAggregate(SlicedWindowAggregate):
     """Both phases in one: takes rows that are dealt by the key.
 
     Args:
@@ -92,4 +92,4 @@ class WindowAggregate(SlicedWindowAggregate):
         return ()
 
 
-__all__ = ["GlobalWindowAggregate", "SlicedWindowAggregate", "WindowAggregate"]
+__all__ = ["GlobalWindowAggregate", "SlicedWindowAggregate", "OnePhaseWindowAggregate"]

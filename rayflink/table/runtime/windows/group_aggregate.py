@@ -45,7 +45,7 @@ class LocalGroupAggregate(LocalPhase):
         return False
 
 
-class GroupAggregate(Operator):
+class GroupAggregateOperator(Operator):
     """Takes partial rows that are dealt by the key, and gives the results of all at their end.
 
     A batch query starts anew when it fails, so the rows are no state.
@@ -91,4 +91,4 @@ class GroupAggregate(Operator):
             self._memory.release()
 
 
-__all__ = ["GroupAggregate", "LocalGroupAggregate"]
+__all__ = ["GroupAggregateOperator", "LocalGroupAggregate"]

@@ -31,11 +31,11 @@ class SessionTable(SessionWindowAggregate):
         keys: numbers of the columns by which sessions are told apart.
         window: the sessions.
         schema: of the result: the columns of a row, and the bounds.
-        of: which rows of the query they are, as text.
+        state_identity: which rows of the query the state belongs to; other state is refused on restore.
     """
 
     def __init__(
-        self, row: DataType, keys: Sequence[int], window: WindowSpec, schema: pyarrow.Schema, of: str = ""
+        self, row: DataType, keys: Sequence[int], window: WindowSpec, schema: pyarrow.Schema, state_identity: str = ""
     ) -> None:
         fields = [row.fields[at] for at in keys]
         time = window.time_column
@@ -46,7 +46,9 @@ class SessionTable(SessionWindowAggregate):
         )
         rows = Aggregate(AggregateKind.ARRAY_AGG, len(fields), DataTypes.ARRAY(row.not_null(), False))
         windows = window if time is None else replace(window, time_column=len(keys))
-        super().__init__(WindowAggregation(packed, tuple(range(len(keys))), (rows,), windows, of=of))
+        super().__init__(
+            WindowAggregation(packed, tuple(range(len(keys))), (rows,), windows, state_identity=state_identity)
+        )
         self._row, self._taken, self._schema = row, [*keys, *([] if time is None else [time])], schema
         self._packed = pa.schema([field.type.to_arrow_field(field.name) for field in packed.fields])
         self._list_at = len(keys)

@@ -23,8 +23,8 @@ from ..keyed_state.frame_memory import Columns, FrameMemory
 from .session_store import ARRIVAL, END, SESSION_FIELDS, SessionStore, sessions_of
 from .sessions import accepted, merged
 from .sliced_rows import local_ms, rows_in
+from .table_window_operator import TableWindowOperator
 from .window_results import WindowResults
-from .windowed_operator import WindowOperator
 from .zone_shift import last_over, local_time, timer_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _ARRIVED = "_arrived"
 
 
-class SessionWindowAggregate(WindowOperator):
+class SessionWindowAggregate(TableWindowOperator):
     """Aggregates sessions of rows that are dealt by the key.
 
     Args:

@@ -21,7 +21,7 @@ from .running_windows import RunningWindows
 from .slice_frames import SLICE_FIELDS, frame_of, frames_into
 from .slice_store import SliceStore, split_by
 from .slicing import Slicing
-from .windowed_operator import WindowOperator
+from .table_window_operator import TableWindowOperator
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ FIRING_WEIGHT = 65_536
 """So much is worked at once at least, where more than one window fires; see `PartialRows.weight`."""
 
 
-class SlicedWindows(WindowOperator):
+class SlicedWindows(TableWindowOperator):
     """Keeps partial rows that are dealt by key.
 
     Args:

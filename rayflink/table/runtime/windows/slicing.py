@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from rayflink.common.records.batches import MAX_TIMESTAMP
 
-from ..aggregates.window_spec import WindowKind, WindowSpec
+from ...plan.logical import WindowKind
+from ..aggregates.window_spec import WindowSpec
 from .zone_shift import last_over, timer_of
 
 if TYPE_CHECKING:

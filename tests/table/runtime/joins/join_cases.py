@@ -14,7 +14,7 @@ from rayflink.datastream.streams.selectors import NamedField
 from rayflink.table.plan.joins import JoinKind
 from rayflink.table.plan.typed import Call, Column, Expr, Session, named
 from rayflink.table.runtime.joins.interval_bounds import IntervalBounds, SideTime
-from rayflink.table.runtime.joins.interval_join import IntervalJoinOperator
+from rayflink.table.runtime.joins.interval_join import TimeIntervalJoinOperator
 from rayflink.table.runtime.joins.join_rows import JoinSide, JoinSpec
 from rayflink.table.runtime.joins.window_join import WindowJoinOperator
 from rayflink.table.types import DataTypes
@@ -46,7 +46,7 @@ def interval(lower: int, upper: int, left_shift: int = 0, right_shift: int = 0) 
 
 
 def interval_join(kind: JoinKind, lower: int, upper: int, **how: Any) -> Any:
-    return lambda: IntervalJoinOperator(spec(kind, **how), interval(lower, upper), True)
+    return lambda: TimeIntervalJoinOperator(spec(kind, **how), interval(lower, upper), True)
 
 
 Given = tuple[int | None, str | None, int, int]

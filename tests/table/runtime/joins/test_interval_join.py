@@ -16,7 +16,7 @@ from rayflink.table.plan.joins import JoinKind
 from rayflink.table.runtime.joins import interval_join as interval_joins
 from rayflink.table.runtime.joins import join_pairs, timed_rows
 from rayflink.table.runtime.joins.interval_bounds import IntervalBounds, SideTime
-from rayflink.table.runtime.joins.interval_join import IntervalJoinOperator
+from rayflink.table.runtime.joins.interval_join import TimeIntervalJoinOperator
 from rayflink.table.runtime.keyed_state import frame_memory
 from rayflink.testing import OperatorHarness, at, idle, in2, verify, wm
 from rayflink.testing.elements import Mark, Record
@@ -89,8 +89,10 @@ def test_a_side_may_be_empty_or_idle():
 
 @pytest.mark.slow
 def test_by_the_clock_a_row_waits_as_long_as_a_partner_may_come():
-    def factory() -> IntervalJoinOperator:
-        return IntervalJoinOperator(spec(JoinKind.LEFT), IntervalBounds(SideTime(None), SideTime(None), 0, 10), False)
+    def factory() -> TimeIntervalJoinOperator:
+        return TimeIntervalJoinOperator(
+            spec(JoinKind.LEFT), IntervalBounds(SideTime(None), SideTime(None), 0, 10), False
+        )
 
     one, other, third = row(1, "a", 0), row(2, "a", 0), row(3, "a", 0)
     steps = [
@@ -194,8 +196,8 @@ def test_any_rows_in_any_order_are_joined_as_the_model_does(elements, kind, apar
     bounds = interval(apart[0], apart[0] + apart[1], *shift)
     model = Model(kind, bounds, nulls_match)
 
-    def factory() -> IntervalJoinOperator:
-        return IntervalJoinOperator(spec(kind, nulls_match=nulls_match), bounds, True)
+    def factory() -> TimeIntervalJoinOperator:
+        return TimeIntervalJoinOperator(spec(kind, nulls_match=nulls_match), bounds, True)
 
     harness = OperatorHarness(factory, 2)
     for number, element in enumerate([*elements, 1000]):
@@ -223,8 +225,8 @@ def test_any_rows_in_any_order_are_joined_as_the_model_does(elements, kind, apar
 
 
 def worked(operator: type, kind: JoinKind, words: int) -> Counter[str]:
-    def factory() -> IntervalJoinOperator:
-        made: IntervalJoinOperator = operator(spec(kind), interval(-30, 20), True)
+    def factory() -> TimeIntervalJoinOperator:
+        made: TimeIntervalJoinOperator = operator(spec(kind), interval(-30, 20), True)
         return made
 
     harness = OperatorHarness(factory, 2)
@@ -258,7 +260,7 @@ def test_a_state_that_exceeds_its_memory_goes_to_files(tmp_path, monkeypatch, ki
     memory, files = MemoryManager(1 << 30), []
     written = frame_memory.FrameMemory.written
 
-    class Small(IntervalJoinOperator):
+    class Small(TimeIntervalJoinOperator):
         def setup(self, ctx):
             ctx.managed_memory, ctx.spill_folder = Allowance(memory, "task", 4096), str(tmp_path)
             super().setup(ctx)
@@ -267,7 +269,7 @@ def test_a_state_that_exceeds_its_memory_goes_to_files(tmp_path, monkeypatch, ki
         files.append(1)
         return written(self, pieces)
 
-    wanted = worked(IntervalJoinOperator, kind, words)
+    wanted = worked(TimeIntervalJoinOperator, kind, words)
     monkeypatch.setattr(frame_memory.FrameMemory, "written", counted)
     assert worked(Small, kind, words) == wanted
     assert len(files) > 3 and memory.used == 0 and not list(tmp_path.iterdir())
@@ -275,7 +277,7 @@ def test_a_state_that_exceeds_its_memory_goes_to_files(tmp_path, monkeypatch, ki
 
 def test_a_row_with_many_partners_is_given_in_batches_of_a_bounded_size():
     many = join_pairs.BLOCK_PAIRS * 2 + 10
-    operator = IntervalJoinOperator(spec(JoinKind.INNER, None), interval(-5, 5), True)
+    operator = TimeIntervalJoinOperator(spec(JoinKind.INNER, None), interval(-5, 5), True)
     harness = OperatorHarness(lambda: operator, 2)
     harness.give(in2(timed2(*[(1, "a", at_ % 5) for at_ in range(many)])))
     sizes = [len(one) for one in operator.process(timed((1, "a", 3), (2, "b", 3)).batch, 0)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from rayflink.table.runtime.aggregates.window_spec import WindowKind, WindowSpec
+from rayflink.table.plan.logical import WindowKind
+from rayflink.table.runtime.aggregates.window_spec import WindowSpec
 from rayflink.table.runtime.ranks.ranking import Ranking
-from rayflink.table.runtime.ranks.window_rank import LocalRank, WindowRank
+from rayflink.table.runtime.ranks.window_rank import LocalRank, WindowRankOperator
 from rayflink.table.types import DataTypes
 from rayflink.testing.elements import Columns, columns
 
@@ -51,7 +52,7 @@ def ranking(*order: tuple[int, bool, bool], last: int = 2, first: int = 1, keys:
 
 def two_phases(what: Ranking) -> Any:
     assert what.window is not None
-    return lambda: [LocalRank(what), WindowRank(what, WINDOWS, RESULT)]
+    return lambda: [LocalRank(what), WindowRankOperator(what, WINDOWS, RESULT)]
 
 
 def place_in_order(one: Row, order: Sequence[tuple[int, bool, bool]]) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from rayflink.common.types import Row
 from rayflink.datastream.streams.selectors import NamedField
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.table.runtime.keyed_state import frame_memory
-from rayflink.table.runtime.ranks.window_rank import LocalRank, WindowRank
+from rayflink.table.runtime.ranks.window_rank import LocalRank, WindowRankOperator
 from rayflink.table.runtime.windows import slice_store, sliced_windows
 from rayflink.testing import OperatorHarness, rec, verify, wm
 from rayflink.testing.elements import Record
@@ -172,7 +172,7 @@ def test_rows_beyond_the_memory_go_to_files(tmp_path, monkeypatch, snapshots):
         monkeypatch.setattr(module, name, 256)
     what = ranking((N, True, False), (X, False, True), last=3)
     memory = MemoryManager(1 << 30)
-    limited = with_memory(WindowRank, 4096, str(tmp_path / "spill"), memory)
+    limited = with_memory(WindowRankOperator, 4096, str(tmp_path / "spill"), memory)
 
     def worked(operator):
         def factory():
@@ -195,7 +195,7 @@ def test_rows_beyond_the_memory_go_to_files(tmp_path, monkeypatch, snapshots):
     files = []
     written = frame_memory.FrameMemory.written
     monkeypatch.setattr(frame_memory.FrameMemory, "written", lambda *of: files.append(written(*of)) or files[-1])
-    wanted = worked(WindowRank)
+    wanted = worked(WindowRankOperator)
     assert not files
     assert worked(limited) == wanted
     assert len(files) > 3 and memory.used == 0

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.table.runtime.aggregates.window_spec import WindowKind, WindowSpec
+from rayflink.table.plan.logical import WindowKind
+from rayflink.table.runtime.aggregates.window_spec import WindowSpec
 from rayflink.table.runtime.windows.slicing import Slicing
 
 from .window_cases import windows_of

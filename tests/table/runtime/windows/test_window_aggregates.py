@@ -14,11 +14,11 @@ from rayflink.operators.base import UserCodeError
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.keys import key_hash
 from rayflink.state.keys.key_groups import key_group, key_group_range
-from rayflink.table.plan.logical import Emission
-from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
+from rayflink.table.plan.logical import Emission, WindowKind
+from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from rayflink.table.runtime.keyed_state.frame_snapshots import one_batch
 from rayflink.table.runtime.windows.emitting_window import EmittingWindowAggregate
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, WindowAggregate
+from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
 from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
 from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
 from rayflink.table.types import DataTypes
@@ -34,7 +34,7 @@ def two_phases(aggregation: WindowAggregation) -> Any:
 
 
 def one_phase(aggregation: WindowAggregation) -> Any:
-    return lambda: WindowAggregate(aggregation)
+    return lambda: OnePhaseWindowAggregate(aggregation)
 
 
 def sessions(aggregation: WindowAggregation) -> Any:
@@ -247,7 +247,7 @@ def test_a_row_without_a_time_is_refused():
 def test_rescaled_from_one_to_three_to_two():
     words = [f"word {number}" for number in range(50)]
     aggregation = by_word(hop(), aggregate("COUNT"), aggregate("MAX", N))
-    deal, factory = key_of(aggregation), lambda: WindowAggregate(aggregation)
+    deal, factory = key_of(aggregation), lambda: OnePhaseWindowAggregate(aggregation)
 
     def dealt(subtasks: list[OperatorHarness], *values: Any) -> None:
         for value in values:
@@ -283,7 +283,7 @@ def test_windows_of_a_subtask_that_was_ahead_fire_once():
     def run(*subtasks: OperatorHarness) -> list[tuple[Any, ...]]:
         return sorted(tuple(value)[:3] for one in subtasks for value in one.output_values())
 
-    pair = [OperatorHarness(lambda: WindowAggregate(aggregation), place=Place(at, 2)) for at in range(2)]
+    pair = [OperatorHarness(lambda: OnePhaseWindowAggregate(aggregation), place=Place(at, 2)) for at in range(2)]
     words = [f"word {number}" for number in range(20)]
     for at_, one in enumerate(pair):
         one.give(rows(*((word, 1, 5) for word in words if key_group(key_hash(word), 128) // 64 == at_)))
@@ -292,11 +292,11 @@ def test_windows_of_a_subtask_that_was_ahead_fire_once():
     fired = run(*pair)
     assert 0 < len(fired) < 40
     (joined,) = rescaled_snapshots([one.snapshot() for one in pair], 1)
-    with OperatorHarness(lambda: WindowAggregate(aggregation), restore=[joined]) as whole:
+    with OperatorHarness(lambda: OnePhaseWindowAggregate(aggregation), restore=[joined]) as whole:
         whole.advance_watermark(9)
         again = whole.snapshot()
         first = run(whole)
-    with OperatorHarness(lambda: WindowAggregate(aggregation), restore=[again]) as whole:
+    with OperatorHarness(lambda: OnePhaseWindowAggregate(aggregation), restore=[again]) as whole:
         whole.advance_watermark(100)
         wanted = Counter((word, 1, ms(end - 30)) for word in words for end in (10, 20, 30))
         assert Counter(fired + first + run(whole)) == wanted

@@ -9,7 +9,7 @@ import pytest
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.table.runtime.keyed_state import frame_memory
 from rayflink.table.runtime.windows import session_store, slice_store, sliced_windows
-from rayflink.table.runtime.windows.global_window import WindowAggregate
+from rayflink.table.runtime.windows.global_window import OnePhaseWindowAggregate
 from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
 from rayflink.testing import OperatorHarness
 
@@ -65,7 +65,7 @@ def worked(factory, snapshots=False):
 @pytest.mark.parametrize("snapshots", [False, True])
 def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapshots):
     aggregation = by_word(window, *AGGREGATES)
-    operator = SessionWindowAggregate if window.gap_ms else WindowAggregate
+    operator = SessionWindowAggregate if window.gap_ms else OnePhaseWindowAggregate
     wanted, _ = worked(lambda: operator(aggregation))
     memory = MemoryManager(1 << 30)
     limited = with_memory(operator, 4096, str(tmp_path / "spill"), memory)
@@ -89,7 +89,7 @@ def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapsho
 def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
     aggregation = by_word(tumble(), *AGGREGATES)
     memory = MemoryManager(1 << 30)
-    harness = OperatorHarness(lambda: with_memory(WindowAggregate, 1 << 30, str(tmp_path), memory)(aggregation))
+    harness = OperatorHarness(lambda: with_memory(OnePhaseWindowAggregate, 1 << 30, str(tmp_path), memory)(aggregation))
     harness.give(rows(*((f"word {at}", at, at % 10) for at in range(500))))
     assert memory.used > 10_000
     assert told(harness, "stateMemory") == memory.used
@@ -103,10 +103,10 @@ def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
 def test_windows_with_many_values_are_worked_one_after_the_other(monkeypatch):
     """A key with a list of values is one row, and much."""
     monkeypatch.setattr(sliced_windows, "FIRING_WEIGHT", 100)
-    given, fired = [], WindowAggregate.fired
+    given, fired = [], OnePhaseWindowAggregate.fired
     counted = lambda self, windows: given.append(len(windows)) or fired(self, windows)  # noqa: E731
-    monkeypatch.setattr(WindowAggregate, "fired", counted)
-    harness = OperatorHarness(lambda: WindowAggregate(by_word(hop(), aggregate("COUNT", N, distinct=True))))
+    monkeypatch.setattr(OnePhaseWindowAggregate, "fired", counted)
+    harness = OperatorHarness(lambda: OnePhaseWindowAggregate(by_word(hop(), aggregate("COUNT", N, distinct=True))))
     harness.give(rows(*(("a", value, time) for time in range(60) for value in range(90))))
     harness.advance_watermark(10_000)
     assert len(given) > 4 and max(given) <= 2

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.records.batches import ArrowBatch, Watermark
 from rayflink.common.types import Row
+from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.aggregates import AggregateKind, result_type
-from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, WindowAggregate
+from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
+from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
 from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
 from rayflink.table.types import DataType, DataTypes, Root
 from rayflink.testing import OperatorHarness
@@ -34,7 +35,7 @@ def one(kind: DataType, values: list[Any], *names: str, **how: Any) -> tuple[Any
     of_all = WindowAggregation(row, (), tuple(aggregate(name, 1, of=row, **how) for name in names), tumble())
     two_phases, one_phase = [
         results(lambda: [LocalWindowAggregate(of_all), GlobalWindowAggregate(of_all)], row, values, len(values) // 2),
-        results(lambda: WindowAggregate(of_all), row, values, len(values)),
+        results(lambda: OnePhaseWindowAggregate(of_all), row, values, len(values)),
     ]
     assert repr(two_phases) == repr(one_phase)
     return two_phases[: len(names)]

@@ -10,9 +10,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
+from rayflink.table.plan.logical import WindowKind
+from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from rayflink.table.runtime.windows import zone_shift as zones
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, WindowAggregate
+from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
 from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
 from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
 from rayflink.table.types import DataTypes
@@ -99,7 +100,7 @@ def test_days_have_the_hours_of_the_zone():
     start = ENDS - 9 * HOUR + 7 * HOUR  # midnight of the 25 hours' day
     given = [start - 1, start, start + 24 * HOUR, start + 25 * HOUR - 1, start + 25 * HOUR]
     for factory in (
-        lambda: WindowAggregate(days),
+        lambda: OnePhaseWindowAggregate(days),
         lambda: [LocalWindowAggregate(days), GlobalWindowAggregate(days)],
     ):
         with OperatorHarness(factory) as harness:
@@ -116,8 +117,8 @@ def test_hours_that_come_twice_are_one_window():
     hours = aggregation(in_zone(WindowKind.TUMBLE, HOUR))
     given = [rows(("a", moment(ENDS - HOUR)), ("a", moment(ENDS + HOUR - 1)), ("a", moment(ENDS + HOUR)), of=ROW)]
     given += [wm(ENDS - 1), rows(("a", moment(ENDS - 5)), of=ROW), wm(ENDS + HOUR - 1), wm(ENDS + 2 * HOUR)]
-    verify(lambda: WindowAggregate(hours), given)
-    with OperatorHarness(lambda: WindowAggregate(hours)) as harness:
+    verify(lambda: OnePhaseWindowAggregate(hours), given)
+    with OperatorHarness(lambda: OnePhaseWindowAggregate(hours)) as harness:
         for element in given:
             harness.give(element)
         assert [tuple(value)[1:3] for value in harness.output_values()] == [

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.datastream.streams.selectors import NamedField, NamedFields
+from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.aggregates import Aggregate, AggregateKind, result_type
-from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowKind, WindowSpec
+from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from rayflink.table.types import DataType, DataTypes
 from rayflink.testing.elements import Columns, columns
 

@@ -20,7 +20,7 @@ from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_frames
 from ..progress import progress_entry, restored_progress
 
 
-class WindowOperator(Operator):
+class TableWindowOperator(Operator):
     """Keeps partial rows of windows that are not over, and gives their results when they are.
 
     Args:
@@ -143,4 +143,4 @@ def _itself(frame: pa.RecordBatch) -> pa.RecordBatch:
     return frame
 
 
-__all__ = ["WindowOperator"]
+__all__ = ["TableWindowOperator"]
