@@ -15,7 +15,7 @@ import pytest
 from rayflink.common import Encoder, WatermarkStrategy
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
-from tests.source_files import ROOT
+from tests.source_files import PRODUCT, ROOT, source_files
 from tests.test_architecture import ROOMS, STOREYS
 
 OVERVIEW = ROOT / "ARCHITECTURE.md"
@@ -82,6 +82,20 @@ def test_the_table_of_rooms_is_the_one_that_imports_are_checked_against():
 @pytest.mark.parametrize("page", [*PAGES, GLOSSARY], ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_and_functions_named_on_a_page_exist(page):
     assert unknown_names(page.read_text(encoding="utf-8")) == []
+
+
+@cache
+def classes() -> frozenset[str]:
+    """Return the names of all classes of the product."""
+    return frozenset(
+        name for file in source_files(PRODUCT) for name in re.findall(r"^ *class (\w+)", file.text(), re.M)
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_classes_named_on_a_page_exist(page):
+    named = set(re.findall(r"`([A-Z]\w*[a-z]\w*)(?:\.\w+)?`", page.read_text(encoding="utf-8")))
+    assert named - classes() == set()
 
 
 def test_a_name_that_does_not_exist_is_seen():
