@@ -49,7 +49,7 @@ class KeyContext:
 
     Args:
         now_ms: epoch milliseconds of the wall clock, for state that expires.
-        counter_of: name of a state that expires -> what is told how many of its entries were forgotten as expired.
+        counter_of: name of a state that expires -> a function that counts its expired entries.
     """
 
     __slots__ = ("counter_of", "key", "namespace", "now_ms", "restored_summaries", "swept")
@@ -61,7 +61,7 @@ class KeyContext:
         self.namespace: Any = None
         self.now_ms = now_ms
         self.counter_of = counter_of
-        self.swept: list[Expiring] = []
+        self.swept: list[Expiring[Any]] = []
         """The states to be swept in the background, as their handles were made."""
         self.restored_summaries: Mapping[str, StateSummary] = {}
         """What the states were that were restored, by name."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .backend import Entries, KeyContext, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries
 from .descriptors import StateDescriptor
@@ -27,10 +27,11 @@ SLICE_SECONDS = 0.005
 """Time after which a slice of the background sweep ends."""
 LEAST_ROUND_MS = 1_000
 """Time between the beginnings of two rounds, at least."""
-_LOOKS_AT_CLOCK = 16
+_ENTRIES_BETWEEN_CLOCK_CHECKS = 16
 """Entries of a slice between two looks at the clock."""
 
 _ABSENT: Any = object()
+T = TypeVar("T", bound=KeyedTable | KeyedMapTable)
 _Entry = tuple[int, Any]
 """(last access in epoch ms, value)."""
 
@@ -42,10 +43,10 @@ class Expiry:
     Args:
         ttl_ms: time from the last access to the expiry, above 0.
         on_read: reading is an access; else only creating and writing is.
-        returns_expired: an expired entry that is still there is given out once more, and then forgotten.
+        returns_expired: an expired entry that is still there is returned once more, and then removed.
         in_snapshots: expired entries are left out of snapshots.
-        looked_at: keys of the state that each access also looks at, to forget what expired; 0 for none.
-        in_background: a sweep over all entries forgets what expired, also when the state is not accessed.
+        looked_at: keys of the state that each access also looks at, to remove expired entries; 0 for none.
+        in_background: a sweep over all entries removes expired ones, also when the state is not accessed.
     """
 
     ttl_ms: int
@@ -58,8 +59,8 @@ class Expiry:
 
 def expiring_table(expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext) -> Entries:
     """Return the table of a value, list, reducing or aggregating state whose entries expire."""
-    made = ExpiringListTable if descriptor.kind == "list" else ExpiringTable
-    table = made(backend.table(descriptor), expiry, context.now_ms, context.counter_of(descriptor.name))
+    expiring = ExpiringListTable if descriptor.kind == "list" else ExpiringTable
+    table = expiring(backend.table(descriptor), expiry, context.now_ms, context.counter_of(descriptor.name))
     _announce(table, expiry, descriptor, backend, context)
     return table
 
@@ -74,7 +75,7 @@ def expiring_map_table(
 
 
 def _announce(
-    table: Expiring, expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext
+    table: Expiring[Any], expiry: Expiry, descriptor: StateDescriptor, backend: KeyedBackend, context: KeyContext
 ) -> None:
     if expiry.in_snapshots:
         backend.filter_snapshots(descriptor, table.unexpired)
@@ -82,21 +83,28 @@ def _announce(
         context.swept.append(table)
 
 
-class Expiring:
-    """What the tables share: the clock, and the walks over all keys that forget what nobody reads any more.
+class Expiring(Generic[T]):
+    """The base of the tables that expire: the clock, and the walks that remove expired entries of keys not read again.
 
     Args:
+        table: holds (last access, value) pairs.
         expiry: the rules.
         now_ms: epoch milliseconds of the wall clock.
-        forgot: told how many entries expired and were removed.
+        count_expired: called with the number of entries that expired and were removed.
     """
 
-    __slots__ = ("_expiry", "_forgot", "_met", "_now_ms", "_quiet", "_round", "_round_began_ms", "_walk", "sweep_at")
+    __slots__ = (
+        "_count_expired", "_expiry", "_met", "_now_ms", "_quiet", "_round", "_round_began_ms", "_table", "_walk",
+        "sweep_at",
+    )  # fmt: skip
 
-    def __init__(self, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]) -> None:
+    def __init__(
+        self, table: T, expiry: Expiry, now_ms: Callable[[], int], count_expired: Callable[[int], None]
+    ) -> None:
+        self._table = table
         self._expiry = expiry
         self._now_ms = now_ms
-        self._forgot = forgot
+        self._count_expired = count_expired
         self._walk: Iterator[tuple[Any, Any]] = iter(())
         self._round: Iterator[tuple[Any, Any]] | None = None
         self._round_began_ms = 0
@@ -120,7 +128,7 @@ class Expiring:
         for key, namespace in islice(self._round, most):
             self._met = self._tidy(key, namespace, now_ms) or self._met
             seen += 1
-            if seen % _LOOKS_AT_CLOCK == 0 and not may_continue():
+            if seen % _ENTRIES_BETWEEN_CLOCK_CHECKS == 0 and not may_continue():
                 break
         if seen:
             self.sweep_at = now_ms + SLICE_MS
@@ -136,7 +144,7 @@ class Expiring:
         """Return what a snapshot stores of an entry; None for nothing."""
         raise NotImplementedError
 
-    def _is_over(self, entry: _Entry, now_ms: int) -> bool:
+    def _is_expired(self, entry: _Entry, now_ms: int) -> bool:
         return entry[0] + self._expiry.ttl_ms <= now_ms
 
     def _wrote(self, now_ms: int) -> None:
@@ -157,30 +165,17 @@ class Expiring:
             self._walk = self._begin_walk()
 
     def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
-        raise NotImplementedError
+        return self._table.walk()
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
         """Remove what expired at a place; return whether there was anything."""
         raise NotImplementedError
 
 
-class ExpiringTable(Expiring):
-    """Single values that expire.
+class ExpiringTable(Expiring[KeyedTable]):
+    """Single values that expire."""
 
-    Args:
-        table: holds (last access, value) pairs.
-        expiry: the rules.
-        now_ms: epoch milliseconds of the wall clock.
-        forgot: told how many entries expired and were removed.
-    """
-
-    __slots__ = ("_table",)
-
-    def __init__(
-        self, table: KeyedTable, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]
-    ) -> None:
-        super().__init__(expiry, now_ms, forgot)
-        self._table = table
+    __slots__ = ()
 
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
         """Return the entry's value, or `default` where there is none that has not expired."""
@@ -189,8 +184,8 @@ class ExpiringTable(Expiring):
         if entry is None:
             return default
         now_ms = self._now_ms()
-        if self._is_over(entry, now_ms):
-            self._forget(key, namespace)
+        if self._is_expired(entry, now_ms):
+            self._remove_expired(key, namespace)
             return entry[1] if self._expiry.returns_expired else default
         if self._expiry.on_read:
             self._table.put(key, (now_ms, entry[1]), namespace)
@@ -215,20 +210,17 @@ class ExpiringTable(Expiring):
 
     def unexpired(self, entry: Any) -> Any:
         """Return what a snapshot stores of an entry; None for nothing."""
-        return None if self._is_over(entry, self._now_ms()) else entry
-
-    def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
-        return self._table.walk()
+        return None if self._is_expired(entry, self._now_ms()) else entry
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
         entry = self._table.get(key, namespace)
-        if entry is not None and self._is_over(entry, now_ms):
-            self._forget(key, namespace)
+        if entry is not None and self._is_expired(entry, now_ms):
+            self._remove_expired(key, namespace)
         return entry is not None
 
-    def _forget(self, key: Any, namespace: Any, entries: int = 1) -> None:
+    def _remove_expired(self, key: Any, namespace: Any, entries: int = 1) -> None:
         self._table.remove(key, namespace)
-        self._forgot(entries)
+        self._count_expired(entries)
 
 
 class ExpiringListTable(ExpiringTable):
@@ -246,15 +238,15 @@ class ExpiringListTable(ExpiringTable):
         if entries is None:
             return default
         now_ms, expiry = self._now_ms(), self._expiry
-        live = [entry for entry in entries if not self._is_over(entry, now_ms)]
+        live = [entry for entry in entries if not self._is_expired(entry, now_ms)]
         if not live:
-            self._forget(key, namespace, len(entries))
+            self._remove_expired(key, namespace, len(entries))
         elif expiry.on_read:
             self._keep(key, [(now_ms, value) for _, value in live], namespace, len(entries))
         elif len(live) < len(entries) and not expiry.returns_expired:
             self._keep(key, live, namespace, len(entries))
-        given = entries if expiry.returns_expired else live
-        return [value for _, value in given] if given else default
+        readable = entries if expiry.returns_expired else live
+        return [value for _, value in readable] if readable else default
 
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the whole list; the time of each element begins anew."""
@@ -275,13 +267,13 @@ class ExpiringListTable(ExpiringTable):
     def unexpired(self, entry: Any) -> Any:
         """Return what a snapshot stores of a list; None for nothing."""
         now_ms = self._now_ms()
-        return [element for element in entry if not self._is_over(element, now_ms)] or None
+        return [element for element in entry if not self._is_expired(element, now_ms)] or None
 
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
         entries = self._table.get(key, namespace, ())
-        live = [entry for entry in entries if not self._is_over(entry, now_ms)]
+        live = [entry for entry in entries if not self._is_expired(entry, now_ms)]
         if not live and entries:
-            self._forget(key, namespace, len(entries))
+            self._remove_expired(key, namespace, len(entries))
         elif len(live) < len(entries):
             self._keep(key, live, namespace, len(entries))
         return bool(entries)
@@ -289,33 +281,20 @@ class ExpiringListTable(ExpiringTable):
     def _keep(self, key: Any, live: list[_Entry], namespace: Any, before: int) -> None:
         self._table.put(key, live, namespace)
         if len(live) < before:
-            self._forgot(before - len(live))
+            self._count_expired(before - len(live))
 
 
-class ExpiringMapTable(Expiring):
-    """Maps whose values expire one by one.
+class ExpiringMapTable(Expiring[KeyedMapTable]):
+    """Maps whose values expire one by one."""
 
-    Args:
-        table: holds (last access, value) pairs.
-        expiry: the rules.
-        now_ms: epoch milliseconds of the wall clock.
-        forgot: told how many entries expired and were removed.
-    """
-
-    __slots__ = ("_table",)
-
-    def __init__(
-        self, table: KeyedMapTable, expiry: Expiry, now_ms: Callable[[], int], forgot: Callable[[int], None]
-    ) -> None:
-        super().__init__(expiry, now_ms, forgot)
-        self._table = table
+    __slots__ = ()
 
     def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
         """Return the value at `map_key`, or `default` where there is none that has not expired."""
         self._look_around()
         entry = self._table.get(key, map_key, namespace)
-        given = entry is not None and self._given(key, map_key, entry, namespace, self._now_ms())
-        return entry[1] if given else default
+        is_readable = entry is not None and self._read(key, map_key, entry, namespace, self._now_ms())
+        return entry[1] if is_readable else default
 
     def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
         """Set the value at `map_key`; its time begins anew."""
@@ -338,7 +317,7 @@ class ExpiringMapTable(Expiring):
         """Return all (map key, value) of one key that have not expired; this counts as a read."""
         self._look_around()
         now_ms, entries = self._now_ms(), self._table.items(key, namespace)
-        return [(at, entry[1]) for at, entry in entries if self._given(key, at, entry, namespace, now_ms)]
+        return [(name, entry[1]) for name, entry in entries if self._read(key, name, entry, namespace, now_ms)]
 
     def clear(self, key: Any, namespace: Any = None) -> None:
         """Delete the whole map of one key."""
@@ -348,31 +327,28 @@ class ExpiringMapTable(Expiring):
     def unexpired(self, entry: Any) -> Any:
         """Return what a snapshot stores of a map; None for nothing."""
         now_ms = self._now_ms()
-        return {at: value for at, value in entry.items() if not self._is_over(value, now_ms)} or None
+        return {name: value for name, value in entry.items() if not self._is_expired(value, now_ms)} or None
 
-    def _given(self, key: Any, map_key: Any, entry: _Entry, namespace: Any, now_ms: int) -> bool:
+    def _read(self, key: Any, map_key: Any, entry: _Entry, namespace: Any, now_ms: int) -> bool:
         """Return whether a read returns the entry; remove it if it expired, else renew its time where reads do so."""
-        if self._is_over(entry, now_ms):
-            self._forget(key, map_key, namespace)
+        if self._is_expired(entry, now_ms):
+            self._remove_expired(key, map_key, namespace)
             return self._expiry.returns_expired
         if self._expiry.on_read:
             self._table.put(key, map_key, (now_ms, entry[1]), namespace)
         return True
 
-    def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
-        return self._table.walk()
-
     def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
-        found = False
-        for at, entry in self._table.items(key, namespace):
-            found = True
-            if self._is_over(entry, now_ms):
-                self._forget(key, at, namespace)
-        return found
+        has_entries = False
+        for map_key, entry in self._table.items(key, namespace):
+            has_entries = True
+            if self._is_expired(entry, now_ms):
+                self._remove_expired(key, map_key, namespace)
+        return has_entries
 
-    def _forget(self, key: Any, map_key: Any, namespace: Any) -> None:
+    def _remove_expired(self, key: Any, map_key: Any, namespace: Any) -> None:
         self._table.remove(key, map_key, namespace)
-        self._forgot(1)
+        self._count_expired(1)
 
 
 __all__ = ["SLICE_MS", "SLICE_SECONDS", "Expiring", "Expiry", "expiring_map_table", "expiring_table"]
