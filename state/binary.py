@@ -24,13 +24,13 @@ def write_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, start: int) -> tuple[int, int]:
     """Read what ``write_varint`` wrote.
 
     Raises: MalformedBytesError: the bytes end inside the number.
     """
     value = shift = 0
-    for position in range(at, len(data)):
+    for position in range(start, len(data)):
         byte = data[position]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -39,15 +39,15 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise MalformedBytesError("a varint", f"the end of the bytes at {len(data)}")
 
 
-def take(data: bytes, at: int, size: int) -> tuple[bytes, int]:
+def take(data: bytes, position: int, size: int) -> tuple[bytes, int]:
     """Read ``size`` bytes.
 
     Raises: MalformedBytesError: fewer are left.
     """
-    end = at + size
+    end = position + size
     if end > len(data):
-        raise MalformedBytesError(f"{size} bytes at {at}", f"the end of the bytes at {len(data)}")
-    return data[at:end], end
+        raise MalformedBytesError(f"{size} bytes at {position}", f"the end of the bytes at {len(data)}")
+    return data[position:end], end
 
 
 def write_string(out: bytearray, value: str | None) -> None:
@@ -81,26 +81,26 @@ def write_string(out: bytearray, value: str | None) -> None:
             out += bytes((unit & 0x7F | 0x80, unit >> 7 & 0x7F | 0x80, unit >> 14))
 
 
-def read_string(data: bytes, at: int) -> tuple[str | None, int]:
+def read_string(data: bytes, position: int) -> tuple[str | None, int]:
     """Read what ``write_string`` wrote; a length of 0 is None.
 
     Raises: MalformedBytesError: the bytes end inside the string, or a unit exceeds 16 bits.
     Source: apache/flink StringValue.readString.
     """
-    length, at = read_varint(data, at)
+    length, position = read_varint(data, position)
     if length == 0:
-        return None, at
+        return None, position
     count = length - 1
-    plain = data[at : at + count]
+    plain = data[position : position + count]
     if len(plain) == count and plain.isascii():
-        return plain.decode("ascii"), at + count
+        return plain.decode("ascii"), position + count
     units = bytearray()
     for _ in range(count):
-        unit, at = read_varint(data, at)
+        unit, position = read_varint(data, position)
         if unit > 0xFFFF:
-            raise MalformedBytesError("a UTF-16 unit", f"{unit} before byte {at}")
+            raise MalformedBytesError("a UTF-16 unit", f"{unit} before byte {position}")
         units += unit.to_bytes(2, "little")
-    return units.decode("utf-16-le", "surrogatepass"), at
+    return units.decode("utf-16-le", "surrogatepass"), position
 
 
 def write_int(value: int, width: int, order: ByteOrder = "big") -> bytes:
@@ -120,13 +120,13 @@ def write_int(value: int, width: int, order: ByteOrder = "big") -> bytes:
         ) from None
 
 
-def read_int(data: bytes, at: int, width: int, order: ByteOrder = "big") -> tuple[int, int]:
+def read_int(data: bytes, position: int, width: int, order: ByteOrder = "big") -> tuple[int, int]:
     """Read what ``write_int`` wrote.
 
     Raises: MalformedBytesError: fewer than ``width`` bytes are left.
     """
-    chunk, at = take(data, at, width)
-    return int.from_bytes(chunk, order, signed=True), at
+    chunk, position = take(data, position, width)
+    return int.from_bytes(chunk, order, signed=True), position
 
 
 def _write_units(out: bytearray, units: int) -> None:

@@ -101,9 +101,9 @@ class StateDescriptor:
         """
         if self.kind != other.kind:
             raise DuplicateStateError(self.name, f"{self.kind} state", f"{other.kind} state")
-        for mine, its in zip(self.types(), other.types(), strict=True):
-            if mine is not None and its is not None and mine != its:
-                raise DuplicateStateError(self.name, f"{self.kind} state of {mine}", f"{self.kind} state of {its}")
+        for declared, its in zip(self.types(), other.types(), strict=True):
+            if declared is not None and its is not None and declared != its:
+                raise DuplicateStateError(self.name, f"{self.kind} state of {declared}", f"{self.kind} state of {its}")
         if self.expiry != other.expiry:
             raise DuplicateStateError(self.name, f"one with {_life(self.expiry)}", f"one with {_life(other.expiry)}")
 

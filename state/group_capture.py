@@ -83,7 +83,7 @@ class GroupCapture:
                 tables = contents.setdefault(group, {"tables": {}, "timers": {}})["tables"]
                 tables.setdefault(name, (kind, []))[1].append(row)
         for name, timers in self._timers.items():
-            for group, row in self._by_group((key, namespace, at) for at, key, namespace in timers):
+            for group, row in self._by_group((key, namespace, timestamp) for timestamp, key, namespace in timers):
                 queues = contents.setdefault(group, {"tables": {}, "timers": {}})["timers"]
                 queues.setdefault(name, []).append(row)
         return contents

@@ -112,13 +112,15 @@ class GroupedBackend(Generic[T, Q]):
     def _table(self, name: str, kind: str) -> T:
         if name not in self._tables:
             self._tables[name] = kind, self._new_table(name, kind)
-        known, table = self._tables[name]
-        if known != kind:
-            raise SnapshotMismatch(name, self._operator_uid, f"{known} state", f"{kind} state", "the kinds differ")
+        stored_kind, table = self._tables[name]
+        if stored_kind != kind:
+            raise SnapshotMismatch(
+                name, self._operator_uid, f"{stored_kind} state", f"{kind} state", "the kinds differ"
+            )
         return table
 
     def _track_capture(self, capture: GroupCapture) -> GroupCapture:
-        self._captures = [known for known in self._captures if not known.is_released]
+        self._captures = [earlier for earlier in self._captures if not earlier.is_released]
         self._captures.append(capture)
         return capture
 

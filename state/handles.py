@@ -139,19 +139,19 @@ class MergingState(AppendingState[IN, OUT]):
         before = context.namespace
         for source in sources:
             context.namespace = source
-            held = self._held()
+            content = self._held()
             self.clear()
             context.namespace = target
-            if held is not None:
-                self._join(held)
+            if content is not None:
+                self._join(content)
         context.namespace = before
 
     def _held(self) -> Any:
         """Return the argument for `_join`, or None where there is nothing."""
         return self.get()
 
-    def _join(self, held: Any) -> None:
-        self.add(held)
+    def _join(self, content: Any) -> None:
+        self.add(content)
 
 
 class ListState(MergingState[T, Iterable[T]]):
@@ -199,8 +199,8 @@ class ListState(MergingState[T, Iterable[T]]):
     def _held(self) -> Any:
         return list(self.get())
 
-    def _join(self, held: Any) -> None:
-        self.add_all(held)
+    def _join(self, content: Any) -> None:
+        self.add_all(content)
 
     def _element(self, value: Any) -> Any:
         if value is None:
@@ -330,10 +330,10 @@ class AggregatingState(MergingState[IN, OUT]):
     def _held(self) -> Any:
         return self._table.get(self._key(), self._namespace())
 
-    def _join(self, held: Any) -> None:
+    def _join(self, content: Any) -> None:
         key, namespace = self._key(), self._namespace()
         mine = self._table.get(key, namespace, _ABSENT)
-        merged = held if mine is _ABSENT else self._function.merge(mine, held)
+        merged = content if mine is _ABSENT else self._function.merge(mine, content)
         self._table.put(key, self._taken(merged), namespace)
 
 

@@ -258,12 +258,12 @@ def _steady(entries: dict[Any, Any], removals: Callable[[], int]) -> Iterator[An
     position, part, end = 0, _PART, len(entries)
     while position < end:
         part = max(part, len(entries) // 16)
-        given = list(islice(entries, position, position + part))
+        keys = list(islice(entries, position, position + part))
         before, reached = removals(), position + part
-        yield from given
+        yield from keys
         if reached >= end:
             return
-        gone = removals() - before
-        if gone > part // 2:
+        removed = removals() - before
+        if removed > part // 2:
             part *= 2
-        position = max(0, reached - gone)
+        position = max(0, reached - removed)

@@ -256,11 +256,11 @@ class OperatorStateStore:
         Raises:
             SerializationError: an entry cannot be turned into bytes.
         """
-        taken = {name: (mode, tuple(entries)) for name, (mode, entries) in self._restored.items()}
+        lists = {name: (mode, tuple(entries)) for name, (mode, entries) in self._restored.items()}
         for name, (mode, _, state) in self._states.items():
             entries = state.items() if mode == "broadcast" else state.get()
-            taken[name] = mode, tuple(self._encode(name, entry) for entry in entries)
-        return taken
+            lists[name] = mode, tuple(self._encode(name, entry) for entry in entries)
+        return lists
 
     def summaries(self) -> tuple[StateSummary, ...]:
         """Return a summary of each state, including those that were restored and not asked for."""
@@ -284,8 +284,8 @@ class OperatorStateStore:
         if name not in self._states:
             known, entries = self._restored.get(name, (mode, []))
             self._check(name, known, mode)
-            written = None if self._evolution is None else self._evolution.lists.get(name)
-            fits = fitting(written, descriptor, self._operator_uid)
+            stored = None if self._evolution is None else self._evolution.lists.get(name)
+            fits = fitting(stored, descriptor, self._operator_uid)
             created = create([self._fitted(mode, fits, self._decode(name, entry)) for entry in entries])
             created.hold_to(descriptor)
             self._states[name] = mode, descriptor, created
@@ -311,8 +311,8 @@ class OperatorStateStore:
 
     def _decode(self, name: str, data: bytes) -> Any:
         if data[:1] != bytes((ENTRY_FORMAT,)):
-            written = f"entry format {data[0]}" if data else "no bytes"
-            raise VersionMismatch(written, f"entry format {ENTRY_FORMAT}", name, self._operator_uid)
+            found = f"entry format {data[0]}" if data else "no bytes"
+            raise VersionMismatch(found, f"entry format {ENTRY_FORMAT}", name, self._operator_uid)
         body = memoryview(data)[1:]
         evolution = self._evolution
         return pickle.loads(body) if evolution is None or not evolution.is_needed else evolution.loads(body)

@@ -25,26 +25,26 @@ def make_private(folder: Path, *, may_exist: bool = True) -> None:
         OSError: it cannot be made.
     """
     path = Path(os.path.abspath(folder))
-    whole = [*reversed(path.parents), path]
-    first = next((index for index, one in enumerate(whole) if one.name.startswith(PREFIX)), len(whole) - 1)
-    whole[first].parent.mkdir(parents=True, exist_ok=True)
-    for one in whole[first:]:
+    folders = [*reversed(path.parents), path]
+    first = next((index for index, level in enumerate(folders) if level.name.startswith(PREFIX)), len(folders) - 1)
+    folders[first].parent.mkdir(parents=True, exist_ok=True)
+    for level in folders[first:]:
         try:
-            os.mkdir(one, 0o700)
+            os.mkdir(level, 0o700)
         except FileExistsError:
-            if one == path and not may_exist:
+            if level == path and not may_exist:
                 raise
-            _ensure_own(one)
+            _ensure_own(level)
 
 
 def _ensure_own(folder: Path) -> None:
-    found = os.lstat(folder)
-    if stat.S_ISLNK(found.st_mode):
+    status = os.lstat(folder)
+    if stat.S_ISLNK(status.st_mode):
         what = "is a link"
-    elif not stat.S_ISDIR(found.st_mode):
+    elif not stat.S_ISDIR(status.st_mode):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
-    elif found.st_uid != os.geteuid():
-        what = f"belongs to user {found.st_uid}"
+    elif status.st_uid != os.geteuid():
+        what = f"belongs to user {status.st_uid}"
     else:
         return
     raise PermissionError(errno.EPERM, f"it {what}, and others could read what a job writes there", str(folder))

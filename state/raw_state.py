@@ -55,10 +55,10 @@ class RawOperatorStateOutput:
         Raises:
             RawStateError: these are no bytes.
         """
-        taken = _bytes(data)
+        chunk = _bytes(data)
         if not self._partitions:
             self.start_new_partition()
-        self._partitions[-1] += taken
+        self._partitions[-1] += chunk
 
     def partitions(self) -> tuple[bytes, ...]:
         """Return what was written, in order."""

@@ -28,31 +28,35 @@ def redistributed(lists: Sequence[Lists], parallelism: int, operator_uid: str = 
         SnapshotMismatch: two subtasks have a list of one name in different modes.
     """
     modes = _modes(lists, operator_uid)
-    dealt: list[dict[str, tuple[str, tuple[Blob, ...]]]] = [{} for _ in range(parallelism)]
+    result: list[dict[str, tuple[str, tuple[Blob, ...]]]] = [{} for _ in range(parallelism)]
     first_longer = 0
     for name, mode in modes.items():
-        held = [part[name][1] if name in part else () for part in lists]
+        per_subtask = [part[name][1] if name in part else () for part in lists]
         if mode == "broadcast":
-            copies = [entries for part, entries in zip(lists, held, strict=True) if name in part]
+            copies = [entries for part, entries in zip(lists, per_subtask, strict=True) if name in part]
             shares = [copies[subtask % len(copies)] for subtask in range(parallelism)]
         elif mode == "union":
-            shares = [tuple(entry for entries in held for entry in entries)] * parallelism
+            shares = [tuple(entry for entries in per_subtask for entry in entries)] * parallelism
         elif len(lists) == parallelism:
-            shares = list(held)
+            shares = list(per_subtask)
         else:
-            shares, first_longer = _cut([entry for entries in held for entry in entries], parallelism, first_longer)
+            shares, first_longer = _cut(
+                [entry for entries in per_subtask for entry in entries], parallelism, first_longer
+            )
         for subtask, share in enumerate(shares):
-            dealt[subtask][name] = mode, share
-    return list(dealt)
+            result[subtask][name] = mode, share
+    return list(result)
 
 
 def _modes(lists: Sequence[Lists], operator_uid: str) -> dict[str, str]:
     modes: dict[str, str] = {}
     for part in lists:
         for name, (mode, _) in part.items():
-            known = modes.setdefault(name, mode)
-            if known != mode:
-                raise SnapshotMismatch(name, operator_uid, f"{known} state", f"{mode} state", "subtasks differ in it")
+            first_mode = modes.setdefault(name, mode)
+            if first_mode != mode:
+                raise SnapshotMismatch(
+                    name, operator_uid, f"{first_mode} state", f"{mode} state", "subtasks differ in it"
+                )
     return modes
 
 

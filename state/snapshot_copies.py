@@ -29,13 +29,13 @@ class _Chunk:
         self._count = len(values)
         self._values: list[Any] | None = None
 
-    def value(self, at: int) -> Any:
+    def value(self, index: int) -> Any:
         values = self._values
         if values is None:
             values = self._values = pickle.loads(self._data)
-        if at == self._count - 1:
+        if index == self._count - 1:
             self._values = None
-        return values[at]
+        return values[index]
 
 
 class Pickled:
@@ -93,7 +93,7 @@ def copy_values(values: list[Any]) -> list[Any]:
             with _no_collection():
                 return list(map(dict.copy, values))
     with _no_collection():
-        return [value for at in range(0, len(values), _CHUNK) for value in _chunk_of(values[at : at + _CHUNK])]
+        return [value for start in range(0, len(values), _CHUNK) for value in _chunk_of(values[start : start + _CHUNK])]
 
 
 def all_immutable(values: Collection[Any]) -> bool:
@@ -123,7 +123,7 @@ def _chunk_of(values: list[Any]) -> list[Any]:
         chunk = _Chunk(values)
     except Exception:  # a user's class may raise anything while it is pickled; who writes it says of which key it is
         return [value for each in values for value in _one(each)]
-    return [Pickled(chunk, at) for at in range(len(values))]
+    return [Pickled(chunk, index) for index in range(len(values))]
 
 
 def _one(value: Any) -> list[Any]:

@@ -216,8 +216,10 @@ def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = Fa
     lists = {name: (mode, tuple(map(reader.read, entries))) for name, (mode, entries) in snapshot.lists.items()}
     keyed, raw_keyed = _Read(snapshot.keyed, reader), _Read(snapshot.raw_keyed, reader)
     databases = snapshot.databases
-    of = reader if databases else None
-    return OperatorSnapshot(keyed, lists, raw_keyed, snapshot.version, None, databases, of, reusable, snapshot.states)
+    database_reader = reader if databases else None
+    return OperatorSnapshot(
+        keyed, lists, raw_keyed, snapshot.version, None, databases, database_reader, reusable, snapshot.states
+    )
 
 
 class _Read(Mapping[int, bytes]):

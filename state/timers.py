@@ -131,9 +131,11 @@ class TimerQueue:
                 yield timestamp, namespace, list(keys)
                 continue
             everyone = list(keys)
-            for at in range(0, len(everyone), limit):
+            for start in range(0, len(everyone), limit):
                 keys = self._own(timestamp).get(namespace, _EMPTY)
-                chosen = [key for key in everyone[at : at + limit] if key in keys]  # others were deleted meanwhile
+                chosen = [
+                    key for key in everyone[start : start + limit] if key in keys
+                ]  # others were deleted meanwhile
                 for key in chosen:
                     del keys[key]
                 if chosen and not keys:

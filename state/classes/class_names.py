@@ -57,14 +57,14 @@ def resolve_class(name: str) -> type:
     """
     module_name, _, qualname = name.partition(":")
     try:
-        found: object = main_module() if module_name == "__main__" else import_module(current_module(module_name))
+        result: object = main_module() if module_name == "__main__" else import_module(current_module(module_name))
         for part in qualname.split("."):
-            found = getattr(found, part)
+            result = getattr(result, part)
     except (ImportError, AttributeError, ValueError) as cause:
         raise UnresolvedClassError(name, str(cause)) from cause
-    if not isinstance(found, type):
-        raise UnresolvedClassError(name, f"that name leads to a {type(found).__name__}")
-    return found
+    if not isinstance(result, type):
+        raise UnresolvedClassError(name, f"that name leads to a {type(result).__name__}")
+    return result
 
 
 def main_attribute(qualname: str) -> object:
@@ -72,10 +72,10 @@ def main_attribute(qualname: str) -> object:
 
     Raises: UnresolvedClassError: it defines no such name.
     """
-    found: object = main_module()
+    result: object = main_module()
     try:
         for part in qualname.split("."):
-            found = getattr(found, part)
+            result = getattr(result, part)
     except AttributeError as cause:
         raise UnresolvedClassError(f"__main__:{qualname}", str(cause)) from cause
-    return found
+    return result

@@ -86,26 +86,26 @@ def found_class(name: str) -> type | None:
     """Return the class of that name in this process; None where there is none."""
     module_name, _, qualname = name.partition(":")
     try:
-        found: Any = import_module(module_name)
+        result: Any = import_module(module_name)
         for part in qualname.split("."):
-            found = getattr(found, part)
+            result = getattr(result, part)
     except Exception:  # a module that cannot be imported may raise anything
         return None
-    return found if isinstance(found, type) else None
+    return result if isinstance(result, type) else None
 
 
-def classes_in(value: Any, found: dict[str, ClassSchema], depth: int = _DEPTH) -> None:
+def classes_in(value: Any, schemas: dict[str, ClassSchema], depth: int = _DEPTH) -> None:
     """Add the classes of records in a value: its own, and those of some of what it holds."""
     cls = value.__class__
     if cls in _PLAIN or depth == 0:
         return
-    if cls.__module__ != "builtins" and name_of(cls) not in found:
+    if cls.__module__ != "builtins" and name_of(cls) not in schemas:
         schema = schema_of(cls)
         if schema is not None:
-            found[schema.name] = schema
-            _add_hinted(cls, found)
+            schemas[schema.name] = schema
+            _add_hinted(cls, schemas)
     for part in islice(_parts(value), _ELEMENTS):
-        classes_in(part, found, depth - 1)
+        classes_in(part, schemas, depth - 1)
 
 
 def type_text(hint: Any) -> str:
@@ -124,7 +124,8 @@ def type_text(hint: Any) -> str:
     if origin is typing.Annotated:
         return type_text(arguments[0])
     if origin is not None and isinstance(origin, type):
-        return f"{type_text(origin)}[{', '.join('...' if one is ... else type_text(one) for one in arguments)}]"
+        names = ("..." if argument is ... else type_text(argument) for argument in arguments)
+        return f"{type_text(origin)}[{', '.join(names)}]"
     if isinstance(hint, type):
         return hint.__qualname__ if hint.__module__ == "builtins" else name_of(hint)
     return str(hint).removeprefix("typing.")
@@ -142,15 +143,15 @@ def takes(new: str, old: str) -> bool:
     return all(kind in kinds or bool(_WIDER.get(kind, set()) & kinds) for kind in old.split(" | "))
 
 
-def _add_hinted(cls: type, found: dict[str, ClassSchema]) -> None:
+def _add_hinted(cls: type, schemas: dict[str, ClassSchema]) -> None:
     """Add the record classes that the fields of a class are declared to hold."""
     for hint in _hints(cls).values():
         for part in _types_in(hint):
-            if (dataclasses.is_dataclass(part) or is_named_tuple(part)) and name_of(part) not in found:
+            if (dataclasses.is_dataclass(part) or is_named_tuple(part)) and name_of(part) not in schemas:
                 schema = schema_of(part)
                 if schema is not None:
-                    found[schema.name] = schema
-                    _add_hinted(part, found)
+                    schemas[schema.name] = schema
+                    _add_hinted(part, schemas)
 
 
 def _types_in(hint: Any) -> Iterator[type]:

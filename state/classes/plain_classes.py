@@ -64,12 +64,12 @@ def only_plain_classes() -> Iterator[set[str]]:
     >>> admits("os:system")
     True
     """
-    mine: set[str] = set()
-    _refused.append(mine)
+    refused: set[str] = set()
+    _refused.append(refused)
     try:
-        yield mine
+        yield refused
     finally:
-        _refused.remove(mine)
+        _refused.remove(refused)
 
 
 def admits(class_of: str) -> bool:

@@ -31,10 +31,10 @@ class UnknownObject:
     """Names of its fields in their order, where they are known."""
 
     def __new__(cls, *arguments: Any) -> UnknownObject:
-        made = super().__new__(cls)
-        made.arguments = arguments
-        made.fields = None
-        return made
+        instance = super().__new__(cls)
+        instance.arguments = arguments
+        instance.fields = None
+        return instance
 
     arguments: tuple[Any, ...]
     """What its class was called with."""
@@ -73,13 +73,13 @@ class UnknownObject:
 
     def __repr__(self) -> str:
         named = zip(self.names, self.arguments, strict=False)
-        given = [f"{name}={argument!r}" for name, argument in named]
-        given += [repr(argument) for argument in self.arguments[len(self.names) :]]
+        parts = [f"{name}={argument!r}" for name, argument in named]
+        parts += [repr(argument) for argument in self.arguments[len(self.names) :]]
         if isinstance(self.fields, dict):
-            given += [f"{name}={value!r}" for name, value in self.fields.items()]
+            parts += [f"{name}={value!r}" for name, value in self.fields.items()]
         elif self.fields is not None:
-            given.append(repr(self.fields))
-        return f"{type(self).__name__}({', '.join(given)})"
+            parts.append(repr(self.fields))
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 class _Unpickler(pickle.Unpickler):
@@ -115,13 +115,13 @@ class _Unpickler(pickle.Unpickler):
     def _stand_in(self, class_of: str) -> type[UnknownObject]:
         return stand_in(class_of, self._names.get(class_of, ()))
 
-    def _attribute(self, *given: Any) -> Any:
+    def _attribute(self, *arguments: Any) -> Any:
         """Return the result of `getattr`, which is how a method of a class is pickled."""
-        if len(given) == 2 and isinstance(given[0], type) and not issubclass(given[0], UnknownObject):
-            owner, name = given
+        if len(arguments) == 2 and isinstance(arguments[0], type) and not issubclass(arguments[0], UnknownObject):
+            owner, name = arguments
             if f"{owner.__module__}:{owner.__qualname__}.{name}" in PLAIN_CLASSES:
                 return getattr(owner, name)
-        return getattr(*given) if self._admits(_GETATTR) else self._stand_in(_GETATTR)(*given)
+        return getattr(*arguments) if self._admits(_GETATTR) else self._stand_in(_GETATTR)(*arguments)
 
     def _of_the_script(self, name: str) -> Any:
         """Return what the job's script defines, of which a worker knows only the name."""

@@ -200,12 +200,12 @@ def _digests_of_column(column: pa.Array | pa.ChunkedArray) -> Digests:
     if digest is None:
         return _digests_of_distinct(column)
     out = np.empty(len(column), dtype=np.uint64)
-    for at in range(0, len(column), _BLOCK):
-        block = column.slice(at, _BLOCK)
+    for start in range(0, len(column), _BLOCK):
+        block = column.slice(start, _BLOCK)
         digests = digest(block)
         if block.null_count:
             digests[block.is_null().to_numpy(zero_copy_only=False)] = DIGEST_NONE
-        out[at : at + len(block)] = digests
+        out[start : start + len(block)] = digests
     return out
 
 
@@ -240,8 +240,8 @@ def _digests_of_dictionary(column: Any) -> Digests:
         indices = indices.fill_null(len(column.dictionary)) if _fits(indices, len(digests)) else None
     if indices is None:
         indices = column.indices.cast("int64").fill_null(len(column.dictionary))
-    found: Digests = digests.take(indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False))
-    return found
+    result: Digests = digests.take(indices.to_numpy(zero_copy_only=False).astype(np.intp, copy=False))
+    return result
 
 
 def _fits(indices: Any, count: int) -> bool:
@@ -287,8 +287,8 @@ def _integers(block: pa.Array) -> Digests:
     values = _values(block, f"{'i' if str(kind).startswith('int') else 'u'}{kind.bit_width // 8}")
     digests = _digests_of_int64(values.astype(np.int64, copy=False))
     if values.dtype == np.uint64:
-        for at in np.flatnonzero(values >> np.uint64(63)):
-            digests[at] = key_digest(int(values[at]))
+        for position in np.flatnonzero(values >> np.uint64(63)):
+            digests[position] = key_digest(int(values[position]))
     return digests
 
 

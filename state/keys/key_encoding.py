@@ -104,9 +104,9 @@ def decode_key(data: bytes) -> Any:
         MalformedBytesError: the bytes are no encoded key, or more follows it.
         UnresolvedClassError: the class of an Enum or dataclass cannot be found.
     """
-    key, at = read_key(data, 0)
-    if at != len(data):
-        raise MalformedBytesError("a key", f"{len(data) - at} bytes too many at {at}")
+    key, end = read_key(data, 0)
+    if end != len(data):
+        raise MalformedBytesError("a key", f"{len(data) - end} bytes too many at {end}")
     return key
 
 
@@ -154,11 +154,11 @@ def _canonical_parts(parts: Sequence[Any]) -> Sequence[Any]:
     canonical = []
     for position, part in enumerate(parts):
         try:
-            kept = part if type(part) in _SELF else canonical_key(part)
+            item = part if type(part) in _SELF else canonical_key(part)
         except InvalidKeyError as error:
             raise error.inside(f"[{position}]") from None
-        changed = changed or kept is not part
-        canonical.append(kept)
+        changed = changed or item is not part
+        canonical.append(item)
     return tuple(canonical) if changed else parts
 
 
@@ -168,10 +168,10 @@ def _canonical_fields(form: ObjectForm, cls: type) -> tuple[Any, ...]:
     canonical = []
     for name, part in zip(key_fields(cls)[1], form.parts, strict=True):
         try:
-            kept = canonical_key(part)
+            item = canonical_key(part)
         except InvalidKeyError as error:
             raise error.inside(f".{name}") from None
-        canonical.append(FIELD_NAN if kept is NAN else kept)
+        canonical.append(FIELD_NAN if item is NAN else item)
     if all(new is old for new, old in zip(canonical, form.parts, strict=True)):
         return form.parts
     return tuple(canonical)
@@ -334,145 +334,149 @@ def _write_object(out: bytearray, form: ObjectForm, cls: type) -> None:
             raise error.inside(f".{name}") from None
 
 
-def read_key(data: bytes, at: int) -> tuple[Any, int]:
-    """Return the key whose bytes start at ``at``, and the position after it.
+def read_key(data: bytes, position: int) -> tuple[Any, int]:
+    """Return the key whose bytes start at ``position``, and the position after it.
 
     Raises: MalformedBytesError, UnresolvedClassError: as ``decode_key``.
     """
-    reader = _READERS.get(data[at]) if at < len(data) else None
+    reader = _READERS.get(data[position]) if position < len(data) else None
     if reader is None:
-        found = f"tag {data[at]:#04x} at {at}" if at < len(data) else f"the end of the bytes at {at}"
+        found = (
+            f"tag {data[position]:#04x} at {position}"
+            if position < len(data)
+            else f"the end of the bytes at {position}"
+        )
         raise MalformedBytesError("a key", found)
-    return reader(data, at + 1)
+    return reader(data, position + 1)
 
 
-def key_end(data: bytes, at: int) -> int:
-    """Return where the key ends whose bytes start at ``at``; its classes need not exist here.
+def key_end(data: bytes, position: int) -> int:
+    """Return where the key ends whose bytes start at ``position``; its classes need not exist here.
 
     Raises: MalformedBytesError: as ``decode_key``.
     """
-    tag, count = data[at] if at < len(data) else 0, 1
+    tag, count = data[position] if position < len(data) else 0, 1
     if tag not in (_TUPLE, _LIST, _ENUM, _DATACLASS):
-        return read_key(data, at)[1]
-    at += 1
+        return read_key(data, position)[1]
+    position += 1
     if tag not in (_TUPLE, _LIST):
-        _, at = _read_sized(data, at)
+        _, position = _read_sized(data, position)
     if tag != _ENUM:
-        count, at = read_varint(data, at + 4 if tag == _DATACLASS else at)
+        count, position = read_varint(data, position + 4 if tag == _DATACLASS else position)
     for _ in range(count):
-        at = key_end(data, at)
-    return at
+        position = key_end(data, position)
+    return position
 
 
-def _read_sized(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = read_varint(data, at)
-    return take(data, at, size)
+def _read_sized(data: bytes, position: int) -> tuple[bytes, int]:
+    size, position = read_varint(data, position)
+    return take(data, position, size)
 
 
-def _read_long(data: bytes, at: int) -> tuple[int, int]:
-    body, at = take(data, at, 8)
-    return int.from_bytes(body, "big") - _BIAS, at
+def _read_long(data: bytes, position: int) -> tuple[int, int]:
+    body, position = take(data, position, 8)
+    return int.from_bytes(body, "big") - _BIAS, position
 
 
-def _read_float(data: bytes, at: int) -> tuple[float, int]:
-    body, at = take(data, at, 8)
+def _read_float(data: bytes, position: int) -> tuple[float, int]:
+    body, position = take(data, position, 8)
     value: float = struct.unpack(">d", body)[0]
-    return (value if value == value else NAN), at
+    return (value if value == value else NAN), position
 
 
-def _read_bigint(data: bytes, at: int) -> tuple[int, int]:
-    body, at = _read_sized(data, at)
-    return int.from_bytes(body, "big", signed=True), at
+def _read_bigint(data: bytes, position: int) -> tuple[int, int]:
+    body, position = _read_sized(data, position)
+    return int.from_bytes(body, "big", signed=True), position
 
 
-def _read_decimal(data: bytes, at: int) -> tuple[Decimal, int]:
-    scale, at = read_varint(data, at)
-    coefficient, at = _read_bigint(data, at)
+def _read_decimal(data: bytes, position: int) -> tuple[Decimal, int]:
+    scale, position = read_varint(data, position)
+    coefficient, position = _read_bigint(data, position)
     sign, digits, _ = Decimal(coefficient).as_tuple()
-    return Decimal((sign, digits, -scale)), at
+    return Decimal((sign, digits, -scale)), position
 
 
-def _read_str(data: bytes, at: int) -> tuple[str, int]:
-    body, at = _read_sized(data, at)
+def _read_str(data: bytes, position: int) -> tuple[str, int]:
+    body, position = _read_sized(data, position)
     try:
-        return body.decode("utf-8", "surrogatepass"), at
+        return body.decode("utf-8", "surrogatepass"), position
     except UnicodeDecodeError as cause:
-        raise MalformedBytesError("a str key", f"{cause.reason} before byte {at}") from cause
+        raise MalformedBytesError("a str key", f"{cause.reason} before byte {position}") from cause
 
 
-def _read_date(data: bytes, at: int) -> tuple[date, int]:
-    body, at = take(data, at, 4)
-    return date.fromordinal(int.from_bytes(body, "big")), at
+def _read_date(data: bytes, position: int) -> tuple[date, int]:
+    body, position = take(data, position, 4)
+    return date.fromordinal(int.from_bytes(body, "big")), position
 
 
-def _read_time(data: bytes, at: int) -> tuple[time, int]:
-    us, at = _read_long(data, at)
-    return _time_of_day(us), at
+def _read_time(data: bytes, position: int) -> tuple[time, int]:
+    us, position = _read_long(data, position)
+    return _time_of_day(us), position
 
 
-def _read_time_utc(data: bytes, at: int) -> tuple[time, int]:
-    us, at = _read_long(data, at)
-    return time_of_utc_us(us), at
+def _read_time_utc(data: bytes, position: int) -> tuple[time, int]:
+    us, position = _read_long(data, position)
+    return time_of_utc_us(us), position
 
 
-def _read_datetime(data: bytes, at: int) -> tuple[datetime, int]:
-    us, at = _read_long(data, at)
-    return _EPOCH + us * _MICROSECOND, at
+def _read_datetime(data: bytes, position: int) -> tuple[datetime, int]:
+    us, position = _read_long(data, position)
+    return _EPOCH + us * _MICROSECOND, position
 
 
-def _read_datetime_utc(data: bytes, at: int) -> tuple[datetime, int]:
-    us, at = _read_long(data, at)
-    return datetime_of_utc_us(us), at
+def _read_datetime_utc(data: bytes, position: int) -> tuple[datetime, int]:
+    us, position = _read_long(data, position)
+    return datetime_of_utc_us(us), position
 
 
-def _read_timedelta(data: bytes, at: int) -> tuple[timedelta, int]:
-    body, at = take(data, at, 12)
+def _read_timedelta(data: bytes, position: int) -> tuple[timedelta, int]:
+    body, position = take(data, position, 12)
     days, us = struct.unpack(">IQ", body)
-    return timedelta(days - (1 << 31), 0, us), at
+    return timedelta(days - (1 << 31), 0, us), position
 
 
-def _read_uuid(data: bytes, at: int) -> tuple[UUID, int]:
-    body, at = take(data, at, 16)
-    return UUID(bytes=body), at
+def _read_uuid(data: bytes, position: int) -> tuple[UUID, int]:
+    body, position = take(data, position, 16)
+    return UUID(bytes=body), position
 
 
-def _read_tuple(data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
-    count, at = read_varint(data, at)
+def _read_tuple(data: bytes, position: int) -> tuple[tuple[Any, ...], int]:
+    count, position = read_varint(data, position)
     parts = []
     for _ in range(count):
-        part, at = read_key(data, at)
+        part, position = read_key(data, position)
         parts.append(part)
-    return tuple(parts), at
+    return tuple(parts), position
 
 
-def _read_list(data: bytes, at: int) -> tuple[ListKey, int]:
-    parts, at = _read_tuple(data, at)
-    return ListKey(parts), at
+def _read_list(data: bytes, position: int) -> tuple[ListKey, int]:
+    parts, position = _read_tuple(data, position)
+    return ListKey(parts), position
 
 
-def _read_class(data: bytes, at: int) -> tuple[type, int]:
-    body, at = _read_sized(data, at)
+def _read_class(data: bytes, position: int) -> tuple[type, int]:
+    body, position = _read_sized(data, position)
     name = body.decode()
     if not admits(name):
         raise UnresolvedClassError(name, "it is no plain class")
-    return resolve_class(name), at
+    return resolve_class(name), position
 
 
-def _read_enum(data: bytes, at: int) -> tuple[Enum, int]:
-    cls, at = _read_class(data, at)
-    part, at = read_key(data, at)
+def _read_enum(data: bytes, position: int) -> tuple[Enum, int]:
+    cls, position = _read_class(data, position)
+    part, position = read_key(data, position)
     if not issubclass(cls, Enum):
         raise MalformedBytesError("an Enum key", f"{describe(cls)}, which is no Enum any more")
     try:
-        return (cls(part) if issubclass(cls, Flag) else cls[part]), at
+        return (cls(part) if issubclass(cls, Flag) else cls[part]), position
     except (KeyError, ValueError) as cause:
         raise MalformedBytesError(f"a {describe(cls)} key", f"member {part!r}, which it has no more") from cause
 
 
-def _read_dataclass(data: bytes, at: int) -> tuple[Any, int]:
-    cls, at = _read_class(data, at)
-    schema, at = take(data, at, 4)
-    parts, at = _read_tuple(data, at)
+def _read_dataclass(data: bytes, position: int) -> tuple[Any, int]:
+    cls, position = _read_class(data, position)
+    schema, position = take(data, position, 4)
+    parts, position = _read_tuple(data, position)
     try:
         declared, names = key_fields(cls)
     except (AttributeError, InvalidKeyError) as cause:
@@ -481,7 +485,7 @@ def _read_dataclass(data: bytes, at: int) -> tuple[Any, int]:
         raise MalformedBytesError(
             f"a {describe(cls)} key with fields {', '.join(names)}", f"{len(parts)} fields of another layout"
         )
-    return rebuild(cls, parts), at
+    return rebuild(cls, parts), position
 
 
 _SELF = frozenset({type(None), bool, int, str, bytes, date, timedelta, UUID})

@@ -304,7 +304,7 @@ def _name_of(cls: type) -> str:
 
 def rebuild(cls: type, parts: tuple[Any, ...]) -> Any:
     """Return an instance of a frozen dataclass with these compared fields; the others get their defaults."""
-    made: Any = object.__new__(cls)
+    result: Any = object.__new__(cls)
     values = iter(parts)
     for field in fields(cls):
         if field.compare:
@@ -314,5 +314,5 @@ def rebuild(cls: type, parts: tuple[Any, ...]) -> Any:
         else:
             assert field.default_factory is not MISSING
             value = field.default_factory()
-        object.__setattr__(made, field.name, value)
-    return made
+        object.__setattr__(result, field.name, value)
+    return result

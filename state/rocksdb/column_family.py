@@ -153,26 +153,26 @@ class ColumnFamily:
         if self._rows is None:
             return None
         try:
-            found: bytes | None = self._rows.get(row)
+            value: bytes | None = self._rows.get(row)
         except Exception as error:
             raise self._database_error("read", error) from error
-        return found
+        return value
 
     def read_all(self, rows: list[bytes]) -> list[bytes | None]:
         """Return the values of rows in their order, None where there is no row; sorted rows are read fastest."""
-        found: list[bytes | None] = []
+        values: list[bytes | None] = []
         if self._rows is None:
-            found = [None] * len(rows)
+            values = [None] * len(rows)
         else:
             try:
                 for part in self._store.read_in_parallel(self._rows, rows):
-                    found += part
+                    values += part
             except Exception as error:
                 raise self._database_error("read", error) from error
         if self._overlay is not None:
             overlaid = map(self._overlay.get, rows)
-            found = [data if new is NOT_OVERLAID else new for new, data in zip(overlaid, found, strict=True)]
-        return found
+            values = [data if new is NOT_OVERLAID else new for new, data in zip(overlaid, values, strict=True)]
+        return values
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = ()) -> None:
         """Delete rows, then set rows; an error raised by `puts` is passed on."""

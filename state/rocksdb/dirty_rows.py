@@ -34,7 +34,7 @@ class Rows(Protocol):
 
     def decode(self, data: bytes) -> Any: ...
 
-    def decode_all(self, found: list[bytes | None]) -> list[Any]: ...
+    def decode_all(self, rows: list[bytes | None]) -> list[Any]: ...
 
     def key_of(self, space: Any, name: Any) -> Any: ...
 
@@ -72,13 +72,13 @@ def encoded(rows: Rows, state: str, space: Any, names: list[Any], values: list[A
     """
     if len(names) <= ENCODED_AT_ONCE:
         return zip(rows.rows(space, names), _bytes(rows, state, space, names, values), strict=True)
-    parts = (slice(at, at + ENCODED_AT_ONCE) for at in range(0, len(names), ENCODED_AT_ONCE))
+    parts = (slice(start, start + ENCODED_AT_ONCE) for start in range(0, len(names), ENCODED_AT_ONCE))
     return chain.from_iterable(encoded(rows, state, space, names[part], values[part]) for part in parts)
 
 
 def _bytes(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
     try:
-        found = rows.encode_all(space, names, values)
+        encoded_values = rows.encode_all(space, names, values)
     except Exception as error:  # a user's class may raise anything while it is pickled
         for name, value in zip(names, values, strict=True):
             try:
@@ -89,13 +89,13 @@ def _bytes(rows: Rows, state: str, space: Any, names: list[Any], values: list[An
                 remedy = "keep in state only values that can be pickled"
                 raise SerializationError("the RocksDB backend", what, remedy) from failure
         raise error
-    if max(map(len, found)) > MAX_VALUE_BYTES:
-        at = next(at for at, data in enumerate(found) if len(data) > MAX_VALUE_BYTES)
-        key = rows.key_of(space, names[at])
-        what = f"{len(found[at])} bytes of state {state!r} of key {key!r:.100}"
+    if max(map(len, encoded_values)) > MAX_VALUE_BYTES:
+        index = next(index for index, data in enumerate(encoded_values) if len(data) > MAX_VALUE_BYTES)
+        key = rows.key_of(space, names[index])
+        what = f"{len(encoded_values[index])} bytes of state {state!r} of key {key!r:.100}"
         remedy = f"keep at most {MAX_VALUE_BYTES} bytes in one value, one map entry or {LIST_PART} list elements"
         raise SerializationError("the RocksDB backend", what, remedy)
-    return found
+    return encoded_values
 
 
 __all__ = ["LIST_PART", "Rows", "DirtyRows", "encoded"]

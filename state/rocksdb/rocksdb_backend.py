@@ -209,13 +209,15 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             return self._track_capture(self._capture_memory(self._tables))
         self.store.drain()
         caches = [table.cache for _, table in self._tables.values()]
-        taken = [(cache.column, cache.take_changed()) for cache in caches]
-        far = {name: at for name, queue in self._timers.items() if (at := queue.far_from_ms) is not None}
+        dirty = [(cache.column, cache.take_changed()) for cache in caches]
+        far = {
+            name: far_from_ms for name, queue in self._timers.items() if (far_from_ms := queue.far_from_ms) is not None
+        }
         lists = {name: table for name, (_, table) in self._tables.items() if isinstance(table, RocksDBListTable)}
         kinds = {name: kind for name, (kind, _) in self._tables.items()}
         next_parts = {name: table.next_part for name, table in lists.items()}
         about = partial(AboutDatabase, self._max_parallelism, kinds, next_parts, far)
-        link = self.store.link({column: rows for column, rows in taken if rows is not None})
+        link = self.store.link({column: rows for column, rows in dirty if rows is not None})
         for cache in caches:
             cache.written_with(link)
         increments = self._increments.begin(checkpoint_id), partial(self._increments.stored, checkpoint_id)
@@ -302,8 +304,8 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         """Return some values that are in memory; nothing is read from disk for it."""
         kind, table = self._tables[state]
         named = ((name, value) for _, name, value in table.cache.in_memory())
-        found = [value for name, value in islice(named, most) if name is not EXOTIC]
-        return [element for part in found for element in part[:most]][:most] if kind.endswith("list") else found
+        values = [value for name, value in islice(named, most) if name is not EXOTIC]
+        return [element for part in values for element in part[:most]][:most] if kind.endswith("list") else values
 
     def _new_table(self, name: str, kind: str) -> Table:
         column = self.store.column(STATE + name)

@@ -117,8 +117,8 @@ class DatabaseCapture:
         for file in sorted(folder.iterdir()):
             if file.name.endswith(_UNUSED):
                 continue
-            known = self._base.get(file.name)
-            files[file.name] = writer.put_file(file, file.suffix == _SHARED) if known is None else known
+            stored = self._base.get(file.name)
+            files[file.name] = writer.put_file(file, file.suffix == _SHARED) if stored is None else stored
         shared = frozenset(name for name in files if name.endswith(_SHARED))
         self._written({name: files[name] for name in shared})
         first, end = self._key_groups.start, self._key_groups.stop

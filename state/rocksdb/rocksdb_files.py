@@ -278,11 +278,11 @@ def _take_in(store: RocksDBStore, layout: RowLayout, stored: StoredDatabase, gro
             _ingest(store, store.column(name), rows)
 
 
-def _renumbered(row: bytes, at: int, numbers: Mapping[int, int]) -> bytes:
-    """Return a row whose namespace begins at `at`, with the number of its class changed."""
-    if row[at] != _INTEGERS or row[at + 1] not in numbers:
+def _renumbered(row: bytes, position: int, numbers: Mapping[int, int]) -> bytes:
+    """Return a row whose namespace begins at `position`, with the number of its class changed."""
+    if row[position] != _INTEGERS or row[position + 1] not in numbers:
         return row
-    return row[: at + 1] + bytes((numbers[row[at + 1]],)) + row[at + 2 :]
+    return row[: position + 1] + bytes((numbers[row[position + 1]],)) + row[position + 2 :]
 
 
 def _ingest(store: RocksDBStore, column: ColumnFamily, rows: Iterator[StoredRow]) -> None:

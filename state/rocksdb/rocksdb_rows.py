@@ -28,10 +28,10 @@ class _Rows:
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout
 
-    def decode_all(self, found: list[bytes | None]) -> list[Any]:
+    def decode_all(self, rows: list[bytes | None]) -> list[Any]:
         """Decode the values of rows, None where there is no row."""
         loads = pickle.loads
-        values = [None if data is None else loads(data) for data in found]
+        values = [None if data is None else loads(data) for data in rows]
         if ValueWithKeys in set(map(type, values)):
             return [value.value if value.__class__ is ValueWithKeys else value for value in values]
         return values
@@ -147,9 +147,9 @@ def map_entries(layout: RowLayout, rows: Iterable[StoredRow]) -> Iterator[Entry]
     """Yield the maps in sorted rows."""
     for (key, namespace, end), part in groupby(rows, lambda pair: layout.read(pair[0])):
         named = list(part)
-        kept = layout.loads(named[0][1])
-        if kept.__class__ is ValueWithKeys:
-            key = kept.keys[0]
+        value = layout.loads(named[0][1])
+        if value.__class__ is ValueWithKeys:
+            key = value.keys[0]
         yield key, namespace, dict(expand_exotic(named_value(row, data, end, layout.loads) for row, data in named))
 
 
@@ -194,8 +194,8 @@ def expand_exotic(named: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]
 
 def read_timer(layout: RowLayout, row: bytes, data: bytes) -> tuple[int, Any, Any]:
     """Return (timestamp, key, namespace) of a timer's row."""
-    namespace, at = layout.namespaces.read(row, 10)
-    key = canonical_if_key(layout.loads(data)) if data else read_key(row, at)[0]
+    namespace, position = layout.namespaces.read(row, 10)
+    key = canonical_if_key(layout.loads(data)) if data else read_key(row, position)[0]
     return int.from_bytes(row[2:10], "big") - TIME_BIAS, key, namespace
 
 

@@ -193,7 +193,7 @@ class RocksDBStore:
         """Return the values of rows, part by part in their order; the parts are read concurrently."""
         memory = self._memory()
         size = min(READ_ROWS, max(_LEAST_READ_ROWS, -(-len(rows) // memory.read_threads)))
-        parts = [rows[at : at + size] for at in range(0, len(rows), size)]
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
         if memory.readers is None or len(parts) == 1:
             return map(column.__getitem__, parts)
         return memory.readers.map(column.__getitem__, parts)
@@ -342,31 +342,31 @@ class RocksDBStore:
         """Return the RocksDB options of a database and each of its column families."""
         import rocksdict
 
-        given, memory, settings = self._options, self._memory(), rocksdict.Options(raw_mode=True)
+        options, memory, settings = self._options, self._memory(), rocksdict.Options(raw_mode=True)
         settings.create_if_missing(True)
         blocks = rocksdict.BlockBasedOptions()
         blocks.set_block_cache(memory.cache)
-        blocks.set_block_size(given.block_bytes)
+        blocks.set_block_size(options.block_bytes)
         blocks.set_cache_index_and_filter_blocks(True)
         blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
         blocks.set_format_version(5)
-        if given.bloom_bits:
-            blocks.set_bloom_filter(given.bloom_bits, False)
+        if options.bloom_bits:
+            blocks.set_bloom_filter(options.bloom_bits, False)
         settings.set_block_based_table_factory(blocks)
         settings.set_write_buffer_manager(memory.writes)
-        settings.set_compression_type(getattr(rocksdict.DBCompressionType, given.compression)())
-        settings.set_compaction_style(getattr(rocksdict.DBCompactionStyle, given.compaction)())
+        settings.set_compression_type(getattr(rocksdict.DBCompressionType, options.compression)())
+        settings.set_compaction_style(getattr(rocksdict.DBCompactionStyle, options.compaction)())
         settings.set_level_compaction_dynamic_level_bytes(True)
-        settings.set_max_open_files(given.max_open_files)
-        settings.set_max_background_jobs(given.background_jobs)
-        settings.set_use_direct_reads(given.direct_io)
-        settings.set_use_direct_io_for_flush_and_compaction(given.direct_io)
+        settings.set_max_open_files(options.max_open_files)
+        settings.set_max_background_jobs(options.background_jobs)
+        settings.set_use_direct_reads(options.direct_io)
+        settings.set_use_direct_io_for_flush_and_compaction(options.direct_io)
         settings.set_bytes_per_sync(1 << 20)  # else a flush waits for all that compactions have not written out yet
         settings.set_keep_log_file_num(1)
         settings.set_stats_dump_period_sec(0)
-        settings.set_write_buffer_size(given.write_buffer_bytes or memory.write_buffer_bytes)
-        if given.write_buffers is not None:
-            settings.set_max_write_buffer_number(given.write_buffers)
+        settings.set_write_buffer_size(options.write_buffer_bytes or memory.write_buffer_bytes)
+        if options.write_buffers is not None:
+            settings.set_max_write_buffer_number(options.write_buffers)
         return settings
 
     def _without_log(self) -> Any:

@@ -141,9 +141,9 @@ class RocksDBTable(RowCache, _Table):
 
     def take_changed(self) -> DirtyRows | None:
         """Take the dirty rows, as `RowCache` does."""
-        taken = super().take_changed()
+        dirty = super().take_changed()
         self.recount()
-        return taken
+        return dirty
 
     def __len__(self) -> int:
         if self._column.is_empty:
@@ -255,13 +255,13 @@ class RocksDBListTable(_Table):
         if not self.cache.lent:
             self._lent = {}
         lists = self._lent.setdefault(namespace, {})
-        for given in dict.fromkeys(filter(is_hashable, keys)):
+        for raw_key in dict.fromkeys(filter(is_hashable, keys)):
             try:
-                key = canonical_key(given)
+                key = canonical_key(raw_key)
             except InvalidKeyError:
                 continue  # whoever uses it says so
-            if key not in lists and (found := self.get(key, namespace)) is not None:
-                lists[key] = found
+            if key not in lists and (elements := self.get(key, namespace)) is not None:
+                lists[key] = elements
         self.cache.lent = True
         return lists
 
@@ -287,9 +287,9 @@ class RocksDBListTable(_Table):
                 cache.admit(space, number, decode_value(data))
         cache.gather(space)
         cache.lent = lent
-        found = self._whole(space, default)
+        elements = self._whole(space, default)
         cache.make_room()
-        return found
+        return elements
 
     def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the whole list."""
@@ -326,8 +326,8 @@ class RocksDBListTable(_Table):
     def put_new(self, key: Any, value: Any, namespace: Any) -> None:
         """Set the whole list of a key that has none."""
         elements, space = list(value), (namespace, key)
-        for at in range(0, len(elements), LIST_PART):
-            self._begin(space, elements[at : at + LIST_PART])
+        for start in range(0, len(elements), LIST_PART):
+            self._begin(space, elements[start : start + LIST_PART])
 
     @property
     def next_part(self) -> int:
@@ -357,16 +357,16 @@ class RocksDBListTable(_Table):
 
 
 def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
-    known = cache.known_names(space)
+    names = cache.known_names(space)
     if not cache.drop_space(space):
         return
     prefix = rows.prefix(space)
-    if known is None:
+    if names is None:
         stop = prefix_end(prefix)
         assert stop is not None, "key groups end below ff ff"
         cache.column.delete_range(prefix, stop)
     else:
-        cache.column.write((), [prefix + rows.name_bytes(name) for name in known])
+        cache.column.write((), [prefix + rows.name_bytes(name) for name in names])
 
 
 def _name_of(map_key: Any) -> Any:

@@ -144,27 +144,27 @@ class Namespaces:
         """
         if namespace is None:
             return _NO_NAMESPACE
-        known = self._memo.get(namespace)
-        if known is None:
+        data = self._memo.get(namespace)
+        if data is None:
             if len(self._memo) >= _MEMO:
                 self._memo.clear()
-            known = self._memo[namespace] = self._encode(namespace)
-        return known
+            data = self._memo[namespace] = self._encode(namespace)
+        return data
 
-    def read(self, data: bytes, at: int) -> tuple[Any, int]:
-        """Return the namespace that begins at `at`, and where it ends."""
-        tag, at = data[at], at + 1
+    def read(self, data: bytes, position: int) -> tuple[Any, int]:
+        """Return the namespace that begins at `position`, and where it ends."""
+        tag, position = data[position], position + 1
         if tag == 0:
-            return None, at
+            return None, position
         if tag == _INTEGERS:
-            kind, count = self._classes[data[at]], data[at + 1]
-            at += 2
-            end = at + 8 * count
-            numbers = [int.from_bytes(data[i : i + 8], "big") - _BIAS for i in range(at, end, 8)]
+            kind, count = self._classes[data[position]], data[position + 1]
+            position += 2
+            end = position + 8 * count
+            numbers = [int.from_bytes(data[i : i + 8], "big") - _BIAS for i in range(position, end, 8)]
             return tuple.__new__(kind, numbers) if issubclass(kind, tuple) else kind(*numbers), end  # else a stand-in
-        size, at = read_varint(data, at)
-        body, at = take(data, at, size)
-        return self._loads(body), at
+        size, position = read_varint(data, position)
+        body, position = take(data, position, size)
+        return self._loads(body), position
 
     def _encode(self, namespace: Any) -> bytes:
         kind = type(namespace)
@@ -253,15 +253,15 @@ class RowLayout:
         in the `ValueWithKeys`.
         """
         try:
-            key, at = read_key(row, 2)
+            key, position = read_key(row, 2)
         except UnresolvedClassError:
             if self.loads is pickle.loads:
                 raise
-            at = key_end(row, 2)
-            key = row[2:at]
+            position = key_end(row, 2)
+            key = row[2:position]
         key = canonical_key(key)  # all NaN are one
-        namespace, at = self.namespaces.read(row, at)
-        return key, namespace, at
+        namespace, position = self.namespaces.read(row, position)
+        return key, namespace, position
 
 
 __all__ = [

@@ -65,8 +65,8 @@ class WriteOverlay:
 
     def get(self, row: bytes) -> bytes | None:
         """Return the value of the row, None where it is deleted, or NOT_OVERLAID."""
-        found: bytes | None = self._rows.get(row, NOT_OVERLAID)
-        return None if found is NOT_OVERLAID and self._is_in_range(row) else found
+        value: bytes | None = self._rows.get(row, NOT_OVERLAID)
+        return None if value is NOT_OVERLAID and self._is_in_range(row) else value
 
     def delete_range(self, start: bytes, stop: bytes) -> None:
         """Delete all rows from `start` on and before `stop`, wherever they are."""
@@ -127,8 +127,8 @@ class WriteOverlay:
 
 
 def _is_between(row: bytes, starts: list[bytes], stops: list[bytes]) -> bool:
-    at = bisect_right(starts, row) - 1
-    return at >= 0 and row < stops[at]
+    index = bisect_right(starts, row) - 1
+    return index >= 0 and row < stops[index]
 
 
 __all__ = ["NOT_OVERLAID", "WriteOverlay"]

@@ -43,13 +43,13 @@ class Judgement:
     reason: str = ""
 
 
-def moved_classes(given: Mapping[str, str]) -> dict[str, str]:
+def moved_classes(moved: Mapping[str, str]) -> dict[str, str]:
     """Convert dotted class names, old -> new, to `module:qualname`.
 
     >>> moved_classes({"shop.Cart": "shop.carts.Cart"})
     {'shop:Cart': 'shop.carts:Cart'}
     """
-    return {_with_colon(old): _with_colon(new) for old, new in given.items()}
+    return {_with_colon(old): _with_colon(new) for old, new in moved.items()}
 
 
 def _with_colon(name: str) -> str:
@@ -253,12 +253,14 @@ class Evolution:
     def encoded(self, content: Content) -> bytes:
         """Encode the content of a key group, replacing stand-ins by objects of the current classes."""
         tables = {
-            name: (kind, [(at, self._key(name, space), self._key(name, key), self.renewed(value))
-                          for at, space, key, value in rows])
+            name: (kind, [(position, self._key(name, space), self._key(name, key), self.renewed(value))
+                          for position, space, key, value in rows])
             for name, (kind, rows) in content["tables"].items()
         }  # fmt: skip
         timers = {
-            name: [(at, self._key(name, space), self._key(name, key), time) for at, space, key, time in rows]
+            name: [
+                (position, self._key(name, space), self._key(name, key), time) for position, space, key, time in rows
+            ]
             for name, rows in content["timers"].items()
         }
         return encode_group({"tables": tables, "timers": timers}, "the migration of state")
@@ -326,9 +328,9 @@ class Evolution:
 def written_fields(value: UnknownObject, names: Iterable[str]) -> dict[str, Any]:
     """Return the fields of a stand-in by name; fields known by position only are named f0, f1 and so on."""
     named = value.fields if isinstance(value.fields, dict) else {}
-    given = value.fields if isinstance(value.fields, (list, tuple)) else value.arguments
+    positional = value.fields if isinstance(value.fields, (list, tuple)) else value.arguments
     left = iter(names)
-    return {**{next(left, f"f{at}"): part for at, part in enumerate(given)}, **named}
+    return {**{next(left, f"f{index}"): part for index, part in enumerate(positional)}, **named}
 
 
 def _new_object(cls: type, fields: Mapping[str, Any]) -> Any:

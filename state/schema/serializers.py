@@ -104,8 +104,8 @@ class _BuiltIn:
 
     def snapshot(self) -> Snapshot:
         """Return a JSON-able description, enough for ``serializer_of``."""
-        of = [dict(part.snapshot()) for part in self.parts()]
-        return {"serializer": self.name, "version": self.version, "of": of}
+        parts = [dict(part.snapshot()) for part in self.parts()]
+        return {"serializer": self.name, "version": self.version, "of": parts}
 
     def compatibility(self, written: Snapshot) -> Compatibility:
         """Return COMPATIBLE when name, version and parts agree, MIGRATE from older versions, else INCOMPATIBLE."""
@@ -114,14 +114,16 @@ class _BuiltIn:
         if written["version"] > self.version:
             reason = f"{self.name} v{written['version']} is newer than v{self.version}, the newest known here"
             return Compatibility(Verdict.INCOMPATIBLE, reason)
-        parts, of = self.parts(), written.get("of", [])
-        if len(parts) != len(of):
-            return Compatibility(Verdict.INCOMPATIBLE, f"{len(of)} parts were written, {len(parts)} are declared")
-        verdicts = [part.compatibility(snapshot) for part, snapshot in zip(parts, of, strict=True)]
-        for wanted in (Verdict.INCOMPATIBLE, Verdict.MIGRATE):
+        parts, snapshots = self.parts(), written.get("of", [])
+        if len(parts) != len(snapshots):
+            return Compatibility(
+                Verdict.INCOMPATIBLE, f"{len(snapshots)} parts were written, {len(parts)} are declared"
+            )
+        verdicts = [part.compatibility(snapshot) for part, snapshot in zip(parts, snapshots, strict=True)]
+        for verdict in (Verdict.INCOMPATIBLE, Verdict.MIGRATE):
             for position, part in enumerate(verdicts):
-                if part.verdict is wanted:
-                    return Compatibility(wanted, f"part {position}: {part.reason}")
+                if part.verdict is verdict:
+                    return Compatibility(verdict, f"part {position}: {part.reason}")
         if written["version"] < self.version:
             return Compatibility(Verdict.MIGRATE, f"{self.name} v{written['version']} is older than v{self.version}")
         return _COMPATIBLE
@@ -155,8 +157,8 @@ class StringSerializer(_BuiltIn):
 
     def from_bytes(self, data: bytes) -> str | None:
         """Return the string; None where the length is 0."""
-        value, at = read_string(data, 0)
-        _check_end(data, at, "a string")
+        value, position = read_string(data, 0)
+        _check_end(data, position, "a string")
         return value
 
 
@@ -264,11 +266,11 @@ class TupleSerializer(_BuiltIn):
 
     def from_bytes(self, data: bytes) -> tuple[Any, ...]:
         """Return the tuple."""
-        at, values = 0, []
+        position, values = 0, []
         for field in self._fields:
-            body, at = _read_sized(data, at)
+            body, position = _read_sized(data, position)
             values.append(field.from_bytes(body))
-        _check_end(data, at, f"a tuple of {len(self._fields)} fields")
+        _check_end(data, position, f"a tuple of {len(self._fields)} fields")
         return tuple(values)
 
 
@@ -295,12 +297,12 @@ class ListSerializer(_BuiltIn):
 
     def from_bytes(self, data: bytes) -> list[Any]:
         """Return the list."""
-        count, at = read_varint(data, 0)
+        count, position = read_varint(data, 0)
         values = []
         for _ in range(count):
-            body, at = _read_sized(data, at)
+            body, position = _read_sized(data, position)
             values.append(self._element.from_bytes(body))
-        _check_end(data, at, f"a list of {count} elements")
+        _check_end(data, position, f"a list of {count} elements")
         return values
 
 
@@ -381,10 +383,10 @@ def serializer_of(snapshot: Snapshot) -> Serializer:
     name, version = snapshot["serializer"], snapshot["version"]
     make = _BUILT_IN.get(name)
     if make is not None:
-        made = make(*map(serializer_of, snapshot.get("of", [])))
-        if made.version == version:
-            return made
-    readable = ", ".join(sorted(_BUILT_IN)) if make is None else f"{name} v{made.version}"
+        serializer = make(*map(serializer_of, snapshot.get("of", [])))
+        if serializer.version == version:
+            return serializer
+    readable = ", ".join(sorted(_BUILT_IN)) if make is None else f"{name} v{serializer.version}"
     raise VersionMismatch(f"{name} v{version}", readable, f"serializer {name}", "")
 
 
@@ -416,12 +418,12 @@ def read_versioned(serializer: Serializer, data: bytes, state: str, operator_uid
         operator_uid: uid of the operator that owns it, for the error.
     Raises: VersionMismatch: another version of the serializer wrote it; the error names state and operator.
     """
-    version, at = read_varint(data, 0)
+    version, position = read_varint(data, 0)
     name = serializer.snapshot()["serializer"]
     if version != serializer.version:
         raise VersionMismatch(f"{name} v{version}", f"{name} v{serializer.version}", state, operator_uid)
     try:
-        return serializer.from_bytes(data[at:])
+        return serializer.from_bytes(data[position:])
     except VersionMismatch as inner:
         raise VersionMismatch(inner.written, inner.readable, state, operator_uid) from inner
 
@@ -441,9 +443,9 @@ def _write_sized(out: bytearray, body: bytes) -> None:
     out += body
 
 
-def _read_sized(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = read_varint(data, at)
-    return take(data, at, size)
+def _read_sized(data: bytes, position: int) -> tuple[bytes, int]:
+    size, position = read_varint(data, position)
+    return take(data, position, size)
 
 
 def _check_size(data: bytes, wanted: int, what: str) -> None:
@@ -451,6 +453,6 @@ def _check_size(data: bytes, wanted: int, what: str) -> None:
         raise MalformedBytesError(f"{what} of {wanted} bytes", f"{len(data)} bytes")
 
 
-def _check_end(data: bytes, at: int, what: str) -> None:
-    if at != len(data):
-        raise MalformedBytesError(what, f"{len(data) - at} bytes too many at {at}")
+def _check_end(data: bytes, position: int, what: str) -> None:
+    if position != len(data):
+        raise MalformedBytesError(what, f"{len(data) - position} bytes too many at {position}")

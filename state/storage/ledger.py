@@ -117,7 +117,7 @@ def decode_entry(data: bytes, url: str) -> Entry:
     version = fields.pop("version")
     if version != VERSION:
         raise VersionMismatch(f"ledger v{version}", f"ledger v{VERSION}", url, "")
-    counted = tuple(Counted(*one) for one in fields.pop("checkpoints"))
+    counted = tuple(Counted(*checkpoint) for checkpoint in fields.pop("checkpoints"))
     return Entry(checkpoints=counted, **fields)
 
 
@@ -194,8 +194,8 @@ class Ledger:
             StorageError, DamagedFileError, VersionMismatch: the ledger cannot be read or written.
         """
         for _ in range(_TRIES):
-            found = newest_entry(storage)
-            position, before = found or (0, Entry("leader", 0, "", 1 - NUMBERS))
+            newest = newest_entry(storage)
+            position, before = newest or (0, Entry("leader", 0, "", 1 - NUMBERS))
             if before.kind == "ended":
                 raise LedgerEnded(storage.url)
             entry = Entry("leader", before.epoch + 1, leader, before.next_number + NUMBERS, before.checkpoints)
@@ -282,14 +282,14 @@ class Ledger:
             self._position, self._entry = self._position + 1, entry
             return True
         try:
-            found = _read(self._storage, self._position + 1)
+            present = _read(self._storage, self._position + 1)
         except MissingFileError:
-            found = None
-        if found is not None and found.leader == entry.leader:
+            present = None
+        if present is not None and present.leader == entry.leader:
             return False
         if entry.epoch != self._entry.epoch:  # it only wants to lead
             return False
-        who = "another has led it, and is gone" if found is None else f"epoch {found.epoch} has begun"
+        who = "another has led it, and is gone" if present is None else f"epoch {present.epoch} has begun"
         raise Fenced(self._storage.url, self._entry.epoch, who)
 
     def _look(self, before: int) -> None:
@@ -309,8 +309,8 @@ class Ledger:
 
 
 def _positions(storage: Storage) -> list[int]:
-    found = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
-    return sorted(int(match[1]) for match in found if match)
+    matches = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def _read(storage: Storage, position: int) -> Entry:

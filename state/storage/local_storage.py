@@ -104,12 +104,12 @@ class LocalStorage:
         """Yield the files below a folder; those deleted meanwhile may be among them or not."""
         try:
             with os.scandir(self._root / folder) as entries:
-                found = list(entries)
+                files = list(entries)
         except OSError as error:
             if error.errno not in _ABSENT:
                 raise
             return
-        for entry in found:
+        for entry in files:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if entry.is_dir():
                 if name != UNFINISHED:
@@ -213,8 +213,8 @@ def _made_again(target: Path, make: Callable[[], T]) -> T:
             _make_folder(target.parent)
             return make()
         except FileNotFoundError as error:
-            gone = error
-    raise gone
+            missing = error
+    raise missing
 
 
 def _make_folder(folder: Path) -> None:

@@ -31,13 +31,13 @@ class MemoryStorage:
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
-        whole = self._whole(path, "write")
+        full_path = self._whole(path, "write")
         with self._lock:
-            if whole in self._files:
+            if full_path in self._files:
                 return False
-            if self._blocked(whole):
+            if self._blocked(full_path):
                 raise StorageError(f"write {path}", self.url, "a folder of that name, or a file above it, is there")
-            self._files[whole] = bytes(data)
+            self._files[full_path] = bytes(data)
             return True
 
     def upload(self, path: str, local: Path) -> None:
@@ -51,9 +51,9 @@ class MemoryStorage:
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return the bytes of a file from `offset` on, at most `length`."""
-        whole = self._whole(path, "read")
+        full_path = self._whole(path, "read")
         with self._lock:
-            data = self._files.get(whole)
+            data = self._files.get(full_path)
         if data is None:
             raise MissingFileError(f"read {path}", self.url, path)
         return data[offset:] if length is None else data[offset : offset + length]
@@ -74,21 +74,21 @@ class MemoryStorage:
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is not there is no error."""
-        whole = self._whole(path, "delete")
+        full_path = self._whole(path, "delete")
         with self._lock:
-            self._files.pop(whole, None)
+            self._files.pop(full_path, None)
 
     def _whole(self, path: str, action: str) -> str:
         return self._above + checked_path(path, self.url, action)
 
-    def _blocked(self, whole: str) -> bool:
+    def _blocked(self, full_path: str) -> bool:
         """Return whether a file system could not have this file beside the others."""
-        place = whole.find("/", len(self._above))
+        place = full_path.find("/", len(self._above))
         while place >= 0:
-            if whole[:place] in self._files:
+            if full_path[:place] in self._files:
                 return True
-            place = whole.find("/", place + 1)
-        return any(other.startswith(f"{whole}/") for other in self._files)
+            place = full_path.find("/", place + 1)
+        return any(other.startswith(f"{full_path}/") for other in self._files)
 
 
 __all__ = ["MemoryStorage"]

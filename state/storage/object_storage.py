@@ -46,8 +46,8 @@ class ObjectStorage:
             from obstore.exceptions import AlreadyExistsError, BaseError
             from obstore.store import from_url
         except ImportError as error:
-            wanted = f"found no package obstore ({error}); pip install 'rayflink[s3]' on every node"
-            raise StorageNotSupported("be opened", self.url, wanted) from error
+            problem = f"found no package obstore ({error}); pip install 'rayflink[s3]' on every node"
+            raise StorageNotSupported("be opened", self.url, problem) from error
         self._objects: Any = obstore
         self._refused = BaseError
         self._errors_of_calls = (BaseError, OSError, ValueError)
@@ -86,15 +86,15 @@ class ObjectStorage:
         with self._errors("read", path):
             size = self._size(path)
             with local.open("wb") as target:
-                for at in range(0, size, _MOVED_AT_ONCE):
-                    length = min(_MOVED_AT_ONCE, size - at)
-                    target.write(self._range(path, at, length))
+                for offset in range(0, size, _MOVED_AT_ONCE):
+                    length = min(_MOVED_AT_ONCE, size - offset)
+                    target.write(self._range(path, offset, length))
 
     def list(self, folder: str = "") -> list[str]:
         """Return the files in a folder and below it, sorted; [] when there is no such folder."""
         with self._errors("list", folder or "its files"):
             prefix = self._checked(folder, "list") if folder else None
-            return sorted(found["path"] for part in self._objects.list(self._store, prefix=prefix) for found in part)
+            return sorted(entry["path"] for part in self._objects.list(self._store, prefix=prefix) for entry in part)
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is not there is no error."""

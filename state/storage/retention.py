@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .manifest import METADATA, CheckpointManifest, checkpoint_folder, is_shared, metadata_path
 
 
-def abandoned_files(paths: Iterable[str], kept: Iterable[CheckpointManifest]) -> tuple[str, ...]:
+def abandoned_files(paths: Iterable[str], retained: Iterable[CheckpointManifest]) -> tuple[str, ...]:
     """Return the files of a job's base that no retained checkpoint refers to: leftovers of failures and killed
     processes.
 
@@ -16,12 +16,12 @@ def abandoned_files(paths: Iterable[str], kept: Iterable[CheckpointManifest]) ->
 
     Args:
         paths: all files below the base.
-        kept: the checkpoints that are kept.
+        retained: the checkpoints that are kept.
 
     >>> abandoned_files(["chk-3/_metadata", "chk-3/a", "chk-4/b", "shared/c", "notes.txt"], [])
     ('chk-4/b', 'shared/c')
     """
-    manifests, listed = list(kept), list(paths)
+    manifests, listed = list(retained), list(paths)
     needed = {path for manifest in manifests for path in manifest.files()}
     needed |= {metadata_path(manifest.checkpoint_id) for manifest in manifests}
     folders = {checkpoint_folder(manifest.checkpoint_id) for manifest in manifests}

@@ -257,10 +257,10 @@ class SnapshotFileReader:
     def _part(self, part: FileSlice) -> bytes:
         """Return the bytes of a part. The remembered bytes are replaced as a whole, so threads need no lock."""
         path, start, data = self._ahead
-        at, end = part.offset - start, part.offset + part.length - start
+        offset, end = part.offset - start, part.offset + part.length - start
         follows, self._next = self._next == (part.path, part.offset), (part.path, part.offset + part.length)
-        if path == part.path and 0 <= at and end <= len(data):
-            return data[at:end]
+        if path == part.path and 0 <= offset and end <= len(data):
+            return data[offset:end]
         if not follows or part.length >= _READ_AHEAD:
             return self._storage.read(part.path, part.offset, part.length)
         data = self._storage.read(part.path, part.offset, _READ_AHEAD)

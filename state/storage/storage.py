@@ -117,10 +117,10 @@ def put_own(storage: Storage, path: str, data: bytes) -> bool:
             return True
     except StorageError:
         try:
-            found = storage.read(path)
+            present = storage.read(path)
         except StorageError:
-            found = None
-        if found != data:
+            present = None
+        if present != data:
             raise
         return True
     return storage.read(path) == data

@@ -62,8 +62,8 @@ def without_slash(address: str) -> str:
     >>> without_slash("file:///data/"), without_slash("/"), without_slash("file:///")
     ('file:///data', '/', 'file:///')
     """
-    found = address.rstrip("/")
-    return address if found in ("", "file:") or found.endswith(":") else found
+    trimmed = address.rstrip("/")
+    return address if trimmed in ("", "file:") or trimmed.endswith(":") else trimmed
 
 
 __all__ = ["from_root", "open_storage", "without_slash"]

@@ -109,14 +109,14 @@ def _only_checkpoint(storage: Storage) -> str:
         NoCheckpointError: there is none, or there are several.
     """
     files = storage.list()
-    found = [path for path in files if path.endswith(f"/{METADATA}")]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        folders = [path.removesuffix(f"/{METADATA}") for path in found]
+    paths = [path for path in files if path.endswith(f"/{METADATA}")]
+    if len(paths) == 1:
+        return paths[0]
+    if paths:
+        folders = [path.removesuffix(f"/{METADATA}") for path in paths]
         named = ", ".join(folders[:_MOST_NAMED]) + (", ..." if len(folders) > _MOST_NAMED else "")
         raise NoCheckpointError(
-            storage.url, f"{len(found)} in folders of it: {named}", "give the folder of one of them"
+            storage.url, f"{len(paths)} in folders of it: {named}", "give the folder of one of them"
         )
     if files:
         what = f"{len(files)} files, the first {files[0]}, but no {METADATA}"
