@@ -414,7 +414,7 @@ class CheckpointCoordinator:
         if exists:
             commands = self._abort(pending, AbortCause.FENCED, reason, now_ms)
             commands += self._discard_abandoned(checkpoint_id, True)
-            return [*commands, FailJob(AbortCause.FENCED.told(reason), is_final=True)]
+            return [*commands, FailJob(AbortCause.FENCED.describe(reason), is_final=True)]
         pending.published_from = None
         return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
 
@@ -502,7 +502,7 @@ class CheckpointCoordinator:
 
     def _failed(self, pending: PendingCheckpoint, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
         """Tell of a checkpoint that will not be; perhaps the job fails for it."""
-        number, what, reason = pending.checkpoint_id, pending.properties, cause.told(detail)
+        number, what, reason = pending.checkpoint_id, pending.properties, cause.describe(detail)
         self.history.failed(number, reason, now_ms)
         log.info("checkpoint failed", extra={"checkpoint_id": number, "reason": reason, "kind": what.kind})
         commands = self._unasked(what, reason, now_ms)

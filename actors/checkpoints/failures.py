@@ -33,7 +33,7 @@ class AbortCause(Enum):
         """Whether it is a failure of the job, and not a consequence of what it does."""
         return self.value[1]
 
-    def told(self, detail: str) -> str:
+    def describe(self, detail: str) -> str:
         """The text, with what is known besides."""
         return f"{self.value[0][:-1]}: {detail}" if detail else self.value[0]
 

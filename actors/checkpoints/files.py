@@ -60,7 +60,7 @@ class CheckpointFiles:
                 self._delete(storage, [command.path])
             return CheckpointNotPublished(number, str(fenced), exists=True)
         except Exception as error:  # whatever a storage refuses
-            reason = _told(error)
+            reason = _describe(error)
         return CheckpointNotPublished(number, reason, in_doubt=in_doubt)
 
     @staticmethod
@@ -92,7 +92,7 @@ class CheckpointFiles:
             if is_all and self._ledger is not None and not failed:
                 self._ledger.forget()
         except Exception as error:  # a job that is well does not end for what it cannot tidy up
-            log.warning("files of a checkpoint are left behind: %s", _told(error))
+            log.warning("files of a checkpoint are left behind: %s", _describe(error))
             return 1
         return failed
 
@@ -112,11 +112,11 @@ class CheckpointFiles:
                 storage.delete(path)
             except Exception as error:  # the others may go
                 failed += 1
-                log.warning("a file of a checkpoint is left behind: %s", _told(error))
+                log.warning("a file of a checkpoint is left behind: %s", _describe(error))
         return failed
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, RayflinkError) else described(error)
 
 

@@ -82,7 +82,7 @@ class CheckpointRecord:
     def summary(self) -> dict[str, Any]:
         """One entry of the history."""
         records = self.all_subtasks
-        told: dict[str, Any] = {
+        description: dict[str, Any] = {
             "id": self.checkpoint_id,
             "status": self.status,
             "is_savepoint": self.is_savepoint,
@@ -96,10 +96,10 @@ class CheckpointRecord:
             "num_acknowledged_subtasks": len(records),
         }
         if self.status == COMPLETED:
-            told |= {"external_path": self.path, "discarded": self.discarded}
+            description |= {"external_path": self.path, "discarded": self.discarded}
         if self.status == FAILED:
-            told |= {"failure_timestamp": self.ended_ms, "failure_message": self.reason}
-        return told
+            description |= {"failure_timestamp": self.ended_ms, "failure_message": self.reason}
+        return description
 
     def details(self) -> dict[str, Any]:
         """The entry with one of each vertex."""
@@ -170,10 +170,10 @@ def _spread(values: Iterable[float]) -> dict[str, float]:
     histogram = Histogram(_REMEMBERED)
     for value in values:
         histogram.update(value)
-    return _told(histogram)
+    return _describe(histogram)
 
 
-def _told(histogram: Histogram) -> dict[str, float]:
+def _describe(histogram: Histogram) -> dict[str, float]:
     """Least, greatest, mean and quantiles; zeros where nothing was measured, as JSON has no NaN."""
     if not histogram.get_count():
         return dict.fromkeys(("min", "max", "avg", *_QUANTILES), 0.0)
@@ -192,7 +192,7 @@ class RestoredRecord:
     path: str
     size_bytes: int = 0
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """As in the overview."""
         return {
             "id": self.checkpoint_id,
@@ -283,8 +283,8 @@ class CheckpointHistory:
         }
         return {
             "counts": self.counts(),
-            "summary": {name: _told(histogram) for name, histogram in self._spread.items()},
-            "latest": latest | {"restored": None if self._restored is None else self._restored.told()},
+            "summary": {name: _describe(histogram) for name, histogram in self._spread.items()},
+            "latest": latest | {"restored": None if self._restored is None else self._restored.describe()},
             "history": [record.summary() for record in newest],
         }
 
@@ -293,7 +293,7 @@ class CheckpointHistory:
         record = self._remembered(checkpoint_id)
         return None if record is None else record.details()
 
-    def told(self, checkpoint_id: int | None) -> dict[str, Any] | None:
+    def describe(self, checkpoint_id: int | None) -> dict[str, Any] | None:
         """All that is known of one, each vertex with its subtasks; None when it is not remembered.
 
         Args:

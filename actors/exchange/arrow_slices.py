@@ -1,7 +1,7 @@
 """Parts of columnar batches that carry their own rows and nothing of their parent's.
 
 `take` copies the chosen rows; the IPC writer cuts most sliced columns to their rows by itself. What it does not cut are
-dictionaries and the data behind view types: `compacted` does.
+dictionaries and the data behind view types: `compact` does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FEW = 4
 """Up to so many parts one `take` a part is cheaper than one sort, one `take` and slices of it."""
 
 
-def scattered(
+def partition_rows(
     batch: ArrowBatch | RowColumns, targets: NDArray[np.integer[Any]], width: int
 ) -> list[tuple[int, ArrowBatch | RowColumns]]:
     """The non-empty parts of a batch, each with its target, rows of one part in their order.
@@ -40,13 +40,13 @@ def scattered(
             if len(chosen) == rows:
                 return [(target, batch)]
             if len(chosen):
-                parts.append((target, _rows_taken(batch, chosen)))
+                parts.append((target, _take(batch, chosen)))
         return parts
     counts = np.bincount(targets, minlength=width)
     present = np.flatnonzero(counts).tolist()
     if len(present) == 1:
         return [(present[0], batch)]
-    ordered = _rows_taken(batch, np.argsort(targets, kind="stable"))
+    ordered = _take(batch, np.argsort(targets, kind="stable"))
     parts, start = [], 0
     for target in present:
         stop = start + int(counts[target])
@@ -55,13 +55,13 @@ def scattered(
     return parts
 
 
-def _rows_taken(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) -> ArrowBatch | RowColumns:
+def _take(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) -> ArrowBatch | RowColumns:
     from rayflink.common.records.batches import ArrowBatch
 
-    return taken(batch, rows) if isinstance(batch, ArrowBatch) else batch.take(rows)
+    return take_rows(batch, rows) if isinstance(batch, ArrowBatch) else batch.take(rows)
 
 
-def taken(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
+def take_rows(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
     """The rows with these numbers, each in [0, len(batch)), copied."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -97,16 +97,16 @@ def _take_column(column: pa.Array, indices: pa.Array) -> pa.Array:
         return pc.run_end_encode(pc.run_end_decode(column).take(indices), run_end_type=kind.run_end_type)
     if kind.num_fields:
         return pa.concat_arrays([column.slice(0, 0), *(column.slice(row, 1) for row in indices.to_pylist())])
-    return column.cast(_stored(kind)).take(indices).cast(kind)
+    return column.cast(_plain_type(kind)).take(indices).cast(kind)
 
 
-def _stored(view: pa.DataType) -> pa.DataType:
+def _plain_type(view: pa.DataType) -> pa.DataType:
     import pyarrow as pa
 
     return pa.large_string() if pa.types.is_string_view(view) else pa.large_binary()
 
 
-def compacted(data: pa.RecordBatch) -> pa.RecordBatch:
+def compact(data: pa.RecordBatch) -> pa.RecordBatch:
     """An equal batch whose IPC form holds its own rows alone; the batch itself where it does already.
 
     A dictionary inside a map, a union or a fixed-size list stays whole.
@@ -126,7 +126,7 @@ def _compact(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return _compact_dictionary(column)
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        return column.cast(_stored(kind)).cast(kind)
+        return column.cast(_plain_type(kind)).cast(kind)
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
         return pa.concat_arrays([column])
     if pa.types.is_struct(kind):

@@ -26,7 +26,7 @@ from rayflink.common.errors import shorten
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.records.row_columns import RowColumns
 
-from .arrow_slices import compacted
+from .arrow_slices import compact
 from .column_codec import decode_columns, encode_columns
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _encode_arrow(batch: ArrowBatch) -> Pieces:
     import pyarrow as pa
 
     stamps = b"" if batch.timestamps is None else batch.timestamps.astype("<i8").tobytes()
-    data = compacted(batch.data)
+    data = compact(batch.data)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, data.schema) as writer:
         writer.write_batch(data)

@@ -106,7 +106,7 @@ class ChannelCredit:
             self._taken.append(False)
         else:
             return False
-        self._look()
+        self._request_announcement_if_due()
         return True
 
     def backlog(self, backlog: int) -> None:
@@ -117,11 +117,11 @@ class ChannelCredit:
         while self.free < self._required and not self._waiting:
             if self.pool.take():
                 self._floating += 1
-                self._owe()
+                self._add_unannounced()
             else:
                 self._waiting = True
                 self.pool.wait(self)
-        self._look()
+        self._request_announcement_if_due()
 
     def buffer_available(self) -> None:
         """A floating buffer came back to the pool while we waited for one."""
@@ -130,7 +130,7 @@ class ChannelCredit:
             return
         if self.pool.take():
             self._floating += 1
-            self._owe()
+            self._add_unannounced()
         if self.free < self._required:
             self._waiting = True
             self.pool.wait(self)
@@ -147,7 +147,7 @@ class ChannelCredit:
             self.pool.give_back()
             if self.free < self._required and not self._waiting and self.pool.take():
                 self._floating += 1
-                self._owe()
+                self._add_unannounced()
             return
         self._exclusive += 1
         if self.free > self._required and self._floating:
@@ -155,13 +155,13 @@ class ChannelCredit:
             self._floating -= 1
             self.pool.give_back()
         else:
-            self._owe()
+            self._add_unannounced()
 
-    def _owe(self) -> None:
+    def _add_unannounced(self) -> None:
         self.unannounced += 1
-        self._look()
+        self._request_announcement_if_due()
 
-    def _look(self) -> None:
+    def _request_announcement_if_due(self) -> None:
         """Ask for an announcement if one is due."""
         known = self.free - self.unannounced  # what the sender has left
         if self.unannounced and not self._due and 2 * known < self._required:

@@ -12,7 +12,7 @@ from rayflink.common.records.batches import Batch, RowBatch
 
 from .codec import decode_batch, encode_batch, split_batches
 from .gate import InputGate
-from .open_batch import are_alike, merged
+from .open_batch import are_alike, merge_batches
 
 MERGED_ROWS = 1024
 """Batches with fewer records are worked together with those behind them."""
@@ -62,12 +62,12 @@ class CurrentBuffer:
         may_merge = not self.rows_announced
         parts = [self._take(min(rows, self.rows_announced or self.rows))]
         rows = min(rows, MERGED_ROWS) - len(parts[0])
-        while may_merge and rows > 0 and self._has_like(parts[0]):
+        while may_merge and rows > 0 and self._can_extend(parts[0]):
             parts.append(self._take(min(rows, self.rows)))
             rows -= len(parts[-1])
-        return _joined(parts)
+        return _merge(parts)
 
-    def unannounced(self, rows: int) -> Batch | None:
+    def announce(self, rows: int) -> Batch | None:
         """The next `rows` records at most, once those that were given by this before have been taken; else None.
 
         Nor are there any where so few are left that they are worked together with those of other buffers.
@@ -79,7 +79,7 @@ class CurrentBuffer:
 
     @property
     def rows_announced(self) -> int:
-        """Records that `unannounced` gave and that were not taken yet."""
+        """Records that `announce` gave and that were not taken yet."""
         return max(0, self._announced - self._done)
 
     def remainder(self) -> list[bytes]:
@@ -94,21 +94,21 @@ class CurrentBuffer:
         self._batch = None
         self._encoded.clear()
 
-    def _has_like(self, first: Batch) -> bool:
+    def _can_extend(self, first: Batch) -> bool:
         """Whether records that can be in one batch with `first` are next; loads the next buffer where it must."""
         if self._batch is None:
             item = self._gate.next_data(self.input_index)
             if item is None or item.body is None:
                 return False
             self.load(item.body, item.channel, item.input_index)
-        return self._batch is not None and _fit_together(first, self._batch)
+        return self._batch is not None and _can_merge(first, self._batch)
 
     def _take(self, rows: int) -> Batch:
         batch, start = self._batch, self._done
         assert batch is not None, "a buffer was asked for records it does not have"
         self._done += rows
         piece = batch if rows == len(batch) else batch.slice(start, self._done)
-        self._gate.took(self.channel, rows)
+        self._gate.count_taken(self.channel, rows)
         if self._done == len(batch):
             self._decode_next()
             if self._batch is None:
@@ -120,18 +120,18 @@ class CurrentBuffer:
         self._done = self._announced = 0
 
 
-def _fit_together(first: Batch, other: Batch) -> bool:
+def _can_merge(first: Batch, other: Batch) -> bool:
     """Whether two batches can be worked as one: rows, as columns or not, with timestamps or without; or Arrow alike."""
     if isinstance(first, RowBatch) and isinstance(other, RowBatch):
         return (first.timestamps is None) == (other.timestamps is None)
     return are_alike(first, other)
 
 
-def _joined(parts: list[Batch]) -> Batch:
+def _merge(parts: list[Batch]) -> Batch:
     """Batches that fit together as one; columns stay columns where all of them are alike."""
     first = parts[0]
     if len(parts) == 1 or all(are_alike(first, part) for part in parts[1:]):
-        return merged(parts)
+        return merge_batches(parts)
     rows = [part for part in parts if isinstance(part, RowBatch)]
     values = [value for part in rows for value in part.values]
     stamps = None if first.timestamps is None else [stamp for part in rows for stamp in part.timestamps or ()]

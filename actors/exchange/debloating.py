@@ -207,7 +207,7 @@ class BufferDebloater:
         self._blocked = self._in_batch = False
         self._next_s = 0.0
 
-    def took(self, channel: int, rows: int) -> None:
+    def count_taken(self, channel: int, rows: int) -> None:
         """Count records that the chain takes from a channel."""
         if self._since_s is None:
             self._since_s = self._clock.monotonic()

@@ -119,7 +119,7 @@ class ExchangeEndpoint:
             incoming = self._incoming[envelope.sender] = Incoming(envelope.sender, self._gap_timeout_ms)
         for ready in incoming.accept(envelope, now_ms):
             for frame in ready.frames:
-                self._take_frame(ready.sender, frame, now_ms)
+                self._handle_frame(ready.sender, frame, now_ms)
 
     def check(self, now_ms: int) -> None:
         """Call now and then.
@@ -162,11 +162,11 @@ class ExchangeEndpoint:
             self.say(producer, frame)
         for partition in self._registry.shut_down():
             for sub in partition.subpartitions:
-                told = sub.release(cause)
-                if told is not None and sub.consumer is not None:
-                    self.say(sub.consumer, told)
+                error = sub.release(cause)
+                if error is not None and sub.consumer is not None:
+                    self.say(sub.consumer, error)
 
-    def _take_frame(self, sender: TaskAddress, frame: Frame, now_ms: int) -> None:
+    def _handle_frame(self, sender: TaskAddress, frame: Frame, now_ms: int) -> None:
         if isinstance(frame, BufferResponse):
             refusal = self._gate.receive(frame, sender)
             if refusal is not None:
@@ -187,14 +187,14 @@ class ExchangeEndpoint:
                 if consumer == sender:
                     reader.release()
         elif isinstance(frame, ErrorResponse):
-            self._take_error(sender, frame, now_ms)
+            self._handle_error(sender, frame, now_ms)
         elif isinstance(frame, TaskEventRequest):
             if not self._registry.publish(frame.partition, frame.event):
                 self.say(sender, ErrorResponse(frame.receiver, "Task event receiver not found."))
         else:
             log.warning("unexpected message from %s dropped: %r", sender, frame)
 
-    def _take_error(self, sender: TaskAddress, error: ErrorResponse, now_ms: int) -> None:
+    def _handle_error(self, sender: TaskAddress, error: ErrorResponse, now_ms: int) -> None:
         """An error ends the task unless the channels it is about have all they wanted, or may ask again."""
         channels = self._gate.reading_from(sender, error.receiver)
         if error.retryable:

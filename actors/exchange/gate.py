@@ -76,7 +76,7 @@ class InputChannel:
     def __init__(self, index: int, spec: ChannelSpec, credit: ChannelCredit, backoff: RequestBackoff) -> None:
         self.index, self.spec, self.credit, self.backoff = index, spec, credit, backoff
         self.state = ChannelState.CREATED
-        self.expected = 0
+        self.next_sequence = 0
         self.blocked = False
         self.queue: deque[bytes | Event] = deque()
         self.buffers_in = 0
@@ -259,9 +259,9 @@ class InputGate:
             return CancelPartitionRequest(frame.receiver)
         if sender is not None and sender != channel.spec.producer:
             return CancelPartitionRequest(frame.receiver)
-        if frame.sequence != channel.expected:
-            raise BufferReordering(channel.index, channel.expected, frame.sequence)
-        channel.expected += 1
+        if frame.sequence != channel.next_sequence:
+            raise BufferReordering(channel.index, channel.next_sequence, frame.sequence)
+        channel.next_sequence += 1
         if frame.body is not None:
             if not channel.credit.take():
                 raise ExchangeError(
@@ -339,11 +339,11 @@ class InputGate:
         else:
             self.channels[channel].credit.recycle()
 
-    def took(self, channel: int, rows: int) -> None:
+    def count_taken(self, channel: int, rows: int) -> None:
         """Count `rows` records of the batch in work that the chain takes: they are no longer in flight."""
         if self.debloater is None or self._works_restored:
             return
-        self.debloater.took(channel, rows)
+        self.debloater.count_taken(channel, rows)
         if self.debloater.windows[channel].is_due:
             self._windows_due.add(channel)
 

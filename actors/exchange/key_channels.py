@@ -62,7 +62,7 @@ class KeyChannels:
             pass  # not all of them are remembered
         known = list(map(self._memo.get, keys))
         fresh = list(dict.fromkeys([key for key, channel in zip(keys, known, strict=True) if channel is None]))
-        found = dict(zip(fresh, self._hashed(fresh), strict=True))
+        found = dict(zip(fresh, self._hash_all(fresh), strict=True))
         self._remember(found)
         return [found[key] if channel is None else channel for key, channel in zip(keys, known, strict=True)]
 
@@ -76,7 +76,7 @@ class KeyChannels:
 
         return self._channels_of_hashes(hash_columns(columns))
 
-    def texts(self, keys: list[str]) -> NDArray[np.uint16]:
+    def strings(self, keys: list[str]) -> NDArray[np.uint16]:
         """uint16[n]: the channels of keys that are not to be remembered here."""
         from rayflink.state.keys import hash_keys
 
@@ -90,7 +90,7 @@ class KeyChannels:
 
         return self._channels_of_hashes(hash_column(pa.array(keys)))
 
-    def _hashed(self, keys: list[Any]) -> list[int]:
+    def _hash_all(self, keys: list[Any]) -> list[int]:
         from rayflink.state.keys import hash_keys
 
         channels: list[int] = self._channels_of_hashes(hash_keys(keys)).tolist()

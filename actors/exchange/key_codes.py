@@ -48,7 +48,7 @@ class KeyedColumns:
     def __init__(self, key_of: Callable[[Any], Any], channels_of: KeyChannels) -> None:
         self._channels_of = channels_of
         self._codes = KeyCodes(channels_of)
-        self._position = _field_picked(key_of)
+        self._position = _selected_field(key_of)
         self._pause = self._skips = 0
 
     def fields(self, batch: RowBatch) -> Fields | None:
@@ -60,7 +60,7 @@ class KeyedColumns:
             return None
         fields = fields_of(batch.values)
         if fields is None:
-            self._failed()
+            self._back_off()
         return fields
 
     def keys(self, fields: Fields | None) -> Sequence[Any] | None:
@@ -70,21 +70,21 @@ class KeyedColumns:
             return None
         return fields.values[position]
 
-    def divided(
+    def partition(
         self, fields: Fields, keys: Sequence[Any], timestamps: list[int] | None
     ) -> tuple[RowColumns, NDArray[np.uint16]] | None:
         """The rows as columns and the channel of each; None where they cannot be, or should not."""
-        divided = self._divided(fields, keys, timestamps)
-        if divided is None:
-            self._failed()
+        result = self._partition_columns(fields, keys, timestamps)
+        if result is None:
+            self._back_off()
         else:
             self._pause = 0
-        return divided
+        return result
 
-    def _failed(self) -> None:
+    def _back_off(self) -> None:
         self._pause = self._skips = min(2 * self._pause + 1, _LONGEST_PAUSE)
 
-    def _divided(
+    def _partition_columns(
         self, fields: Fields, keys: Sequence[Any], timestamps: list[int] | None
     ) -> tuple[RowColumns, NDArray[np.uint16]] | None:
         position = _position_of(fields, keys)
@@ -95,7 +95,7 @@ class KeyedColumns:
         for index, (field, kind) in enumerate(zip(fields.values, fields.kinds, strict=True)):
             column: Any
             if index == position and kind is str:
-                column = self._codes.coded(field)
+                column = self._codes.encode(field)
                 if column is None:
                     return None
                 channels = self._codes.channels[column.codes]
@@ -124,9 +124,9 @@ class KeyCodes:
 
     def __init__(self, channels_of: KeyChannels, entries: int = LARGEST_TABLE) -> None:
         self._channels_of, self._entries = channels_of, entries
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         import numpy as np
 
         self._codes: dict[str, bytes] = {}
@@ -134,7 +134,7 @@ class KeyCodes:
         self.channels: NDArray[np.uint16] = np.empty(0, np.uint16)
         """The channel of each key in the table."""
 
-    def coded(self, keys: Sequence[str]) -> Coded | None:
+    def encode(self, keys: Sequence[str]) -> Coded | None:
         """The keys as a column; None when most are new, one is longer than 1 KB or no str itself."""
         import numpy as np
 
@@ -144,23 +144,23 @@ class KeyCodes:
         try:
             codes = b"".join(look_up(self._codes))
         except KeyError:
-            if not self._take_in(keys):
+            if not self._add_keys(keys):
                 return None
             codes = b"".join(look_up(self._codes))
         return Coded(self._table, np.frombuffer(codes, np.uint16))
 
-    def _take_in(self, keys: Sequence[str]) -> bool:
+    def _add_keys(self, keys: Sequence[str]) -> bool:
         import numpy as np
 
         fresh = list(dict.fromkeys([key for key in keys if key not in self._codes]))
         if 2 * len(fresh) > len(keys) or len(fresh) > self._entries:
             return False
         if len(self._table) + len(fresh) > self._entries:
-            self._begin()
+            self._reset()
             fresh = list(dict.fromkeys(keys))
         if len(fresh) > self._entries or max(map(getsizeof, fresh)) > LARGEST_REMEMBERED:
             return False
-        channels = self._channels_of.texts(fresh)
+        channels = self._channels_of.strings(fresh)
         start = len(self._table)
         numbers = range(start, start + len(fresh))
         self._codes.update(zip(fresh, [number.to_bytes(2, sys.byteorder) for number in numbers], strict=True))
@@ -169,7 +169,7 @@ class KeyCodes:
         return True
 
 
-def _field_picked(key_of: Callable[[Any], Any]) -> int | None:
+def _selected_field(key_of: Callable[[Any], Any]) -> int | None:
     """The position that a key selector picks, where that can be seen: `operator.itemgetter(0)`."""
     if type(key_of) is not itemgetter:
         return None

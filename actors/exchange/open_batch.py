@@ -113,7 +113,7 @@ def are_alike(first: Batch, other: Batch) -> bool:
     return type(first) is RowBatch
 
 
-def merged(parts: Sequence[Batch]) -> Batch:
+def merge_batches(parts: Sequence[Batch]) -> Batch:
     """Batches that are alike, at least one, as one batch in their order."""
     if len(parts) == 1:
         return parts[0]

@@ -88,6 +88,6 @@ class OutputRoom:
                 wanted = max(1, int(room))
         return wanted
 
-    def took(self, rows: int) -> None:
+    def count_taken(self, rows: int) -> None:
         """Count the records that were taken then."""
         self._last = rows

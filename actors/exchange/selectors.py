@@ -26,7 +26,7 @@ from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError,
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.keys.key_forms import too_deep
 
-from .arrow_slices import scattered, taken
+from .arrow_slices import partition_rows, take_rows
 from .key_channels import KeyChannels
 from .key_codes import MOST_ROWS, KeyedColumns
 
@@ -145,7 +145,7 @@ class RoundRobin(ChannelSelector):
             return ((0, batch),) if count else ()
         parts: list[tuple[int, Batch]] = []
         for offset in range(min(width, count)):
-            parts.append(((first + offset) % width, every(batch, offset, width)))
+            parts.append(((first + offset) % width, every_nth(batch, offset, width)))
         return parts
 
 
@@ -158,7 +158,7 @@ class RandomChannel(ChannelSelector):
 
     def split(self, batch: Batch) -> Split:
         """One draw a record."""
-        return scatter(batch, self._random.choices(range(self.channels), k=len(batch)), self.channels)
+        return partition_by_targets(batch, self._random.choices(range(self.channels), k=len(batch)), self.channels)
 
 
 class ByKeyGroup(ChannelSelector):
@@ -184,7 +184,7 @@ class ByKeyGroup(ChannelSelector):
         self._columns: Sequence[str] | None = getattr(key_of, "columns", None)
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
         self._by_columns = KeyedColumns(key_of, self._channels_of)
-        self._looked = False
+        self._checked_first_key = False
 
     def split(self, batch: Batch) -> Split:
         """By the hash of each record's key.
@@ -194,7 +194,7 @@ class ByKeyGroup(ChannelSelector):
             RefusedKeyError: the key of a record cannot be a key.
         """
         if self.channels == 1:
-            self._look_at_first(batch)
+            self._check_first_key(batch)
             return ((0, batch),) if len(batch) else ()
         if isinstance(batch, ArrowBatch):
             if self._columns is not None:
@@ -205,7 +205,7 @@ class ByKeyGroup(ChannelSelector):
                     raise KeyExtractionError.of(self._key_by, "") from extraction_cause(self._key_by, error)
                 except InvalidKeyError as error:
                     raise RefusedKeyError.of(self._key_by, "") from error
-                return scattered(batch, targets, self.channels)
+                return partition_rows(batch, targets, self.channels)
             batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
         if len(batch) > MOST_ROWS:
             pieces = [batch.slice(at, min(at + MOST_ROWS, len(batch))) for at in range(0, len(batch), MOST_ROWS)]
@@ -213,18 +213,18 @@ class ByKeyGroup(ChannelSelector):
         fields = self._by_columns.fields(batch)
         keys: Sequence[Any] | None = self._by_columns.keys(fields)
         if keys is None:
-            keys = extracted(self._key_of, batch.values, self._key_by)
+            keys = extract_keys(self._key_of, batch.values, self._key_by)
         if fields is not None:
-            divided = self._by_columns.divided(fields, keys, batch.timestamps)
-            if divided is not None:
-                return scattered(*divided, self.channels)
+            partitioned = self._by_columns.partition(fields, keys, batch.timestamps)
+            if partitioned is not None:
+                return partition_rows(*partitioned, self.channels)
         try:
             channels = self._channels_of.keys(keys)
         except (TypeError, RecursionError):
-            channels = self._one_by_one(keys, batch.values)
-        return scatter(batch, channels, self.channels)
+            channels = self._channels_one_by_one(keys, batch.values)
+        return partition_by_targets(batch, channels, self.channels)
 
-    def _one_by_one(self, keys: Sequence[Any], records: list[Any]) -> list[int]:
+    def _channels_one_by_one(self, keys: Sequence[Any], records: list[Any]) -> list[int]:
         """The channels where some key cannot be looked up in a dict; most often it is none, and its record is named."""
         channels = []
         for key, record in zip(keys, records, strict=True):
@@ -236,12 +236,12 @@ class ByKeyGroup(ChannelSelector):
                 raise RefusedKeyError.of(self._key_by, shortened(record)) from too_deep(key)
         return channels
 
-    def _look_at_first(self, batch: Batch) -> None:
+    def _check_first_key(self, batch: Batch) -> None:
         """A single channel needs no keys; that the first record has one that can be a key is seen all the same."""
-        if not self._looked and type(batch) is RowBatch and len(batch):
-            self._looked = True
+        if not self._checked_first_key and type(batch) is RowBatch and len(batch):
+            self._checked_first_key = True
             first = batch.values[:1]
-            self._one_by_one(extracted(self._key_of, first, self._key_by), first)
+            self._channels_one_by_one(extract_keys(self._key_of, first, self._key_by), first)
 
 
 class ByFunction(ChannelSelector):
@@ -273,14 +273,14 @@ class ByFunction(ChannelSelector):
         partition, width = self._partition, self.channels
         records = list(rows_of(batch))
         targets = []
-        for key, record in zip(extracted(self._key_of, records, self._key_by), records, strict=True):
+        for key, record in zip(extract_keys(self._key_of, records, self._key_by), records, strict=True):
             try:
                 target = _channel(partition(key, width), width, record)
             except Exception as error:
-                told = UserCodeError("partition_custom", self._key_by.call_site, shortened(record), "partition")
-                raise told from error
+                failure = UserCodeError("partition_custom", self._key_by.call_site, shortened(record), "partition")
+                raise failure from error
             targets.append(target)
-        return scatter(batch, targets, width)
+        return partition_by_targets(batch, targets, width)
 
 
 def _channel(found: Any, width: int, record: Any) -> int:
@@ -293,7 +293,7 @@ def _channel(found: Any, width: int, record: Any) -> int:
     return target
 
 
-def extracted(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -> list[Any]:
+def extract_keys(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -> list[Any]:
     """The key of each record; `key_by` says whose selector `key_of` is.
 
     Raises:
@@ -311,12 +311,12 @@ def extracted(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -
     return keys
 
 
-def scatter(batch: Batch, targets: list[int], width: int) -> Split:
+def partition_by_targets(batch: Batch, targets: list[int], width: int) -> Split:
     """The batch split by each record's target channel."""
     if isinstance(batch, ArrowBatch):
         import numpy as np
 
-        return scattered(batch, np.asarray(targets, dtype=np.uint16), width)
+        return partition_rows(batch, np.asarray(targets, dtype=np.uint16), width)
     parts: list[list[Any]] = [[] for _ in range(width)]
     for target, value in zip(targets, batch.values, strict=True):
         parts[target].append(value)
@@ -328,11 +328,11 @@ def scatter(batch: Batch, targets: list[int], width: int) -> Split:
     return [(channel, RowBatch(part, times[channel])) for channel, part in enumerate(parts) if part]
 
 
-def every(batch: Batch, offset: int, width: int) -> Batch:
+def every_nth(batch: Batch, offset: int, width: int) -> Batch:
     """Records offset, offset + width, offset + 2 width, ..."""
     if isinstance(batch, RowBatch):
         stamps = batch.timestamps
         return RowBatch(batch.values[offset::width], None if stamps is None else stamps[offset::width])
     import numpy as np
 
-    return taken(batch, np.arange(offset, len(batch), width))
+    return take_rows(batch, np.arange(offset, len(batch), width))

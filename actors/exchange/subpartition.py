@@ -212,12 +212,12 @@ class Subpartition:
 
     def release(self, cause: str | None = None) -> ErrorResponse | None:
         """Give up what is queued; with a `cause`, the message that tells the consumer why."""
-        told = self.state is SubpartitionState.READING and cause is not None
+        must_report = self.state is SubpartitionState.READING and cause is not None
         if self.state is not SubpartitionState.CONSUMED:
             self.state = SubpartitionState.RELEASED
         self._entries.clear()
         self.backlog = self.queued_bytes = 0
-        return ErrorResponse(self.receiver, cause or "") if told else None
+        return ErrorResponse(self.receiver, cause or "") if must_report else None
 
     def statistics(self) -> SubpartitionStatistics:
         """Counts for people and metrics."""

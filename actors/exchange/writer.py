@@ -173,8 +173,8 @@ class RecordWriter:
     def tick(self, now_ms: int) -> None:
         """Close the batches whose time or window is up; called once a step with the processing time."""
         if self._pending and self._windowed:
-            for lane, held in enumerate(self._open):
-                if held.holds and self._is_used_up(lane):
+            for lane, open_batch in enumerate(self._open):
+                if open_batch.holds and self._is_used_up(lane):
                     self._close(lane)
         if self._now_ms is None or now_ms < self._now_ms:
             self._restart_waiting(now_ms)
@@ -184,12 +184,12 @@ class RecordWriter:
             return
         self._overdue = False
         next_oldest: int | None = None
-        for lane, held in enumerate(self._open):
-            if not held.holds:
+        for lane, open_batch in enumerate(self._open):
+            if not open_batch.holds:
                 continue
-            waited = now_ms - held.since_ms
+            waited = now_ms - open_batch.since_ms
             if waited < timeout:
-                next_oldest = held.since_ms if next_oldest is None else min(next_oldest, held.since_ms)
+                next_oldest = open_batch.since_ms if next_oldest is None else min(next_oldest, open_batch.since_ms)
             elif self._all_wait(lane):
                 self._overdue = True  # looked at again in every step: a mail with credit makes one
             else:
@@ -209,8 +209,8 @@ class RecordWriter:
 
     def _restart_waiting(self, now_ms: int) -> None:
         """The time was not known yet, or the clock was set back: what is open waits from now on."""
-        for held in self._open:
-            held.since_ms = now_ms
+        for open_batch in self._open:
+            open_batch.since_ms = now_ms
         if self._oldest_ms is not None:
             self._oldest_ms = now_ms
 
@@ -230,26 +230,26 @@ class RecordWriter:
         return any(subs[channel].is_used_up for channel in self._receivers[lane])
 
     def _append(self, lane: int, part: Batch) -> None:
-        held = self._open[lane]
-        if not held.fits(part):
+        open_batch = self._open[lane]
+        if not open_batch.fits(part):
             self._seal(lane)
         most = self._buffer_rows(lane)
         was_used_up = self._windowed and self._is_used_up(lane)
         for channel in self._receivers[lane]:
             self.partition.subpartitions[channel].rows_written += len(part)
         row_limit, enough = self._row_limits(part)
-        if held.rows + len(part) > min(held.row_limit, row_limit) and type(part) is not RowBatch:
+        if open_batch.rows + len(part) > min(open_batch.row_limit, row_limit) and type(part) is not RowBatch:
             self._seal(lane)  # dividing columns would copy them once more
         now = self._now_ms or 0
-        held.add(part, row_limit, now)
+        open_batch.add(part, row_limit, now)
         self._pending += len(part)
-        if held.rows >= min(enough, held.row_limit):
+        if open_batch.rows >= min(enough, open_batch.row_limit):
             self._seal(lane)
-        if held.rows + held.sealed_rows >= most:
+        if open_batch.rows + open_batch.sealed_rows >= most:
             self._close(lane)
-        elif self._windowed and held.holds and not was_used_up and self._is_used_up(lane):
+        elif self._windowed and open_batch.holds and not was_used_up and self._is_used_up(lane):
             self._close(lane)  # what follows in the same step goes with the next one
-        if self._oldest_ms is None and held.holds:
+        if self._oldest_ms is None and open_batch.holds:
             self._oldest_ms = now
 
     def _row_limits(self, part: Batch) -> tuple[int, int]:
@@ -269,16 +269,16 @@ class RecordWriter:
         self._ship(lane)
 
     def _seal(self, lane: int) -> None:
-        held = self._open[lane]
-        if held.rows:
-            row_limit = held.row_limit
-            self._encode(lane, held.take(), row_limit)
+        open_batch = self._open[lane]
+        if open_batch.rows:
+            row_limit = open_batch.row_limit
+            self._encode(lane, open_batch.take(), row_limit)
 
     def _encode(self, lane: int, batch: Batch, row_limit: int) -> None:
-        held, rows = self._open[lane], len(batch)
+        open_batch, rows = self._open[lane], len(batch)
         for start in range(0, rows, row_limit):
             piece = batch if rows <= row_limit else batch.slice(start, min(start + row_limit, rows))
-            encoded = self._encoded(piece)
+            encoded = self._encode_piece(piece)
             size, count, arrow = sum(map(len, encoded)), len(piece), isinstance(piece, ArrowBatch)
             most = self._limits.max_arrow_bytes if arrow else self._limits.max_bytes
             if type(piece) is RowBatch:
@@ -286,30 +286,34 @@ class RecordWriter:
             if size > most and count > 1:
                 self._encode(lane, piece, max(1, count * most // size))
                 continue
-            joint = held.sealed_bytes + size + joint_bytes(len(held.sealed) + 1)
-            if joint > most or held.sealed_arrow is not arrow or held.sealed_rows + count > self._limits.max_rows:
+            joint = open_batch.sealed_bytes + size + joint_bytes(len(open_batch.sealed) + 1)
+            if (
+                joint > most
+                or open_batch.sealed_arrow is not arrow
+                or open_batch.sealed_rows + count > self._limits.max_rows
+            ):
                 self._ship(lane)
-            held.seal(encoded, size, count, arrow)
-            if held.sealed_bytes + size > most or held.sealed_rows + count > self._limits.max_rows:
+            open_batch.seal(encoded, size, count, arrow)
+            if open_batch.sealed_bytes + size > most or open_batch.sealed_rows + count > self._limits.max_rows:
                 self._ship(lane)
 
-    def _encoded(self, piece: Batch) -> Pieces:
+    def _encode_piece(self, piece: Batch) -> Pieces:
         """The piece as bytes; a record that has none is the failure of the operator that emitted it."""
         try:
             return encode_pieces(piece)
         except CodecError as error:
             if self._ctx is None:
                 raise
-            told = UserCodeError(self._ctx.operator_name, self._ctx.call_site, error.record, "the output")
-            raise told from error
+            failure = UserCodeError(self._ctx.operator_name, self._ctx.call_site, error.record, "the output")
+            raise failure from error
 
     def _ship(self, lane: int) -> None:
-        held = self._open[lane]
-        if not held.sealed:
+        open_batch = self._open[lane]
+        if not open_batch.sealed:
             return
-        buffer = Buffer(join_batches(held.sealed), held.sealed_rows)
-        self._pending -= held.sealed_rows
-        held.sealed, held.sealed_bytes, held.sealed_rows = [], 0, 0
+        buffer = Buffer(join_batches(open_batch.sealed), open_batch.sealed_rows)
+        self._pending -= open_batch.sealed_rows
+        open_batch.sealed, open_batch.sealed_bytes, open_batch.sealed_rows = [], 0, 0
         if not self._pending:
             self._oldest_ms = None
         for channel in self._receivers[lane]:

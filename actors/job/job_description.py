@@ -30,7 +30,7 @@ def job_summary(
         "timestamps": dict(timestamps),
         "vertices": vertex_summaries(graph.vertices, executions),
         "recovery": recovery,
-        "exceptions": [entry.told() for entry in exceptions],
+        "exceptions": [entry.describe() for entry in exceptions],
     }
 
 

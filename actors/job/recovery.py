@@ -67,7 +67,7 @@ class Beginning:
         return as_it_ran(graph, newest.manifest) if self.recovered and newest is not None else graph
 
 
-def begin(
+def recover_or_start(
     graph: JobGraph,
     new_id: Callable[[], str],
     open_storage: OpenStorage,
@@ -178,4 +178,4 @@ def _sweep(
         files.discard(DiscardFiles(base, abandoned))
 
 
-__all__ = ["Beginning", "begin", "storage_options"]
+__all__ = ["Beginning", "recover_or_start", "storage_options"]

@@ -50,10 +50,10 @@ def last_recovery(
     }
 
 
-def recovery_told(found: Mapping[str, Any]) -> str:
+def describe_recovery(found: Mapping[str, Any]) -> str:
     """As a line for people.
 
-    >>> recovery_told({"cancelled_ms": 210, "delayed_ms": 24_000, "deployed_ms": 900, "restored_ms": None,
+    >>> describe_recovery({"cancelled_ms": 210, "delayed_ms": 24_000, "deployed_ms": 900, "restored_ms": None,
     ...     "total_ms": None, "tasks": 2, "restored_bytes": 512})
     '2 tasks: cancelled 0.2 s, restart delay 24.0 s, deployed 0.9 s, restored 512 bytes ..., total ...'
     """
@@ -73,4 +73,4 @@ def _last(attempts: Sequence[Mapping[str, int]], *states: ExecutionState) -> int
     return max(known) if known and len(known) == len(entered) else None
 
 
-__all__ = ["last_recovery", "recovery_told"]
+__all__ = ["last_recovery", "describe_recovery"]

@@ -21,7 +21,7 @@ from ..checkpoints.files import OpenStorage
 from ..exchange.frames import Envelope, TaskAddress
 from ..job.deployment import announce
 from ..job.job_master import JobMaster
-from ..job.recovery import begin, storage_options
+from ..job.recovery import recover_or_start, storage_options
 from ..messages.commands import (
     AnswerRescale,
     AnswerSavepoint,
@@ -97,7 +97,7 @@ class InProcessCluster:
         Raises:
             StateError: that cannot be read.
         """
-        beginning = begin(graph, new_id, self.open_storage)
+        beginning = recover_or_start(graph, new_id, self.open_storage)
         self.files = beginning.files
         return JobMaster(graph, new_id, cached_files, start=beginning.start)
 

@@ -59,7 +59,7 @@ class ExceptionEntry:
     task: str
     failure: TaskFailure
 
-    def told(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """As plain data."""
         return {"timestamp": self.timestamp_ms, "task": self.task, "exception": self.failure.message}
 

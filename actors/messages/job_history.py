@@ -36,7 +36,7 @@ class JobHistory:
 
 def store_history(storage: Storage, past: JobHistory) -> bool:
     """Write it, in the place of what was kept; False, which is logged, where it could not: nothing depends on it."""
-    told = {
+    document = {
         "restarts": past.restarts,
         "attempt": past.attempt,
         "exceptions": [
@@ -46,7 +46,7 @@ def store_history(storage: Storage, past: JobHistory) -> bool:
     }
     try:
         positions = _positions(storage)
-        storage.put_if_absent(_path((positions or [0])[-1] + 1), json.dumps(told).encode())
+        storage.put_if_absent(_path((positions or [0])[-1] + 1), json.dumps(document).encode())
         for old in positions:
             storage.delete(_path(old))
     except StorageError as error:
@@ -59,12 +59,12 @@ def read_history(storage: Storage) -> JobHistory:
     """What was kept last; nothing where it cannot be read, which is logged."""
     try:
         positions = _positions(storage)
-        told = json.loads(storage.read(_path(positions[-1]))) if positions else {}
+        document = json.loads(storage.read(_path(positions[-1]))) if positions else {}
         exceptions = tuple(
             ExceptionEntry(one["timestamp_ms"], one["task"], TaskFailure(**one["failure"]))
-            for one in told.get("exceptions", ())
+            for one in document.get("exceptions", ())
         )
-        return JobHistory(told.get("restarts", 0), told.get("attempt", 0), exceptions)
+        return JobHistory(document.get("restarts", 0), document.get("attempt", 0), exceptions)
     except (StorageError, ValueError, KeyError, TypeError) as error:
         log.warning("the history of the job cannot be read: %s", error)
         return JobHistory()

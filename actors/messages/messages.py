@@ -120,7 +120,7 @@ class TaskFailure:
     recoverable: bool = True
     is_outage: bool = False
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The message, and below it the traceback unless that says no more."""
         traceback = self.traceback.rstrip("\n")
         return self.message if "\n" not in traceback else f"{self.message}\n{traceback}"

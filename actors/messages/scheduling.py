@@ -86,10 +86,10 @@ def cpus_of(graph: JobGraph, cpus: float) -> int:
 
 def slots_asked(graph: JobGraph, cpus: float) -> str:
     """The slots of a job for people: "2 slots of 1 CPU, 3 slots of 2 CPU and 1 GPU"."""
-    return told_bundles([bundle_of(graph, slot, cpus) for slot in required_slots(graph)])
+    return describe_bundles([bundle_of(graph, slot, cpus) for slot in required_slots(graph)])
 
 
-def told_bundles(bundles: Iterable[Mapping[str, float]]) -> str:
+def describe_bundles(bundles: Iterable[Mapping[str, float]]) -> str:
     """Slots for people, by what they ask of Ray."""
     kinds = Counter(map(_shown, bundles))
     return ", ".join(f"{count} slot{'s' * (count > 1)} of {kind}" for kind, count in kinds.items())

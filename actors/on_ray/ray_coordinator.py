@@ -32,8 +32,8 @@ from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
-from ..job.recovery import begin, storage_options
-from ..job.recovery_times import recovery_told
+from ..job.recovery import recover_or_start, storage_options
+from ..job.recovery_times import describe_recovery
 from ..job.rescaled_graph import rescaled_graph
 from ..job.slot_wait import described_waiting
 from ..job.start_checks import ensure_can_start
@@ -101,7 +101,7 @@ class Coordinator:
         self._answered = threading.Condition()
         self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
-        self._told_recovery = 0
+        self._reported_recovery = 0
         self._ended = threading.Event()
         self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
         self._terminal = Terminal()
@@ -120,7 +120,9 @@ class Coordinator:
         keep_logs(sys.stderr, warn=False)
         graph = unpack(submission.program)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
-        beginning = begin(graph, lambda: self._leader_id, self._open_storage, partial(self._keep, submission, graph))
+        beginning = recover_or_start(
+            graph, lambda: self._leader_id, self._open_storage, partial(self._keep, submission, graph)
+        )
         graph = beginning.laid_out(graph)
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
@@ -209,7 +211,7 @@ class Coordinator:
 
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
         """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
-        return self._job.checkpoints.coordinator.history.told(checkpoint_id)
+        return self._job.checkpoints.coordinator.history.describe(checkpoint_id)
 
     def result(self, timeout_s: float) -> bytes | None:
         """The result, or None when the job has not ended within `timeout_s`."""
@@ -310,7 +312,7 @@ class Coordinator:
         status = self._described()
         log.info("Job %s (%s) is %s.", status["name"], status["jid"], status["state"])
         for failed in self._job.exceptions:
-            log.error("%s: %s", failed.task, failed.failure.told())
+            log.error("%s: %s", failed.task, failed.failure.describe())
         try:
             write_record(self._folder, status)
         except OSError as error:
@@ -364,8 +366,8 @@ class Coordinator:
         self._prometheus.report(self._job.metrics.group, now)
         self._tell_recovery()
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
-            told = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
-            threading.Thread(target=self._terminal.put, args=([told],), daemon=True).start()
+            line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
+            threading.Thread(target=self._terminal.put, args=([line],), daemon=True).start()
         for attempt in self._slots.tick(now):  # Ray tells when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
@@ -402,9 +404,9 @@ class Coordinator:
     def _tell_recovery(self) -> None:
         """Once all tasks that started anew run, say how long it took."""
         found = self._job.recovery()
-        if found is not None and found["total_ms"] is not None and found["began"] != self._told_recovery:
-            self._told_recovery = found["began"]
-            log.info("recovered: %s", recovery_told(found), extra=found)
+        if found is not None and found["total_ms"] is not None and found["began"] != self._reported_recovery:
+            self._reported_recovery = found["began"]
+            log.info("recovered: %s", describe_recovery(found), extra=found)
 
     def _described(self) -> dict[str, Any]:
         for _ in range(10):

@@ -13,7 +13,7 @@ from rayflink.graph.job_graph import JobGraph
 
 from ..job.submission import Submission
 from ..messages.commands import AnswerRescale, RescaleRequested
-from ..messages.scheduling import more_bundles, told_bundles
+from ..messages.scheduling import describe_bundles, more_bundles
 from .driver.ray_resources import cluster_has
 
 
@@ -51,7 +51,7 @@ class MoreSlots:
             return False
         self._request = request
         self._group = group = placement_group(bundles, strategy=self._submission.placement)
-        wanted = told_bundles(bundles)
+        wanted = describe_bundles(bundles)
         threading.Thread(target=self._await, args=(request, group, wanted), name="more slots", daemon=True).start()
         return True
 

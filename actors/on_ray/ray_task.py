@@ -243,7 +243,7 @@ class RayTask:
         self._returned: deque[TaskAddress] = deque()
         self._done = threading.Event()
         self._lost_call: tuple[float, LostCall] | None = None
-        self._told: deque[tuple[str, Future[None]]] = deque()
+        self._reports_under_way: deque[tuple[str, Future[None]]] = deque()
         self._bytes_near = self._bytes_far = 0
         self._metrics: Mapping[str, Any] = {}
         self._reported_at = 0.0
@@ -290,7 +290,7 @@ class RayTask:
             thread.join()
         self._done.set()
         self._process.show()
-        wait([call for _, call in self._told])
+        wait([call for _, call in self._reports_under_way])
         self._heed_lost_reports()
         if self._lost_call is not None:
             raise self._lost_call[1]
@@ -446,8 +446,8 @@ class RayTask:
 
     def _heed_lost_reports(self) -> None:
         """Look at the calls to the coordinator that have returned; one that is dead needs no reports any more."""
-        while self._told and self._told[0][1].done():
-            what, call = self._told.popleft()
+        while self._reports_under_way and self._reports_under_way[0][1].done():
+            what, call = self._reports_under_way.popleft()
             error = call.exception()
             if error is not None and not isinstance(error, ActorDiedError):
                 self._lose(f"{what} for the coordinator", error)
@@ -463,7 +463,7 @@ class RayTask:
             call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
             what = ", ".join(type(report).__name__ for report in reports if not isinstance(report, TaskReport))
             if what:  # a heartbeat that is lost is made up for by the next
-                self._told.append((what, call.future()))
+                self._reports_under_way.append((what, call.future()))
 
     def _completed(self, report: ToCoordinator) -> ToCoordinator:
         """With what only the process knows: where it is, and what came from which node."""

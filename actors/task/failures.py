@@ -42,11 +42,11 @@ FATAL_EXIT_CODE = 255
 
 def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
     """The error as a value that any process can read."""
-    failure = _told(in_its_operator(error), deployment)
+    failure = _describe(in_its_operator(error), deployment)
     return replace(failure, recoverable=is_recoverable(error), is_outage=is_outage(error))
 
 
-def _told(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
+def _describe(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
     if isinstance(error, UserCodeError):
         cause = error.__cause__ or error
         log.debug("a function of %s failed", error.operator, exc_info=error)

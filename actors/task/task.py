@@ -272,7 +272,7 @@ class StreamTask:
     def work_done(self) -> int:
         """Grows whenever something was received, worked or sent."""
         worked = sum(link.records_in + link.records_out for link in self._chain.links)
-        received = sum(channel.expected for channel in self._gate.channels)
+        received = sum(channel.next_sequence for channel in self._gate.channels)
         return worked + received + sum(s.sequence for w in self._writers for s in w.partition.subpartitions)
 
     @property
@@ -368,14 +368,14 @@ class StreamTask:
     def _next_slice(self) -> Progress:
         buffer, head = self._buffer, self._chain.links[0].operator
         rows_ahead, input_index = head.reads_ahead, buffer.input_index
-        if rows_ahead and (ahead := buffer.unannounced(rows_ahead)) is not None:
+        if rows_ahead and (ahead := buffer.announce(rows_ahead)) is not None:
             head.read_ahead(ahead, input_index)
         is_announced = buffer.rows_announced > 0
         batch = buffer.take_slice(self._room.rows(self._slicer.rows(buffer.rows_at_hand)))
         if rows_ahead and not is_announced:
             head.read_ahead(batch, input_index)
         self._slicer.expect(len(batch))
-        self._room.took(len(batch))
+        self._room.count_taken(len(batch))
         self._chain.feed(batch, input_index)
         return self._run_chain()
 
@@ -397,7 +397,7 @@ class StreamTask:
             return Progress.IDLE
         polled = sum(len(e) for e in elements if isinstance(e, RowBatch | ArrowBatch))
         self._slicer.expect(polled)
-        self._room.took(polled)
+        self._room.count_taken(polled)
         self._chain.emit(0, elements)
         idle = self._chain.run(self._slicer.may_continue)
         self._slicer.end()

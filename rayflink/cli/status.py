@@ -86,7 +86,7 @@ def status_text(found: Status, now_ms: int) -> str:
     Args:
         now_ms: the time, epoch milliseconds.
     """
-    from rayflink.actors.job.recovery_times import recovery_told
+    from rayflink.actors.job.recovery_times import describe_recovery
 
     report = status_report(found, now_ms)
     parts = [status_head(found), vertex_table(found["vertices"], report["vertices"], now_ms)]
@@ -94,7 +94,7 @@ def status_text(found: Status, now_ms: int) -> str:
     counted = [row for row in user_metrics(found["vertices"]) if row[2] != 0 or row[3] or row[4]]
     parts.append(table(USER_METRIC_COLUMNS, counted) if counted else "")
     if report["recovery"]:
-        parts.append(f"last recovery: {recovery_told(report['recovery'])}")
+        parts.append(f"last recovery: {describe_recovery(report['recovery'])}")
     parts.append(failures_table(report["failures"]) if report["failures"] else "")
     return "\n\n".join(part for part in parts if part)
 

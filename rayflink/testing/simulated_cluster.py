@@ -15,7 +15,7 @@ from typing import Any
 from rayflink.actors.checkpoints.files import OpenStorage
 from rayflink.actors.exchange.frames import Envelope, TaskAddress
 from rayflink.actors.job.job_master import JobMaster
-from rayflink.actors.job.recovery import begin
+from rayflink.actors.job.recovery import recover_or_start
 from rayflink.actors.local.in_process import REPORT_INTERVAL_MS, InProcessCluster
 from rayflink.actors.messages.commands import (
     CheckpointPublished,
@@ -112,7 +112,7 @@ class SimulatedCluster(InProcessCluster):
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
         """What decides; it begins from the checkpoint of the disk that `execution.state-recovery.path` names."""
-        beginning = begin(graph, new_id, self.disk.storage)
+        beginning = recover_or_start(graph, new_id, self.disk.storage)
         self._files = {0: beginning.files}
         return JobMaster(graph, new_id, cached_files, self.draw, beginning.start)
 
@@ -474,7 +474,7 @@ class SimulatedCluster(InProcessCluster):
         """A new coordinator begins from what is in the storage."""
         graph = self.job.graph
         try:
-            beginning = begin(graph, self._id, self.disk.storage)
+            beginning = recover_or_start(graph, self._id, self.disk.storage)
         except (StorageError, Fenced, LedgerEnded) as error:
             self._tell_story("take over", f"coordinator {self._epoch}", f"cannot begin: {error}")
             return

@@ -151,7 +151,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             return Answer("/savepoints/savepoint-1")
 
         def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-            return history().told(checkpoint_id)
+            return history().describe(checkpoint_id)
 
         def wait(self, on_progress: Any = None) -> Any:
             from rayflink.actors.messages.commands import JobResult

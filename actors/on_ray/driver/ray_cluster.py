@@ -97,8 +97,8 @@ class JobHandle:
 
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
         """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
-        told: dict[str, Any] | None = self._ask("checkpoints", checkpoint_id)
-        return told
+        details: dict[str, Any] | None = self._ask("checkpoints", checkpoint_id)
+        return details
 
     def accumulators(self) -> dict[str, Any]:
         """Name -> value, merged over the subtasks that have finished."""

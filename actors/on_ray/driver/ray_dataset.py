@@ -48,10 +48,10 @@ def written(dataset: Any, store: FrameStore) -> FrameSource:
     try:
         putting = dataset.map_batches(_Putting(store), batch_size=None, batch_format="pyarrow", zero_copy_batch=True)
         with _in_order(putting.context.execution_options), _told_to_wait():
-            told = putting.take_all()
-        parts = [FramePart(*(row[name] for name in _PART)) for row in told]
+            part_rows = putting.take_all()
+        parts = [FramePart(*(row[name] for name in _PART)) for row in part_rows]
         store.keep(parts)
-        schema = _schema_of(told)
+        schema = _schema_of(part_rows)
     except BaseException:
         store.leave()
         raise
@@ -112,16 +112,16 @@ class _Putting:
         for block in blocks_of(iter(table.to_batches())):
             place = self._store.append(partition, 0, blocks, block)
             blocks, rows, size = blocks + 1, rows + block.num_rows, size + block.nbytes
-        told = (partition, 0, place, blocks, rows, size)
-        columns = {name: [value] for name, value in zip(_PART, told, strict=True)}
+        values = (partition, 0, place, blocks, rows, size)
+        columns = {name: [value] for name, value in zip(_PART, values, strict=True)}
         return pyarrow.table({**columns, "schema": [table.schema.serialize().to_pybytes()]})
 
 
-def _schema_of(told: list[dict[str, Any]]) -> pyarrow.Schema:
+def _schema_of(part_rows: list[dict[str, Any]]) -> pyarrow.Schema:
     """Of all blocks; that of the first where there is none for all, which a stream does not mind."""
     import pyarrow
 
-    found = [pyarrow.ipc.read_schema(pyarrow.py_buffer(row["schema"])) for row in told]
+    found = [pyarrow.ipc.read_schema(pyarrow.py_buffer(row["schema"])) for row in part_rows]
     try:
         return joined(found, is_open=True) if found else pyarrow.schema([])
     except (TypeError, ValueError):
@@ -157,10 +157,10 @@ class FrameDatasource(Datasource):
         tasks = []
         for part in self._frame.parts:
             rows = part.rows if part.blocks == 1 else None  # Ray Data counts by it, and reads where it does not know
-            told = BlockMetadata(rows, part.size // part.blocks, None, None)
+            metadata = BlockMetadata(rows, part.size // part.blocks, None, None)
             for number in range(part.blocks):
                 read = partial(_tables, self._frame, part, number)
-                tasks.append(ReadTask(read, told, self._frame.schema, per_task_row_limit))
+                tasks.append(ReadTask(read, metadata, self._frame.schema, per_task_row_limit))
         return tasks
 
 

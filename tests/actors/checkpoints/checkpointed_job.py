@@ -100,11 +100,11 @@ class Checkpoints:
         return self.it.published(number, self.now)
 
 
-def told(message: Any, *attempts: TaskAddress) -> list[SendToTask]:
+def sent(message: Any, *attempts: TaskAddress) -> list[SendToTask]:
     """The message to these, or to all tasks."""
     return [SendToTask(attempt, message) for attempt in attempts or ALL]
 
 
 __all__ = [
-    "ALL", "BASE", "JOB_ID", "M0", "M1", "NOTHING_MEASURED", "PLAN", "Checkpoints", "S", "part", "state", "told",
+    "ALL", "BASE", "JOB_ID", "M0", "M1", "NOTHING_MEASURED", "PLAN", "Checkpoints", "S", "part", "state", "sent",
 ]  # fmt: skip

@@ -15,9 +15,9 @@ from rayflink.actors.messages.messages import (
     CheckpointDeclined,
 )
 from rayflink.state.snapshots import StoredSnapshot
-from tests.actors.checkpoints.checkpointed_job import BASE, M0, M1, Checkpoints, S, state, told
+from tests.actors.checkpoints.checkpointed_job import BASE, M0, M1, Checkpoints, S, sent, state
 
-GIVEN_UP = [*told(CheckpointAborted(1)), DiscardFiles(BASE, (), "chk-1")]
+GIVEN_UP = [*sent(CheckpointAborted(1)), DiscardFiles(BASE, (), "chk-1")]
 
 
 def fails(commands: list[Decision]) -> list[str]:
@@ -77,7 +77,7 @@ def test_a_task_that_was_not_there_yet_or_has_ended_costs_the_checkpoint_alone()
     job.at(200)
     job.ack(S, 2)
     assert job.it.task_ended(S, 201) == [], "it has given its part"
-    assert job.it.task_ended(M0, 201) == [*told(CheckpointAborted(2)), DiscardFiles(BASE, (), "chk-2")]
+    assert job.it.task_ended(M0, 201) == [*sent(CheckpointAborted(2)), DiscardFiles(BASE, (), "chk-2")]
 
 
 def test_too_long_counts() -> None:
@@ -113,7 +113,7 @@ def test_what_another_coordinator_has_published_is_left_alone_and_the_job_fails(
     job.ack_all(1)
     commands = job.it.not_published(1, "it is there", 120, exists=True)
     ours = DiscardFiles(BASE, ("chk-1/m0", "chk-1/m1", "chk-1/s"))
-    assert commands[:-1] == [*told(CheckpointAborted(1)), ours]
+    assert commands[:-1] == [*sent(CheckpointAborted(1)), ours]
     assert fails(commands) == ["This coordinator leads the job no more: it is there"]
 
 
@@ -150,7 +150,7 @@ def test_a_part_that_is_built_on_what_is_deleted_fails_its_checkpoint() -> None:
         job.at(100 * number)
         job.complete(number, shared)
     job.at(300)
-    assert job.ack(M0, 3, state("", "shared/x")) == [*told(CheckpointAborted(3)), DiscardFiles(BASE, (), "chk-3")]
+    assert job.ack(M0, 3, state("", "shared/x")) == [*sent(CheckpointAborted(3)), DiscardFiles(BASE, (), "chk-3")]
     assert said(job).startswith("A task has built its part on a checkpoint that is kept no more")
 
 
@@ -161,9 +161,9 @@ def test_shared_files_stay_while_one_is_under_way_that_may_refer_to_them() -> No
     job.at(200)
     job.at(300)
     kept = job.complete(2, "shared/y")
-    assert kept == [*told(CheckpointComplete(2)), DiscardFiles(BASE, (), "chk-1")], "number 3 may have built on 1"
+    assert kept == [*sent(CheckpointComplete(2)), DiscardFiles(BASE, (), "chk-1")], "number 3 may have built on 1"
     assert job.complete(3, "shared/x") == [
-        *told(CheckpointComplete(3)),
+        *sent(CheckpointComplete(3)),
         DiscardFiles(BASE, (), "chk-2"),
         DiscardFiles(BASE, ("shared/y",)),
     ]
@@ -188,9 +188,9 @@ def test_when_tasks_start_anew_what_is_under_way_is_given_up_but_for_what_is_bei
     job.at(200)
     job.ack_all(1)
     job.ack(S, 2, state("chk-2/s"))
-    assert job.it.suspend(210, "Map failed") == [*told(CheckpointAborted(2)), DiscardFiles(BASE, (), "chk-2")]
+    assert job.it.suspend(210, "Map failed") == [*sent(CheckpointAborted(2)), DiscardFiles(BASE, (), "chk-2")]
     assert job.it.undecided == (1,)
-    assert job.it.published(1, 220) == told(CheckpointComplete(1))
+    assert job.it.published(1, 220) == sent(CheckpointComplete(1))
     found, commands = job.it.restore(230)
     assert found is job.it.latest and commands == []
     assert job.ack(M0, 2, StoredSnapshot({0: b"x"})) == []
@@ -201,7 +201,7 @@ def test_what_is_not_decided_when_the_job_starts_again_is_never_used() -> None:
     job.at(100)
     job.ack_all(1)
     job.it.suspend(110)
-    assert job.it.restore(120) == (None, told(CheckpointAborted(1)))
+    assert job.it.restore(120) == (None, sent(CheckpointAborted(1)))
     assert job.it.published(1, 130) == [DiscardFiles(BASE, (), "chk-1")]
     assert job.it.latest is None
 
@@ -216,7 +216,7 @@ def test_a_storage_that_does_not_answer_holds_up_nothing_for_ever() -> None:
     assert job.it.next_tick_ms == 1_900
     job.it.suspend(1_899)
     assert job.it.undecided == (1,), "a restart waits for what the storage says"
-    assert job.it.expire(1_900) == told(CheckpointAborted(1))
+    assert job.it.expire(1_900) == sent(CheckpointAborted(1))
     assert job.it.undecided == () and job.it.latest is None
     assert "the storage did not answer within 500 ms" in said(job)
     assert job.it.published(1, 2_000) == [], "what it says later does not count"

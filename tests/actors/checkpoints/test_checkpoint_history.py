@@ -109,11 +109,11 @@ def test_details_tell_of_each_vertex_and_of_each_subtask() -> None:
     }
     assert mapped["summary"]["alignment"]["duration"]["avg"] == 10
     assert mapped["summary"]["checkpoint_duration"]["async"]["max"] == 17
-    whole = job.it.history.told(1)
+    whole = job.it.history.describe(1)
     assert whole is not None and whole["tasks"]["vm"] == details["tasks"]["vm"] | mapped
     assert {name: whole[name] for name in COMPLETED} == COMPLETED and set(whole["tasks"]) == {"vs", "vm"}
-    assert job.it.history.told(None) == job.it.history.overview()
-    assert job.it.history.told(9) is job.it.history.details(9) is job.it.history.of_vertex(1, "unknown") is None
+    assert job.it.history.describe(None) == job.it.history.overview()
+    assert job.it.history.describe(9) is job.it.history.details(9) is job.it.history.of_vertex(1, "unknown") is None
 
 
 def test_a_vertex_that_waits_shows_who_has_acknowledged() -> None:

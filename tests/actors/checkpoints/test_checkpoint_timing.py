@@ -17,7 +17,7 @@ from rayflink.actors.messages.messages import (
 )
 from rayflink.common.errors import ConfigError
 from rayflink.common.records.batches import CheckpointBarrier
-from tests.actors.checkpoints.checkpointed_job import BASE, PLAN, Checkpoints, S, told
+from tests.actors.checkpoints.checkpointed_job import BASE, PLAN, Checkpoints, S, sent
 
 
 def begun(commands: list[Decision]) -> list[int]:
@@ -131,8 +131,8 @@ def test_a_newer_one_that_is_complete_subsumes_older_ones() -> None:
     for now in (100, 200, 300):
         job.at(now)
     assert job.complete(2) == [
-        *told(CheckpointComplete(2)),
-        *told(CheckpointAborted(1)),
+        *sent(CheckpointComplete(2)),
+        *sent(CheckpointAborted(1)),
         DiscardFiles(BASE, (), "chk-1"),
     ]
     assert job.it.pending == (3,)
@@ -144,7 +144,7 @@ def test_an_older_one_that_was_being_published_goes_when_it_appears() -> None:
     job.at(200)
     job.ack_all(1)
     job.ack_all(2)
-    assert job.it.published(2, 210) == [*told(CheckpointComplete(2)), *told(CheckpointAborted(1))]
+    assert job.it.published(2, 210) == [*sent(CheckpointComplete(2)), *sent(CheckpointAborted(1))]
     assert job.it.published(1, 211) == [DiscardFiles(BASE, (), "chk-1")]
     assert job.it.latest is not None and job.it.latest.checkpoint_id == 2
 
@@ -154,13 +154,13 @@ def test_an_unaligned_barrier_is_sent_where_it_begins_unaligned(timeout_ms: int)
     job = Checkpoints(unaligned=True, aligned_timeout_ms=timeout_ms).run()
     until = 100 + timeout_ms if timeout_ms else None
     barrier = CheckpointBarrier(1, 100, aligned=timeout_ms > 0, aligned_until_ms=until)
-    assert job.at(100) == told(TriggerCheckpoint(barrier), S)
+    assert job.at(100) == sent(TriggerCheckpoint(barrier), S)
 
 
 def test_without_a_directory_a_checkpoint_is_complete_with_the_last_acknowledgement() -> None:
     job = Checkpoints(directory="").run()
     job.at(100)
-    assert job.ack_all(1) == told(CheckpointComplete(1))
+    assert job.ack_all(1) == sent(CheckpointComplete(1))
     assert job.it.latest is not None and job.it.latest.path == ""
 
 

@@ -11,7 +11,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.state.snapshots import StoredSnapshot
 from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
-from tests.actors.checkpoints.checkpointed_job import BASE, JOB_ID, M0, M1, Checkpoints, S, state, told
+from tests.actors.checkpoints.checkpointed_job import BASE, JOB_ID, M0, M1, Checkpoints, S, sent, state
 from tests.actors.job.job_events import Job
 
 
@@ -23,10 +23,10 @@ def barrier(number: int, now: int) -> TriggerCheckpoint:
 def test_sources_are_triggered_at_the_interval_with_numbers_from_1() -> None:
     job = Checkpoints().run()
     assert job.at(99) == []
-    assert job.at(100) == told(barrier(1, 100), S)
+    assert job.at(100) == sent(barrier(1, 100), S)
     job.complete(1)
     assert job.at(199) == []
-    assert job.at(200) == told(barrier(2, 200), S)
+    assert job.at(200) == sent(barrier(2, 200), S)
 
 
 @pytest.mark.spec("H10", "H31", "checkpoint")
@@ -37,7 +37,7 @@ def test_every_subtask_of_every_source_is_triggered_and_nobody_else() -> None:
     job = Job(env.get_job_graph())
     job.all_run()
     wanted = dict.fromkeys([f"Source: {name}" for name in ("A (1/2)", "A (2/2)", "B (1/1)")], barrier(1, 100))
-    assert job.told(job.on(Tick(), 100)) == wanted
+    assert job.sent(job.on(Tick(), 100)) == wanted
 
 
 @pytest.mark.spec("H28", "H43", "H44", "H15", "complete", "S11")
@@ -52,7 +52,7 @@ def test_it_is_complete_when_all_have_acknowledged_and_its_metadata_is_written()
     manifest = CheckpointManifest("checkpoint", 1, 3, JOB_ID, "job", 100, 130, False, (source, mapped))
     assert job.ack(M0, 1, state("chk-1/c")) == [PublishCheckpoint(1, BASE, "chk-1/_metadata", manifest)]
     assert (job.it.latest, job.it.undecided) == (None, (1,))
-    assert job.it.published(1, 140) == told(CheckpointComplete(1))
+    assert job.it.published(1, 140) == sent(CheckpointComplete(1))
     latest = job.it.latest
     assert latest is not None and (latest.manifest, latest.path) == (manifest, f"{BASE}/chk-1")
 
@@ -64,7 +64,7 @@ def test_the_newest_ones_are_kept_and_the_folder_of_an_older_one_goes() -> None:
     job.complete(1, "shared/x", "shared/y")
     job.at(200)
     assert job.complete(2, "shared/y") == [
-        *told(CheckpointComplete(2)),
+        *sent(CheckpointComplete(2)),
         DiscardFiles(BASE, (), "chk-1"),
         DiscardFiles(BASE, ("shared/x",)),
     ]
@@ -76,10 +76,10 @@ def test_so_many_are_kept_as_the_option_says_and_their_shared_files_with_them() 
     job = Checkpoints(retained=3).run()
     for number in (1, 2, 3):
         job.at(number * 100)
-        assert job.complete(number, f"shared/{number}", "shared/of-all") == told(CheckpointComplete(number))
+        assert job.complete(number, f"shared/{number}", "shared/of-all") == sent(CheckpointComplete(number))
     job.at(400)
     assert job.complete(4, "shared/4", "shared/of-all") == [
-        *told(CheckpointComplete(4)),
+        *sent(CheckpointComplete(4)),
         DiscardFiles(BASE, (), "chk-1"),
         DiscardFiles(BASE, ("shared/1",)),
     ]
@@ -100,7 +100,7 @@ def test_what_takes_too_long_is_given_up_and_what_comes_later_is_deleted() -> No
     job.at(100)
     assert job.ack(S, 1, state("chk-1/a")) == []
     assert job.at(149) == []
-    assert job.at(150) == [*told(CheckpointAborted(1)), DiscardFiles(BASE, (), "chk-1")]
+    assert job.at(150) == [*sent(CheckpointAborted(1)), DiscardFiles(BASE, (), "chk-1")]
     assert job.ack(M0, 1, state("chk-1/b", "shared/n")) == [
         DiscardFiles(BASE, ("chk-1/b",)),
         DiscardFiles(BASE, ("shared/n",)),

@@ -14,7 +14,7 @@ from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
-from tests.actors.checkpoints.checkpointed_job import Checkpoints, S, told
+from tests.actors.checkpoints.checkpointed_job import Checkpoints, S, sent
 
 
 class Noted(MasterTriggerRestoreHook):
@@ -65,7 +65,7 @@ def test_a_hook_that_raises_or_gives_no_bytes_fails_the_checkpoint(gives: Any) -
     assert job.at(100) == []
     assert "master hook 'topics'" in job.it.history.overview()["latest"]["failed"]["failure_message"]
     hook.gives = b""
-    assert job.at(200) == told(TriggerCheckpoint(CheckpointBarrier(2, 200)), S)
+    assert job.at(200) == sent(TriggerCheckpoint(CheckpointBarrier(2, 200)), S)
 
 
 def test_two_hooks_of_one_name_are_refused() -> None:

@@ -25,7 +25,7 @@ from rayflink.common.options.registry import ExternalizedCheckpointRetention
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.state.storage.manifest import CheckpointManifest
-from tests.actors.checkpoints.checkpointed_job import ALL, BASE, JOB_ID, Checkpoints, S, state, told
+from tests.actors.checkpoints.checkpointed_job import ALL, BASE, JOB_ID, Checkpoints, S, sent, state
 
 FIRST = "/s/savepoint-abcdef-000000000001"
 SECOND = "/s/savepoint-abcdef-000000000002"
@@ -36,7 +36,7 @@ def asked(job: Checkpoints, stop: StopMode | None = None, directory: str = "/s/"
 
 
 def triggered(number: int, now: int, location: str, stop: StopMode | None = None) -> list[object]:
-    return list(told(TriggerCheckpoint(CheckpointBarrier(number, now, True, location, stop)), S))
+    return list(sent(TriggerCheckpoint(CheckpointBarrier(number, now, True, location, stop)), S))
 
 
 def test_a_savepoint_begins_at_once_beside_what_is_under_way_and_its_barrier_is_aligned() -> None:
@@ -44,7 +44,7 @@ def test_a_savepoint_begins_at_once_beside_what_is_under_way_and_its_barrier_is_
     job.at(100)
     assert asked(job) == triggered(2, 100, FIRST)
     assert asked(job) == triggered(3, 100, SECOND)
-    assert job.complete(1) == told(CheckpointComplete(1)), "and neither subsumes the other"
+    assert job.complete(1) == sent(CheckpointComplete(1)), "and neither subsumes the other"
     assert job.it.pending == (2, 3)
 
 
@@ -105,7 +105,7 @@ def test_a_savepoint_that_fails_in_the_coordinator_is_no_failure_of_the_job() ->
     asked(job)
     job.ack_all(1)
     assert job.it.not_published(1, "full", 5) == [
-        *told(CheckpointAborted(1)),
+        *sent(CheckpointAborted(1)),
         DiscardFiles(FIRST, (), ""),
         AnswerSavepoint("r", "", "Failure to write the checkpoint's metadata: full"),
     ]
@@ -149,7 +149,7 @@ def test_a_job_is_stopped_with_a_savepoint_and_nothing_else_is_triggered_meanwhi
     job = Checkpoints(max_concurrent=5).run()
     job.at(100)
     assert asked(job, stop) == [
-        *told(CheckpointAborted(1)),
+        *sent(CheckpointAborted(1)),
         DiscardFiles(BASE, (), "chk-1"),
         *triggered(2, 100, FIRST, stop),
     ]
@@ -157,7 +157,7 @@ def test_a_job_is_stopped_with_a_savepoint_and_nothing_else_is_triggered_meanwhi
     (again,) = asked(job)
     assert isinstance(again, AnswerSavepoint) and FIRST in again.failure
     job.ack_all(2)
-    assert job.it.published(2, 1001) == told(CheckpointComplete(2)), "the answer comes with the end of the job"
+    assert job.it.published(2, 1001) == sent(CheckpointComplete(2)), "the answer comes with the end of the job"
     assert job.it.latest is not None and job.it.latest.path == FIRST, "the sinks have committed what is in it"
     assert job.it.job_ended(JobStatus.FINISHED, 1100) == [
         AnswerSavepoint("r", FIRST),
@@ -174,10 +174,10 @@ def test_a_savepoint_that_was_to_stop_the_job_and_takes_too_long_lets_it_go_on_u
     commands = job.at(50)
     reason = "Checkpoint expired before completing: 3 of 3 tasks did not acknowledge within 50 ms"
     failed = FailJob(f"stop with savepoint {FIRST} failed: {reason}")
-    told_of_it = [*told(CheckpointAborted(1)), DiscardFiles(FIRST, (), ""), AnswerSavepoint("r", "", reason)]
-    assert commands == told_of_it + ([failed] if stop is StopMode.DRAIN else [])
+    stopped = [*sent(CheckpointAborted(1)), DiscardFiles(FIRST, (), ""), AnswerSavepoint("r", "", reason)]
+    assert commands == stopped + ([failed] if stop is StopMode.DRAIN else [])
     assert job.at(149) == []
-    assert job.at(150) == told(TriggerCheckpoint(CheckpointBarrier(2, 150)), S)
+    assert job.at(150) == sent(TriggerCheckpoint(CheckpointBarrier(2, 150)), S)
 
 
 def test_a_task_that_declines_to_stop_fails_the_job() -> None:
@@ -204,7 +204,7 @@ def test_who_stops_a_job_that_fails_while_the_savepoint_is_published_is_answered
     job.ack_all(1)
     assert job.it.suspend(9) == []
     *complete, answer = job.it.published(1, 10)
-    assert complete == told(CheckpointComplete(1))
+    assert complete == sent(CheckpointComplete(1))
     assert isinstance(answer, AnswerSavepoint) and "the job did not stop with it" in answer.failure
 
 
@@ -228,9 +228,9 @@ def test_a_coordinator_that_takes_over_goes_on_from_what_it_finds() -> None:
         "external_path": f"{BASE}/chk-7",
     }
     job.run()
-    assert job.at(100) == told(TriggerCheckpoint(CheckpointBarrier(9, 100)), S)
+    assert job.at(100) == sent(TriggerCheckpoint(CheckpointBarrier(9, 100)), S)
     gone = [DiscardFiles(BASE, (), f"chk-{number}") for number in (5, 6)]
-    assert job.complete(9) == [*told(CheckpointComplete(9)), *gone]
+    assert job.complete(9) == [*sent(CheckpointComplete(9)), *gone]
 
 
 def test_what_another_job_made_is_started_from_and_never_deleted() -> None:
@@ -240,7 +240,7 @@ def test_what_another_job_made_is_started_from_and_never_deleted() -> None:
     assert job.it.latest is foreign
     job.run()
     job.at(100)
-    assert job.complete(31) == told(CheckpointComplete(31))
+    assert job.complete(31) == sent(CheckpointComplete(31))
 
 
 @pytest.mark.spec("V15")
@@ -269,9 +269,9 @@ def test_at_the_end_of_the_job_what_is_under_way_is_given_up_and_who_waits_is_an
     job.at(100)
     asked(job)
     assert job.it.job_ended(JobStatus.CANCELED, 120) == [
-        *told(CheckpointAborted(1)),
+        *sent(CheckpointAborted(1)),
         DiscardFiles(BASE, (), "chk-1"),
-        *told(CheckpointAborted(2)),
+        *sent(CheckpointAborted(2)),
         DiscardFiles(FIRST, (), ""),
         AnswerSavepoint("r", "", "The job has ended: it is CANCELED"),
     ]

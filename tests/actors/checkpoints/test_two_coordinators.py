@@ -12,7 +12,7 @@ import pytest
 from rayflink.actors.checkpoints.failures import FailJob
 from rayflink.actors.checkpoints.files import CheckpointFiles
 from rayflink.actors.job.job_master import JobMaster
-from rayflink.actors.job.recovery import begin
+from rayflink.actors.job.recovery import recover_or_start
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.actors.messages.commands import (
     CheckpointNotPublished,
@@ -83,9 +83,9 @@ def test_who_is_not_the_leader_publishes_nothing_and_leaves_nothing():
     first = files_of(storage, A)
     assert first.publish(wanted(1)) == CheckpointPublished(1)
     second = files_of(storage, B)
-    told = first.publish(wanted(2))
-    assert isinstance(told, CheckpointNotPublished)
-    assert told.exists and "epoch 2 has begun" in told.reason
+    result = first.publish(wanted(2))
+    assert isinstance(result, CheckpointNotPublished)
+    assert result.exists and "epoch 2 has begun" in result.reason
     assert storage.list("chk-2") == []
     assert second.publish(wanted(NUMBERS + 2, epoch=2)) == CheckpointPublished(NUMBERS + 2)
 
@@ -94,8 +94,8 @@ def test_a_savepoint_of_who_is_not_the_leader_is_none():
     storage = MemoryStorage()
     first = files_of(storage, A)
     files_of(storage, B)
-    told = first.publish(PublishCheckpoint(1, "elsewhere", "_metadata", manifest(1), counts=False))
-    assert isinstance(told, CheckpointNotPublished) and told.exists
+    result = first.publish(PublishCheckpoint(1, "elsewhere", "_metadata", manifest(1), counts=False))
+    assert isinstance(result, CheckpointNotPublished) and result.exists
     assert "_metadata" not in storage.list()
 
 
@@ -160,8 +160,8 @@ def test_where_the_answer_was_lost_the_checkpoint_failed_and_its_files_stay(arri
     storage = Lossy()
     files = files_of(storage, A)
     storage.lose("ledger", arrives)
-    told = files.publish(wanted(1))
-    assert told == CheckpointNotPublished(1, told.reason, in_doubt=True)
+    result = files.publish(wanted(1))
+    assert result == CheckpointNotPublished(1, result.reason, in_doubt=True)
     assert storage.list("chk-1") == ["chk-1/_metadata"]
     assert files.publish(wanted(2)) == CheckpointPublished(2)
     assert 2 in [one.checkpoint_id for one in Ledger.claim(storage, B, 1).checkpoints]
@@ -208,7 +208,7 @@ def graph_of(folder: str, retained: int = 2) -> JobGraph:
 def test_a_zombie_ends_with_a_clear_error_when_its_successor_has_begun(tmp_path: Path):
     graph = graph_of(str(tmp_path))
     zombie = InProcessCluster(graph, SystemClock(), lambda ms: None)
-    successor = begin(graph, lambda: B, open_storage)
+    successor = recover_or_start(graph, lambda: B, open_storage)
     assert successor.start.epoch == 2 and successor.recovered
     result = zombie.run()
     assert result.status is JobStatus.FAILED
@@ -230,19 +230,19 @@ def test_a_job_whose_savepoint_is_not_there_leaves_nothing(tmp_path: Path):
     graph.configuration["execution.state-recovery.path"] = str(tmp_path / "savepoint")
     kept: list[str] = []
     with pytest.raises(NoCheckpointError, match="check the address"):
-        begin(graph, lambda: A, open_storage, lambda named: kept.append("submission"))
+        recover_or_start(graph, lambda: A, open_storage, lambda named: kept.append("submission"))
     assert kept == [] and list(tmp_path.iterdir()) == []
 
 
 def test_a_job_whose_folder_is_deleted_while_it_runs_is_told_so(tmp_path: Path):
     graph = graph_of(str(tmp_path))
     base = f"{tmp_path}/{graph.id}"
-    files = begin(graph, lambda: A, open_storage).files
+    files = recover_or_start(graph, lambda: A, open_storage).files
     assert files.publish(wanted(101, base)) == CheckpointPublished(101)
     shutil.rmtree(base)
-    told = files.publish(wanted(102, base))
-    assert isinstance(told, CheckpointNotPublished)
-    assert told.exists and "somebody has deleted that folder while the job ran" in told.reason
+    result = files.publish(wanted(102, base))
+    assert isinstance(result, CheckpointNotPublished)
+    assert result.exists and "somebody has deleted that folder while the job ran" in result.reason
 
 
 def with_checkpoints(*numbers: int) -> tuple[JobGraph, MemoryStorage]:
@@ -264,7 +264,7 @@ def damage(storage: MemoryStorage, path: str) -> None:
 def test_a_successor_begins_with_the_newest_checkpoints_that_count():
     graph, storage = with_checkpoints(1, 2, 3, 4)
     storage.put_if_absent("chk-5/_metadata", storage.read("chk-4/_metadata"))  # published, but it does not count
-    begun = begin(graph, lambda: B, lambda url: storage)
+    begun = recover_or_start(graph, lambda: B, lambda url: storage)
     assert [one.checkpoint_id for one in begun.start.completed] == [4, 3]
     assert (begun.start.epoch, begun.start.next_number) == (2, 5 + NUMBERS)
     assert begun.damaged == ()
@@ -276,7 +276,7 @@ def test_a_successor_begins_with_the_newest_checkpoints_that_count():
 def test_a_damaged_checkpoint_is_left_out_and_an_older_one_is_taken():
     graph, storage = with_checkpoints(1, 2, 3)
     damage(storage, "chk-3/_metadata")
-    begun = begin(graph, lambda: B, lambda url: storage)
+    begun = recover_or_start(graph, lambda: B, lambda url: storage)
     assert [one.checkpoint_id for one in begun.start.completed] == [2, 1]
     assert len(begun.damaged) == 1 and "chk-3/_metadata is damaged" in begun.damaged[0]
 
@@ -286,28 +286,28 @@ def test_where_no_checkpoint_can_be_read_the_job_does_not_begin_from_nothing():
     for number in (1, 2):
         damage(storage, f"chk-{number}/_metadata")
     with pytest.raises(NoCheckpointError, match="none that can be read of those that count"):
-        begin(graph, lambda: B, lambda url: storage)
+        recover_or_start(graph, lambda: B, lambda url: storage)
 
 
 def test_a_damaged_ledger_is_an_error():
     graph, storage = with_checkpoints(1)
     damage(storage, storage.list("ledger")[-1])
     with pytest.raises(DamagedFileError, match="ledger"):
-        begin(graph, lambda: B, lambda url: storage)
+        recover_or_start(graph, lambda: B, lambda url: storage)
 
 
 def test_a_job_that_was_about_to_be_deleted_is_not_begun_again():
     graph, storage = graph_of("/c"), MemoryStorage()
     Ledger.claim(storage, A, 1).end()
     with pytest.raises(LedgerEnded):
-        begin(graph, lambda: B, lambda url: storage)
+        recover_or_start(graph, lambda: B, lambda url: storage)
 
 
 def test_a_successor_deletes_what_was_being_written():
     graph, storage = with_checkpoints(1)
     for path in ("chk-2/4f", "shared/5a", "notes.txt"):
         storage.put_if_absent(path, b"half")
-    begin(graph, lambda: B, lambda url: storage)
+    recover_or_start(graph, lambda: B, lambda url: storage)
     assert storage.list() == ["chk-1/_metadata", "ledger/000000003", "notes.txt"]
 
 
@@ -317,12 +317,12 @@ def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     assert store_history(storage, JobHistory(3, 5, (failed,)))
     assert store_history(storage, JobHistory(4, 6, (failed, failed)))
     assert storage.list("job") == ["job/past-000000002"]
-    start = begin(graph, lambda: B, lambda url: storage).start
+    start = recover_or_start(graph, lambda: B, lambda url: storage).start
     job = JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start)
-    told = job.describe()
-    assert told["metrics"]["numRestarts"] == 5
-    assert {subtask["attempt"] for vertex in told["vertices"] for subtask in vertex["subtasks"]} == {7}
-    assert [one["exception"] for one in told["exceptions"][:2]] == ["no", "no"]
+    result = job.describe()
+    assert result["metrics"]["numRestarts"] == 5
+    assert {subtask["attempt"] for vertex in result["vertices"] for subtask in vertex["subtasks"]} == {7}
+    assert [one["exception"] for one in result["exceptions"][:2]] == ["no", "no"]
     assert job.past.attempt == 7
 
 
@@ -332,7 +332,7 @@ def test_no_two_coordinators_use_one_number_where_the_job_starts_from_a_savepoin
     assert savepoint.put_if_absent("_metadata", encode_manifest(replace(manifest(number), own_base=True)))
     graph = graph_of(str(tmp_path / "checkpoints"))
     graph.configuration["execution.state-recovery.path"] = str(tmp_path / "savepoint")
-    first, second = (begin(graph, lambda leader=leader: leader, open_storage).start for leader in (A, B))
+    first, second = (recover_or_start(graph, lambda leader=leader: leader, open_storage).start for leader in (A, B))
     of_first, of_second = (
         JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start).checkpoints.coordinator.next_id
         for start in (first, second)
@@ -344,4 +344,4 @@ def test_no_two_coordinators_use_one_number_where_the_job_starts_from_a_savepoin
 def test_a_history_that_cannot_be_read_stops_nobody():
     graph, storage = with_checkpoints(1)
     storage.put_if_absent("job/past-000000001", b"{")
-    assert begin(graph, lambda: B, lambda url: storage).start.past.restarts == 1
+    assert recover_or_start(graph, lambda: B, lambda url: storage).start.past.restarts == 1

@@ -29,7 +29,7 @@ class Consumer:
         self.announced = [FIRST_WINDOW] * len(inputs)
 
     def work(self, channel: int, rows: int, ms: float, blocked: bool = False) -> None:
-        self.debloater.took(channel, rows)
+        self.debloater.count_taken(channel, rows)
         self.clock.advance(round(ms))
         self.hear(self.debloater.step(idle=False, blocked=blocked))
 
@@ -38,7 +38,7 @@ class Consumer:
         rows = 0
         for channel in channels:
             rows += self.debloater.windows[channel].buffer_rows
-            self.debloater.took(channel, self.debloater.windows[channel].buffer_rows)
+            self.debloater.count_taken(channel, self.debloater.windows[channel].buffer_rows)
         self.clock.advance(round(ms + rows * 0.1))
         self.hear(self.debloater.step(idle=False))
         return rows
@@ -64,7 +64,7 @@ def test_a_window_begins_with_two_records_so_that_the_first_one_does_not_stop_th
 def test_time_in_which_input_waits_for_work_outside_counts() -> None:
     consumer = Consumer([0])
     for _ in range(30):
-        consumer.debloater.took(0, consumer.announced[0])
+        consumer.debloater.count_taken(0, consumer.announced[0])
         consumer.clock.advance(1)
         consumer.hear(consumer.debloater.step(idle=True))
         for _ in range(consumer.announced[0]):  # ten answers a second, and the next records wait meanwhile
@@ -116,7 +116,7 @@ def test_windows_follow_a_change_of_rate_within_two_targets(before: int, after: 
 
 def test_a_few_cheap_records_open_the_window_for_a_few_more_only() -> None:
     consumer = Consumer([0])
-    consumer.debloater.took(0, 3)
+    consumer.debloater.count_taken(0, 3)
     consumer.hear(consumer.debloater.step(idle=False))  # no time has passed: the rate is infinite
     assert consumer.announced[0] <= 4 * 3 + 1
 
@@ -142,7 +142,7 @@ def test_each_input_of_an_operator_has_windows_by_its_own_rate() -> None:
 def test_time_without_input_does_not_count() -> None:
     consumer = Consumer([0])
     for _ in range(30):
-        consumer.debloater.took(0, 10)
+        consumer.debloater.count_taken(0, 10)
         consumer.clock.advance(10)
         consumer.hear(consumer.debloater.step(idle=True))
         consumer.clock.advance(1000)

@@ -167,7 +167,7 @@ def test_a_table_of_any_size_codes_keys_truly_and_old_columns_stay_true(batches:
     coder, seen = codes(entries), []
     for batch in batches:
         keys = [f"k{number}" for number in batch] * 2
-        column = coder.coded(keys)
+        column = coder.encode(keys)
         if column is None:
             assert len(set(keys)) > entries or 2 * len(set(keys)) > len(keys)
             continue
@@ -180,14 +180,14 @@ def test_a_table_of_any_size_codes_keys_truly_and_old_columns_stay_true(batches:
 
 def test_a_full_table_begins_anew() -> None:
     coder = codes(4)
-    first = coder.coded(["a", "b", "c"] * 2)
-    second = coder.coded(["c", "d", "e"] * 2)
+    first = coder.encode(["a", "b", "c"] * 2)
+    second = coder.encode(["c", "d", "e"] * 2)
     assert first is not None and second is not None
     assert second.table == ["c", "d", "e"] and first.table == ["a", "b", "c"]
 
 
 def test_long_keys_are_not_remembered() -> None:
-    assert codes(10).coded(["x" * 2000] * 10) is None
+    assert codes(10).encode(["x" * 2000] * 10) is None
 
 
 def test_a_failing_key_selector_is_reported_with_its_record() -> None:

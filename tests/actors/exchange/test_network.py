@@ -223,7 +223,7 @@ def test_what_is_meant_for_or_comes_from_another_attempt_is_not_worked() -> None
     old = TaskAddress("producer 0 (attempt 7)")
     sink.accept(Envelope(old, sink.address, 0, (frame,)), 0)
     assert sink.stale == 1
-    assert (sink.gate.queued, sink.gate.channels[0].expected) == (0, 0)
+    assert (sink.gate.queued, sink.gate.channels[0].next_sequence) == (0, 0)
     sink._links.pop(old)
     network.run()
     assert by_channel(network.sinks) == {(0, 0): [(0, n) for n in range(40)]}

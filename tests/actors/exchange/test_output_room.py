@@ -28,7 +28,7 @@ def writer_of(windows: list[int | None]) -> RecordWriter:
 
 
 def fill(room: OutputRoom, writer: RecordWriter, taken: int, written: list[int]) -> None:
-    room.took(taken)
+    room.count_taken(taken)
     for sub, rows in zip(writer.partition.subpartitions, written, strict=True):
         sub.rows_written += rows
 

@@ -342,9 +342,9 @@ def test_a_partitioner_that_names_no_channel_is_told_so_with_the_record(answer: 
     selector = ByFunction(3, lambda key, n: answer, lambda r: r)
     with pytest.raises(UserCodeError, match=r"return an int in \[0, 3\); the record is 'rec'") as caught:
         selector.split(RowBatch(["rec"]))
-    told = caught.value.__cause__
-    assert isinstance(told, ChannelRangeError)
-    assert str(pickle.loads(pickle.dumps(told))) == str(told)
+    cause = caught.value.__cause__
+    assert isinstance(cause, ChannelRangeError)
+    assert str(pickle.loads(pickle.dumps(cause))) == str(cause)
     assert (caught.value.operator, caught.value.record) == ("partition_custom", "'rec'")
 
 

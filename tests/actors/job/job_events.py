@@ -61,7 +61,7 @@ class Job:
     def states(self) -> dict[str, str]:
         return {e.name: e.state.value for e in self.master.executions.values()}
 
-    def told(self, commands: list[Command]) -> dict[str, Any]:
+    def sent(self, commands: list[Command]) -> dict[str, Any]:
         """Task name -> the message it is sent."""
         name_of = {e.attempt: e.name for e in self.master.executions.values()}
         return {name_of[c.attempt]: c.message for c in commands if isinstance(c, SendToTask)}

@@ -136,7 +136,7 @@ def test_lazy_deploys_sources_and_then_what_can_be_read():
 def test_a_lazy_job_that_is_cancelled_cancels_what_was_never_deployed():
     job = Job(three_vertices(execution__runtime_mode="BATCH"))
     job.deploy()
-    assert job.told(job.on(CancelRequested())) == {SOURCE: CancelTask()}
+    assert job.sent(job.on(CancelRequested())) == {SOURCE: CancelTask()}
     assert job.states() == {SOURCE: "CANCELING", MAP_1: "CANCELED", MAP_2: "CANCELED", SINK: "CANCELED"}
 
 
@@ -163,7 +163,7 @@ def test_accumulators_of_all_tasks_are_merged(running):
 def test_one_accumulator_name_of_two_kinds_fails_the_job_and_names_both_tasks(running):
     running.says(SOURCE, FINISHED, accumulators={"n": IntCounter(1), "m": IntCounter(5)})
     commands = running.says(MAP_1, FINISHED, accumulators={"n": ListAccumulator(), "m": IntCounter(2)})
-    assert running.told(commands) == {name: CancelTask() for name in (MAP_2, SINK)}
+    assert running.sent(commands) == {name: CancelTask() for name in (MAP_2, SINK)}
     running.says(MAP_2, CANCELED)
     (end,) = running.says(SINK, CANCELED)
     failed = end.result.failure
@@ -233,7 +233,7 @@ def test_an_enumerator_that_raises_when_it_is_closed_fails_the_job_and_the_other
 
 
 def test_a_stop_request_ends_the_sources_alone(running):
-    assert running.told(running.on(StopRequested())) == {SOURCE: StopTask()}
+    assert running.sent(running.on(StopRequested())) == {SOURCE: StopTask()}
     assert running.master.status is JobStatus.RUNNING
 
 
@@ -242,7 +242,7 @@ def test_a_stop_request_that_comes_before_the_slots_is_heeded_when_the_sources_a
     assert job.on(StopRequested()) == []
     commands = job.on(SlotsGranted())
     assert names(commands) == ALL
-    assert job.told(commands) == {SOURCE: StopTask()}
+    assert job.sent(commands) == {SOURCE: StopTask()}
     assert isinstance(commands[-1], SendToTask), "after the task is there"
 
 
@@ -251,8 +251,8 @@ def test_splits_are_dealt_out_on_request_until_there_are_no_more(running):
     source = running.execution(SOURCE)
     operator_id = source.vertex.operators[0].operator_id
     ask = SplitRequest(source.attempt, operator_id)
-    assert running.told(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (CollectionSplit(0),))}
-    assert running.told(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (), no_more=True)}
+    assert running.sent(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (CollectionSplit(0),))}
+    assert running.sent(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (), no_more=True)}
 
 
 def test_an_enumerator_that_raises_fails_the_job(running, monkeypatch):
@@ -277,7 +277,7 @@ def test_an_enumerator_that_raises_fails_the_job(running, monkeypatch):
 def test_cancelling_asks_every_task_and_waits_for_all(running):
     running.says(SOURCE, FINISHED)
     commands = running.on(CancelRequested("SIGINT"))
-    assert running.told(commands) == {name: CancelTask() for name in ALL[1:]}
+    assert running.sent(commands) == {name: CancelTask() for name in ALL[1:]}
     assert running.master.status is JobStatus.CANCELLING
     assert running.on(CancelRequested()) == []
     running.says(MAP_1, CANCELED)
@@ -329,7 +329,7 @@ def test_a_task_that_does_not_stop_in_time_is_killed_once():
 
 def test_a_failed_task_cancels_the_others_and_the_first_failure_is_the_cause(running):
     commands = running.says(MAP_2, FAILED, failure=failure("root"))
-    assert running.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_1, SINK)}
+    assert running.sent(commands) == {name: CancelTask() for name in (SOURCE, MAP_1, SINK)}
     assert running.master.status is JobStatus.FAILING
     running.says(SINK, FAILED, failure=failure("producer failed"))
     running.says(SOURCE, CANCELED)
@@ -410,7 +410,7 @@ def test_a_silent_task_is_killed_and_fails_the_job():
     assert job.on(Tick(), 50_000) == []
     commands = job.on(Tick(), 50_001)
     assert commands[0] == KillTask(job.execution(MAP_2).attempt)
-    assert job.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_1, SINK)}
+    assert job.sent(commands) == {name: CancelTask() for name in (SOURCE, MAP_1, SINK)}
     assert job.master.exceptions[0].failure.message == (
         "lost task Map (2/2) (attempt #0): no heartbeat for 50001 ms (heartbeat.timeout)"
     )
@@ -453,7 +453,7 @@ def test_a_task_so_fast_that_its_end_overtakes_its_beginning_has_finished(job, o
 def test_a_report_that_does_not_fit_ends_its_task_and_fails_the_job(running):
     commands = running.says(MAP_1, ExecutionState.SCHEDULED)
     assert commands[0] == KillTask(running.execution(MAP_1).attempt)
-    assert running.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_2, SINK)}
+    assert running.sent(commands) == {name: CancelTask() for name in (SOURCE, MAP_2, SINK)}
     (entry,) = running.master.exceptions
     assert "execution Map (1/2) (attempt #0) cannot go from RUNNING to SCHEDULED" in entry.failure.message
 
@@ -470,7 +470,7 @@ def half_read() -> Job:
 
 def test_a_finished_task_that_cannot_serve_its_result_fails_the_job_that_reads_it(half_read):
     commands = half_read.says(SOURCE, FAILED, failure=failure("spill file s0 ends early"))
-    assert half_read.told(commands) == {name: CancelTask() for name in (MAP_1, MAP_2)}
+    assert half_read.sent(commands) == {name: CancelTask() for name in (MAP_1, MAP_2)}
     (entry,) = half_read.master.exceptions
     assert (entry.task, entry.failure.kind) == (SOURCE, "TaskLost")
     assert entry.failure.message == f"lost the result of {SOURCE} before it was read: spill file s0 ends early"

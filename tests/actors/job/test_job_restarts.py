@@ -46,7 +46,7 @@ def cancel_all_but(job: Job, name: str, now: int) -> list:
 @pytest.mark.spec("H20", "restart", "H71")
 def test_what_is_connected_is_cancelled_and_deployed_again_after_the_delay(running):
     former = {e.name: e.attempt for e in running.master.executions.values()}
-    assert running.told(fail(running, MAP_1, 1_000)) == dict.fromkeys([SOURCE, MAP_2, SINK], CancelTask())
+    assert running.sent(fail(running, MAP_1, 1_000)) == dict.fromkeys([SOURCE, MAP_2, SINK], CancelTask())
     assert running.master.status is JobStatus.RESTARTING
     assert cancel_all_but(running, MAP_1, 1_050) == []
     assert running.on(Tick(), 1_099) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.job.recovery_times import last_recovery, recovery_told
+from rayflink.actors.job.recovery_times import describe_recovery, last_recovery
 from rayflink.actors.messages.executions import Execution
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobVertex
@@ -38,8 +38,8 @@ def test_a_recovery_is_told_by_phases_of_the_tasks_that_started_anew():
         "tasks": 2,
         "restored_bytes": 3 << 20,
     }
-    told = "2 tasks: cancelled 0.1 s, restart delay 0.2 s, deployed 0.7 s, restored 3.0 MiB 0.6 s, total 1.6 s"
-    assert recovery_told(found) == told
+    line = "2 tasks: cancelled 0.1 s, restart delay 0.2 s, deployed 0.7 s, restored 3.0 MiB 0.6 s, total 1.6 s"
+    assert describe_recovery(found) == line
 
 
 def test_phases_that_go_on_are_not_known():

@@ -20,7 +20,7 @@ def satisfied(job: Job, *names: str) -> list:
     for name in names:
         execution = job.execution(name)
         commands = job.on(OperatorsSatisfied(execution.attempt, (execution.vertex.head.operator_id,)))
-    return job.told(commands)
+    return job.sent(commands)
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def test_records_of_a_chained_operator_are_used_though_its_neighbour_uses_none()
     [only] = job.master.executions.values()
     ids = {one.name: one.operator_id for one in only.vertex.operators}
     assert job.on(OperatorsSatisfied(only.attempt, (ids["one"],))) == []
-    assert job.told(job.on(OperatorsSatisfied(only.attempt, (ids["two"],)))) == {only.name: StopTask()}
+    assert job.sent(job.on(OperatorsSatisfied(only.attempt, (ids["two"],)))) == {only.name: StopTask()}
 
 
 def test_a_job_that_is_cancelled_is_not_asked_to_end(running):
-    assert set(running.told(running.on(CancelRequested("me"))).values()) == {CancelTask()}
+    assert set(running.sent(running.on(CancelRequested("me"))).values()) == {CancelTask()}
     assert StopTask() not in satisfied(running, SINK).values()

@@ -148,7 +148,8 @@ def test_a_local_job_that_cannot_begin_says_only_why(capfd: Any) -> None:
 
 
 def test_what_kept_a_job_on_ray_from_starting_is_told_with_its_own_remedy() -> None:
-    told = str(refused("0f", "start", NoCheckpointError("/sp", "nothing", "check the address")))
+    message = str(refused("0f", "start", NoCheckpointError("/sp", "nothing", "check the address")))
     assert (
-        told == "job 0f could not start; there is no checkpoint or savepoint at /sp: found nothing; check the address"
+        message
+        == "job 0f could not start; there is no checkpoint or savepoint at /sp: found nothing; check the address"
     )

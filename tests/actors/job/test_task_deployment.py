@@ -195,7 +195,7 @@ def test_an_attempt_that_was_not_deployed_is_ended_and_fails_the_job_with_the_ca
     lost = job.execution(MAP_1)
     commands = job.on(DeploymentFailed(lost.attempt, failure("no answer")))
     assert commands[0] == KillTask(lost.attempt)
-    assert job.told(commands) == {name: CancelTask() for name in (SOURCE, MAP_2, SINK)}
+    assert job.sent(commands) == {name: CancelTask() for name in (SOURCE, MAP_2, SINK)}
     assert (job.states()[MAP_1], job.master.status) == ("FAILED", JobStatus.FAILING)
     assert [entry.failure.message for entry in job.master.exceptions] == ["no answer"]
     assert job.on(DeploymentFailed(lost.attempt, failure("again"))) == []

@@ -74,11 +74,11 @@ def test_the_coordinator_answers_each_report_and_forgets_an_attempt_that_has_end
     assert reports(slow, 10) == [SendToTask(attempts[slow], WatermarkAnnounced("op", 60))]
     assert reports(fast, 90) == [SendToTask(attempts[fast], WatermarkAnnounced("op", 60))]
     assert reports(slow, MAX_TIMESTAMP) == [], "it reads no more"
-    assert job.told(reports(fast, 90)) == {fast: WatermarkAnnounced("op", 140)}
-    assert job.told(reports(slow, 5)) == {slow: WatermarkAnnounced("op", 55)}
+    assert job.sent(reports(fast, 90)) == {fast: WatermarkAnnounced("op", 140)}
+    assert job.sent(reports(slow, 5)) == {slow: WatermarkAnnounced("op", 55)}
     if end is ExecutionState.FINISHED:
         job.says(slow, end)
-        assert job.told(reports(fast, 95)) == {fast: WatermarkAnnounced("op", 145)}
+        assert job.sent(reports(fast, 95)) == {fast: WatermarkAnnounced("op", 145)}
         assert reports(slow, 1) == [], "of an attempt that has ended"
     else:
         job.master._cancel("the user", 0)

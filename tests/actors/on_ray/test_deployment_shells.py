@@ -233,27 +233,27 @@ def task_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any
 def run_alone(module: Any, graph: Any, program: bytes, **changes: Any) -> tuple[Job, list[Any]]:
     """The job of one task in its shell, and what it reported; its coordinator decides as ever, and takes a checkpoint
     when it has given the task its splits."""
-    job, told = Job(graph), []
+    job, reported = Job(graph), []
     [command] = deploy_commands(job)
     deployment = replace(command.deployment, operators=(), **changes)
     actor = module.SlotActor(SlotAssignment(deployment.job_id, command.slot, LEADER))
 
     def report(reports: bytes) -> None:
         for item in read_reports(reports):
-            told.append(item)
+            reported.append(item)
             for answer in job.on(item):
                 if isinstance(answer, SendToTask):
                     actor.command(answer.attempt, to_bytes(answer.message))
-            if isinstance(item, SplitRequest) and sum(isinstance(said, SplitRequest) for said in told) == 1:
+            if isinstance(item, SplitRequest) and sum(isinstance(said, SplitRequest) for said in reported) == 1:
                 actor.command(deployment.attempt, to_bytes(TriggerCheckpoint(CheckpointBarrier(7, 0))))
 
     around = module.PeerDirectory({}, {}, SimpleNamespace(report=Calls(report)), LEADER, 60_000)
     actor.submit(program, deployment, command.slot, around)
-    assert told == []  # the answer does not wait for the task
+    assert reported == []  # the answer does not wait for the task
     with pytest.raises(TaskSubmissionError, match="already contains a task"):
         actor.submit(program, deployment, command.slot, around)
     actor.run(deployment.attempt)
-    return job, told
+    return job, reported
 
 
 @pytest.mark.spec("J17", "restore", "J20", "task", "thread")
@@ -262,16 +262,16 @@ def test_an_accepted_deployment_makes_a_task_with_all_it_speaks_through(task_mod
     env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
     env.from_collection(["a", "b"]).map(Facts()).sink_to(CollectSink("out"))
     graph = env.get_job_graph("facts")
-    job, told = run_alone(task_module, graph, pack(graph))
+    job, reported = run_alone(task_module, graph, pack(graph))
     assert job.master.result is not None and job.master.result.failure is None
     [execution] = job.master.executions.values()
     [vertex] = graph.vertices
     scope = [graph.id, execution.attempt, vertex.operators[1].operator_id]
     thread = "Source: Collection Source -> Map -> Sink: Collect (1/1)"
     assert job.master.result.accumulators["out"] == [(value, thread, scope) for value in ("a", "b")]
-    states = [item.state.value for item in told if isinstance(item, TaskStateChanged)]
+    states = [item.state.value for item in reported if isinstance(item, TaskStateChanged)]
     assert states == ["DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
-    [taken] = [item for item in told if isinstance(item, CheckpointAcknowledged)]
+    [taken] = [item for item in reported if isinstance(item, CheckpointAcknowledged)]
     assert taken.checkpoint_id == 7
 
     restore = {operator: (snapshot,) for operator, snapshot in taken.snapshots.items()}
@@ -296,14 +296,14 @@ def read_elsewhere(error: BaseException) -> None:
 
 @pytest.mark.spec("J19")
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "cause"),
     [
         (ModuleNotFoundError("No module named 'mine'"), "ModuleNotFoundError: No module named 'mine'"),
         (SystemExit("usage: mine FILE"), "SystemExit: usage: mine FILE"),
     ],
 )
 def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_remedy(
-    task_module: Any, error: BaseException, told: str
+    task_module: Any, error: BaseException, cause: str
 ) -> None:
     env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})
     env.from_collection(["a"]).map(str).sink_to(CollectSink("out"))
@@ -313,6 +313,6 @@ def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_
     assert found.kind == "TaskSubmissionError"
     assert found.message == (
         "could not submit task Source: Collection Source -> Map -> Sink: Collect (1/1) (attempt #0): could not "
-        f"deserialize the job or task information on 127.0.0.1: {told}; every module it uses must be importable on all "
-        "nodes: install it on every node, or name its file or folder in the option python.files"
+        f"deserialize the job or task information on 127.0.0.1: {cause}; every module it uses must be importable on "
+        "all nodes: install it on every node, or name its file or folder in the option python.files"
     )

@@ -77,7 +77,7 @@ def lost(job: Job, name: str, what: str) -> CommandLost:
 def test_an_attempt_that_did_not_get_its_splits_is_ended_and_fails_the_job(running: Job) -> None:
     commands = running.on(lost(running, SOURCE, "AssignSplits"))
     assert commands[0] == KillTask(running.execution(SOURCE).attempt)
-    assert running.told(commands) == {name: CancelTask() for name in (MAP_1, MAP_2, SINK)}
+    assert running.sent(commands) == {name: CancelTask() for name in (MAP_1, MAP_2, SINK)}
     for name in (MAP_1, MAP_2, SINK):
         running.says(name, ExecutionState.CANCELED)
     with pytest.raises(TaskLost, match="call that carried AssignSplits to it failed: its process could not") as caught:
@@ -235,10 +235,10 @@ def test_a_task_whose_report_was_lost_fails_within_the_stated_time(
     run, report = shell(module, monkeypatch, Idle(), ConnectionResetError("gone"), None)
     with pytest.raises(module.LostCall, match="its call with SplitRequest for the coordinator failed"):
         run()
-    (told,) = read_reports(report.given[-1][0])
-    assert isinstance(told, TaskStateChanged) and told.failure is not None
-    assert (told.state, told.failure.kind, told.failure.operator) == (ExecutionState.FAILED, "TaskLost", "")
-    assert told.failure.message == (
+    (reported,) = read_reports(report.given[-1][0])
+    assert isinstance(reported, TaskStateChanged) and reported.failure is not None
+    assert (reported.state, reported.failure.kind, reported.failure.operator) == (ExecutionState.FAILED, "TaskLost", "")
+    assert reported.failure.message == (
         "lost task Source (1/1) (attempt #0): its call with SplitRequest for the coordinator failed: "
         "ConnectionResetError: gone"
     )
@@ -303,10 +303,10 @@ def test_a_task_that_cannot_go_on_closes_what_it_opened_and_tells_its_consumer(
     with pytest.raises(module.LostCall, match=f"its call with .*{lost[-10:]} failed") if lost else nullcontext():
         run()
     assert log[-2:] == ["a.close", "b.close"]
-    told = [said for given in report.given for said in read_reports(given[0]) if isinstance(said, TaskStateChanged)]
-    assert [said.state.value for said in told] == ["DEPLOYING", "INITIALIZING", "RUNNING", "FAILED"]
-    assert told[-1].failure is not None
-    assert told[-1].failure.kind == ("TaskLost" if lost else "KeyboardInterrupt")
+    reported = [said for given in report.given for said in read_reports(given[0]) if isinstance(said, TaskStateChanged)]
+    assert [said.state.value for said in reported] == ["DEPLOYING", "INITIALIZING", "RUNNING", "FAILED"]
+    assert reported[-1].failure is not None
+    assert reported[-1].failure.kind == ("TaskLost" if lost else "KeyboardInterrupt")
     header, *bodies = consumer.given[-1]
     (frame,) = join_envelope(header, bodies).frames
-    assert isinstance(frame, ErrorResponse) and frame.cause == told[-1].failure.message
+    assert isinstance(frame, ErrorResponse) and frame.cause == reported[-1].failure.message

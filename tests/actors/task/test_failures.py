@@ -242,7 +242,7 @@ def test_a_close_that_exits_fails_its_operator_and_the_others_are_closed_all_the
 
 
 def test_a_failure_is_told_with_the_users_traceback_where_there_is_one() -> None:
-    told = describe_failure(caught(), DEPLOYMENT).told().splitlines()
-    assert "wanted 3" in told[0] and told[1] == "Traceback (most recent call last):"
-    assert "in broken" in "\n".join(told) and told[-1].endswith("wanted 3")
-    assert TaskFailure("TaskLost", "lost task", "lost task\n").told() == "lost task"
+    lines = describe_failure(caught(), DEPLOYMENT).describe().splitlines()
+    assert "wanted 3" in lines[0] and lines[1] == "Traceback (most recent call last):"
+    assert "in broken" in "\n".join(lines) and lines[-1].endswith("wanted 3")
+    assert TaskFailure("TaskLost", "lost task", "lost task\n").describe() == "lost task"

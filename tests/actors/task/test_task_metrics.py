@@ -225,5 +225,5 @@ def test_an_acknowledgement_says_how_long_the_barrier_took_to_come_and_to_align(
     bench.work()
     [ack] = bench.reported(CheckpointAcknowledged)
     assert (ack.checkpoint_id, ack.metrics) == (1, CheckpointMetrics(100, 30, 0))
-    told = bench.task.report().metrics
-    assert (told["checkpointStartDelayNanos"], told["checkpointAlignmentTime"]) == (100_000_000, 30_000_000)
+    metrics = bench.task.report().metrics
+    assert (metrics["checkpointStartDelayNanos"], metrics["checkpointAlignmentTime"]) == (100_000_000, 30_000_000)
