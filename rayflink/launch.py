@@ -35,7 +35,7 @@ from rayflink.common.user_code.python_files import beside_program, check_python_
 from rayflink.connectors.collected import DrawnOnce, rows_go_to
 from rayflink.connectors.frames.cached import BlockStore, FileBlocks
 from rayflink.connectors.frames.frame_source import FrameFolder, FrameSource, FrameStore
-from rayflink.graph.dead_ends import warn_without_checkpoints, warn_without_sink
+from rayflink.graph.checks import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 from rayflink.state.storage.local_storage import folder_of

@@ -41,7 +41,7 @@ from rayflink.connectors.formats.csv_writing import text_file_sink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.window import TumblingEventTimeWindows
-from rayflink.graph.dead_ends import warn_without_checkpoints
+from rayflink.graph.checks import warn_without_checkpoints
 from tests.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
 from tests.datastream.programs import environment, timed
 

@@ -23,7 +23,7 @@ class MessageGap(ExchangeError):
     def __str__(self) -> str:
         return (
             f"message {self.expected} from {self.peer} is missing, waited {self.waited_ms} ms with {self.held} later "
-            "ones at hand; the network lost it (rayflink.exchange.gap-timeout bounds the wait)"
+            "ones at hand; the network lost it (rayflink.exchange.missing-message-timeout bounds the wait)"
         )
 
 

@@ -50,7 +50,7 @@ class TaskSettings:
             ConfigError: a value does not parse.
         """
         get = Configuration.from_dict(config).get
-        when_idle = get(options.ADVANCE_WHEN_IDLE)
+        when_idle = get(options.IDLE_ADVANCE_DELAY)
         in_batches = get(options.RUNTIME_MODE).name == "BATCH"
         return cls(
             buffers_per_channel=get(options.BUFFERS_PER_CHANNEL),
@@ -60,10 +60,10 @@ class TaskSettings:
             max_rows=get(options.BATCH_MAX_ROWS),
             max_bytes=get(options.BATCH_MAX_BYTES).bytes,
             max_arrow_bytes=get(options.BATCH_MAX_ARROW_BYTES).bytes,
-            slice_ms=get(options.SLICE_TARGET).to_nanos() / 1e6,
+            slice_ms=get(options.TIME_SLICE).to_nanos() / 1e6,
             max_in_flight=get(options.MAX_IN_FLIGHT_CALLS),
-            gap_timeout_ms=get(options.GAP_TIMEOUT).to_millis(),
-            memo_entries=get(options.KEY_MEMO_MAX_ENTRIES),
+            gap_timeout_ms=get(options.MISSING_MESSAGE_TIMEOUT).to_millis(),
+            memo_entries=get(options.KEY_CACHE_SIZE),
             blocking_memory_bytes=get(options.BLOCKING_MEMORY).bytes,
             network_buffers=get(options.NUMBER_OF_BUFFERS),
             request_backoff_ms=(get(options.REQUEST_BACKOFF_INITIAL), get(options.REQUEST_BACKOFF_MAX)),

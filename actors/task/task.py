@@ -1,6 +1,6 @@
 """One subtask: mailbox, input gate, chain of operators, result partitions; no thread, actor or clock of its own.
 
-`step()` does one bounded piece of work: the mails that are there, then one slice of input (`rayflink.slice.target`
+`step()` does one bounded piece of work: the mails that are there, then one slice of input (`rayflink.task.time-slice`
 long). A runner calls it again and again, delivers what `outgoing()` gives, and puts what arrives into `mail()`. Between
 two steps mails, timers, barriers and buffer timeouts have their turn: no function that returns blocks them for long.
 """
@@ -79,7 +79,7 @@ class StreamTask:
         deployment: what to run.
         clock: `now_ms()` and `monotonic()`.
         mailbox: mails that came before the task was made, and where later ones may be left.
-        slicer: sizes the slices of input; None learns from the clock what takes `rayflink.slice.target`.
+        slicer: sizes the slices of input; None learns from the clock what takes `rayflink.task.time-slice`.
         services: what the process lends it; None: nothing.
     """
 

@@ -10,13 +10,9 @@ from typing import Any
 
 from rayflink.common.connector_base.source import (
     Boundedness,
-    EnumeratorContext,
-    PendingSplits,
     Polled,
     ReaderContext,
-    Source,
     SourceReader,
-    SplitEnumerator,
 )
 from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 from rayflink.common.errors import InvalidFunction
@@ -28,9 +24,10 @@ from rayflink.common.records.aliasing import detached
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.records.immutability import IMMUTABLE_TYPES
 from rayflink.common.user_code.call_sites import call_site
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 
 from .async_iteration import AsyncDrain
+from .single_split import SingleSplitSource
 
 _IDLE_POLL_MS = 5
 """Pause after an async iteration had nothing."""
@@ -44,7 +41,7 @@ class IterationSplit:
     split_id = "iteration"
 
 
-class IteratorSource(Source[Output]):
+class IteratorSource(SingleSplitSource[Output]):
     """Emits what an iterable gives, from one reader, in order.
 
     After a restore the iteration starts anew and skips what it had given before, so it must give the same again. A
@@ -93,15 +90,8 @@ class IteratorSource(Source[Output]):
     def boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED if self._bounded else Boundedness.CONTINUOUS_UNBOUNDED
 
-    @property
-    def max_parallelism(self) -> int:
-        return 1
-
-    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return PendingSplits(ctx, [IterationSplit()])
-
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        return PendingSplits(ctx, state)
+    def first_split(self) -> IterationSplit:
+        return IterationSplit()
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
         return _IterationReader(self._iterable, self._chunk_records, ctx)
@@ -125,7 +115,7 @@ class _IterationReader(OneByOneReader):
             given.close()
             raise TypeError("the async function yields nothing; yield each record, or make it a plain function")
         given_before = 0 if has_state else split.position
-        return _IterationCursor(drawn_from(given), function, given_before, self._chunk_records)
+        return _IterationCursor(iterate_results(given), function, given_before, self._chunk_records)
 
     def next_poll_ms(self) -> int | None:
         is_async = self._splits and isinstance(self._cursor, _AsyncCursor)

@@ -12,18 +12,16 @@ from rayflink.common.connector_base.source import (
     END,
     PENDING,
     Boundedness,
-    EnumeratorContext,
-    PendingSplits,
     Polled,
     ReaderContext,
-    Source,
     SourceReader,
-    SplitEnumerator,
 )
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.records.charsets import charset
 from rayflink.common.typeinfo import Types
+
+from .single_split import SingleSplitSource
 
 _CHUNK_BYTES = 8192
 _CONNECT_TIMEOUT_SECONDS = 5.0
@@ -61,7 +59,7 @@ class SocketSplit:
     """The one connection; it has no position, for a socket cannot be read again."""
 
 
-class SocketTextSource(Source[str]):
+class SocketTextSource(SingleSplitSource[str]):
     """Emits the text a server sends, record by record, from one reader; at most once.
 
     When the server ends the connection the reader connects again, up to `max_retries` times, and then ends. Text after
@@ -107,15 +105,8 @@ class SocketTextSource(Source[str]):
     def produced_type(self) -> TypeInformation:
         return Types.STRING()
 
-    @property
-    def max_parallelism(self) -> int:
-        return 1
-
-    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return PendingSplits(ctx, [SocketSplit()])
-
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        return PendingSplits(ctx, state)
+    def first_split(self) -> SocketSplit:
+        return SocketSplit()
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
         return SocketTextReader(self, ctx)

@@ -16,10 +16,10 @@ from rayflink.common.options import registry as options
 from rayflink.common.options.option_sources import given_options, under_program
 from rayflink.common.user_code.python_files import check_python_file, put_on_path
 from rayflink.graph import transformations as graph
-from rayflink.graph.assembly import job_graph
-from rayflink.graph.boundedness import endless_source
+from rayflink.graph.checks import endless_source
 from rayflink.graph.errors import PlanError
 from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.job_graph_builder import job_graph
 from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph
 from rayflink.graph.translation import PlanSettings, stream_graph

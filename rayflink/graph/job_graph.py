@@ -95,11 +95,6 @@ class ChainedOperator:
     output_type: Any = field(default=None, compare=False, repr=False)
     call_site: str = field(default="", compare=False, repr=False)
 
-    @property
-    def input_count(self) -> int:
-        """How many inputs `Operator.process` tells apart: 0 for sources, 1 or 2."""
-        return 0 if self.kind.is_source else 2 if self.kind is NodeKind.TWO_INPUT else 1
-
 
 @dataclass(frozen=True)
 class IntermediateDataSet:

@@ -18,11 +18,10 @@ from rayflink.operators.broadcast_first import BroadcastFirst
 from rayflink.operators.keyed.sorted_input import SortedInput
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
-from .boundedness import endless_source
+from .checks import endless_source, ensure_distinct_destinations
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
-from .loops import Loops, loops
+from .iteration_bodies import IterationBodies, iteration_bodies
 from .partitioners import Forward, Partitioner, Rebalance
-from .sink_places import ensure_apart
 from .stream_graph import StreamEdge, StreamGraph, StreamNode
 from .trampoline import run_nested
 from .transformations import (
@@ -144,8 +143,8 @@ class _Translation:
         settings = self._settings
         drawn = tuple(edge for target in sorted(edges) for edge in edges[target])
         nodes = tuple(replace(self._nodes[key], id=number[key]) for key in sorted(self._nodes))
-        ensure_apart(nodes)
-        looping = loops(nodes, drawn)
+        ensure_distinct_destinations(nodes)
+        looping = iteration_bodies(nodes, drawn)
         return StreamGraph(
             name=settings.name,
             nodes=self._in_batches(nodes, looping) if settings.batch else nodes,
@@ -237,7 +236,7 @@ class _Translation:
         own = of.buffer_timeout_ms
         return self._settings.buffer_timeout_ms if own is None or own < 0 else own
 
-    def _in_batches(self, nodes: tuple[StreamNode, ...], looping: Loops) -> tuple[StreamNode, ...]:
+    def _in_batches(self, nodes: tuple[StreamNode, ...], looping: IterationBodies) -> tuple[StreamNode, ...]:
         """In batch mode a keyed input is sorted, a broadcast one read first; but in loops, which come bit by bit."""
         sorts = Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS)
         inside = frozenset().union(*looping.values())
@@ -434,7 +433,7 @@ def _one_parallelism(found: int, wanted: int) -> str:
     return f"call set_parallelism({wanted}) on the step that is fed back"
 
 
-def _in_its_loop(edge: StreamEdge, looping: Loops, batch: bool) -> StreamEdge:
+def _in_its_loop(edge: StreamEdge, looping: IterationBodies, batch: bool) -> StreamEdge:
     """The edge with the loop it belongs to; in batch mode too the steps of a loop run at the same time."""
     inside = [number for number, nodes in looping.items() if edge.source in nodes and edge.target in nodes]
     if not inside:

@@ -332,9 +332,3 @@ def _below(links: list[ChainLink], index: int) -> frozenset[int]:
     for edge in links[index].edges:
         reached |= {edge.target} | _below(links, edge.target)
     return frozenset(reached)
-
-
-def life_cycle_order(links: list[ChainLink], tail_first: bool) -> list[Operator]:
-    """Operators in the order for opening (tail first, so that a consumer is ready before its producer) or closing."""
-    operators: list[Any] = [link.operator for link in links]
-    return operators[::-1] if tail_first else operators

@@ -1,4 +1,4 @@
-"""Gathers what user functions give, for the main and the side outputs, until it is worth a batch."""
+"""A buffer for the results of user functions, for the main and the side outputs, emitted as batches."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.aliasing import detached
 from rayflink.common.records.batches import MIN_TIMESTAMP, Element, RowBatch, Tagged
 from rayflink.common.records.immutability import IMMUTABLE_TYPES
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 
 
-class Emission:
-    """Records on their way out. Timestamps are epoch milliseconds, or None for records that have none."""
+class OutputBuffer:
+    """Records to be emitted. Timestamps are epoch milliseconds, or None for records that have none."""
 
     __slots__ = ("_side", "_stamps", "_values", "count")
 
@@ -25,30 +25,30 @@ class Emission:
         self.count = 0
 
     def add(self, value: Any, stamp: int | None) -> None:
-        """One record for the main output."""
+        """Add a record to the main output."""
         self._values.append(value)
         self._stamps.append(stamp)
         self.count += 1
 
     def extend(self, values: list[Any], stamp: int | None) -> None:
-        """Records for the main output that are nobody else's objects."""
+        """Add records to the main output; the caller gives up the objects."""
         self._values += values
         self._stamps += [stamp] * len(values)
         self.count += len(values)
 
     def add_side(self, tag_id: str, value: Any, stamp: int | None) -> None:
-        """One record for a side output."""
+        """Add a record to a side output."""
         values, stamps = self._side.setdefault(tag_id, ([], []))
         values.append(value)
         stamps.append(stamp)
         self.count += 1
 
     def add_results(self, results: Iterable[Any] | None, stamp: int | None, given: Any = None) -> None:
-        """What a process function gave for the record `given`: records, and (tag, record) for side outputs."""
+        """Add the results of a process function for the record `given`: records, and (tag, record) for side outputs."""
         if results is None:
             return
         immutable = IMMUTABLE_TYPES
-        for result in drawn_from(results):
+        for result in iterate_results(results):
             if type(result) in immutable:
                 self.add(result, stamp)
             elif type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
@@ -57,13 +57,13 @@ class Emission:
                 self.add(detached(result, given), stamp)
 
     def draw(self, results: Iterator[Any], stamp: int | None, most: int = 16) -> bool:
-        """The next results of a process function, `most` of them at most; True when there were fewer."""
+        """Add up to `most` further results of a process function; return whether there were fewer."""
         before = self.count
         self.add_results(islice(results, most), stamp)
         return self.count - before < most
 
-    def taken(self) -> list[Element]:
-        """All gathered so far as batches; timestamps are left out where no record of a batch has one."""
+    def take(self) -> list[Element]:
+        """Remove and return the buffered records as batches; a batch without any timestamp has none."""
         elements: list[Element] = []
         if self._values:
             elements.append(_batch(self._values, self._stamps))

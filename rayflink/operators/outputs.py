@@ -9,7 +9,7 @@ from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.aliasing import detached
 from rayflink.common.records.batches import Element, RowBatch, Tagged
 from rayflink.common.records.immutability import IMMUTABLE_TYPES
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 
 CHUNK_RECORDS = 4096
 
@@ -35,7 +35,7 @@ class Outputs:
         if results is None:
             return
         immutable = IMMUTABLE_TYPES
-        for result in drawn_from(results):
+        for result in iterate_results(results):
             tag = None
             if type(result) not in immutable:
                 if type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):

@@ -13,7 +13,7 @@ from rayflink.common.records.aliasing import detached, detached_list
 from rayflink.common.records.batches import ArrowBatch, Batch, Element, RowBatch
 from rayflink.common.records.immutability import IMMUTABLE_TYPES
 from rayflink.common.records.purity import holds_nothing
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 
 from .base import ensure_all_taken, record_at, shortened
 from .key_failures import NoSuchField
@@ -133,7 +133,7 @@ def flat_mapped(
         if kind is list or kind is tuple:
             out += results if trusted else detached_list(results, value)
         elif results is not None:
-            elements = drawn_from(results)
+            elements = iterate_results(results)
             while not draw(elements, value, out, limit):
                 yield RowBatch(out)
                 out = []
@@ -155,7 +155,7 @@ def _stamped(
         if kind is list or kind is tuple:
             out += results if trusted else detached_list(results, value)
         elif results is not None:
-            elements = drawn_from(results)
+            elements = iterate_results(results)
             while not draw(elements, value, out, limit):
                 out_stamps += [stamp] * (len(out) - len(out_stamps))
                 yield RowBatch(out, out_stamps)

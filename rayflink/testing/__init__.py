@@ -5,7 +5,7 @@ from .committed_sink import CommittedSink, LostTransaction
 from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from .elements import MAX_WATERMARK, active, at, columns, end, idle, in2, rec, side, wm
 from .faults import (
-    ROUGH_NETWORK,
+    UNRELIABLE_NETWORK,
     Call,
     CancelJob,
     CommandFate,
@@ -54,7 +54,7 @@ __all__ = [
     "LONG_BACKEND_LAWS",
     "MAX_WATERMARK",
     "PAUSE",
-    "ROUGH_NETWORK",
+    "UNRELIABLE_NETWORK",
     "STORAGE_LAWS",
     "TO_ALL",
     "Call",

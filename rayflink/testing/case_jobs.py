@@ -14,9 +14,9 @@ from rayflink.common.functions.accumulators import ListAccumulator
 from rayflink.common.records.batches import Batch, Element, Watermark, WatermarkStatus
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
-from rayflink.graph.assembly import job_graph
 from rayflink.graph.attributes import ChainingStrategy
 from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.job_graph_builder import job_graph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.operators.base import Operator
 from rayflink.operators.factory import SourceFactory
@@ -25,7 +25,7 @@ from .cases import TO_ALL, Case, is_batch
 from .differences import by_output, same, same_in_parallel
 from .elements import Mark, Moment, Record, SecondInput, Seen, Status, seen
 from .harness import OperatorFactory
-from .staged_source import Await, AwaitEnd, Beacon, SetClock, StagedSource, on_stage, stage_of, strike
+from .staged_source import Await, AwaitEnd, SetClock, StagedSource, StepMarker, on_stage, stage_of, strike
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
@@ -194,15 +194,15 @@ def _scripts(case: Case, parallelism: int, in_order: bool) -> tuple[list[list[An
     record in between, for a channel that holds both keeps the later one alone.
     """
     scripts: list[list[Any]] = [[] for _ in range(case.inputs)]
-    beacons, last, after_event = 0, 0, False
+    step_markers, last, after_event = 0, 0, False
 
     def wait(behind: int, before: int) -> None:
-        nonlocal beacons
+        nonlocal step_markers
         if not in_order:
             return
-        beacons += 1
-        scripts[behind].append(Beacon(beacons))
-        scripts[before].append(Await(beacons))
+        step_markers += 1
+        scripts[behind].append(StepMarker(step_markers))
+        scripts[before].append(Await(step_markers))
 
     for index, element in case.steps_to_the_end():
         inner = element.element if isinstance(element, SecondInput) else element
@@ -222,7 +222,7 @@ def _scripts(case: Case, parallelism: int, in_order: bool) -> tuple[list[list[An
         wait(last, 0)
     if case.inputs == 2:
         scripts[1].append(AwaitEnd(0))
-    return scripts, beacons > 0
+    return scripts, step_markers > 0
 
 
 __all__ = ["CaseJob", "can_spread", "job_of_cases"]

@@ -503,11 +503,11 @@ class SlowSink(SlowTask):
     name: str = "Sink: "
 
 
-ROUGH_NETWORK: tuple[Fault, ...] = (ReorderCalls(), DelayCalls(), DuplicateCalls(), StaleAttempt())
+UNRELIABLE_NETWORK: tuple[Fault, ...] = (ReorderCalls(), DelayCalls(), DuplicateCalls(), StaleAttempt())
 """All that the exchange must bear without anybody noticing."""
 
 
-def those_with(method: str, faults: Sequence[Fault]) -> list[tuple[int, Fault]]:
+def faults_overriding(method: str, faults: Sequence[Fault]) -> list[tuple[int, Fault]]:
     """The faults that have a method of their own, and their places."""
     own = getattr(Fault, method)
     return [(place, fault) for place, fault in enumerate(faults) if getattr(type(fault), method) is not own]

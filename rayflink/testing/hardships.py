@@ -19,7 +19,7 @@ from .case_jobs import CaseJob
 from .cases import TO_ALL, Case, Step, batches_of_one, is_batch, length, randomly_split, shown, take
 from .differences import same, same_in_parallel
 from .elements import Given, Seen
-from .faults import ROUGH_NETWORK, TriggerCheckpoint
+from .faults import UNRELIABLE_NETWORK, TriggerCheckpoint
 from .harness import OperatorFactory, OperatorHarness, Place, rescaled_snapshots
 from .simulation import simulate
 
@@ -189,12 +189,12 @@ def _pass(clock: ManualClock, ms: float) -> None:
 def _as_a_simulated_job(case: Case, expected: list[Seen], name: str) -> None:
     for seed, parallelism in enumerate(case.parallelisms):
         job = CaseJob(case, parallelism)
-        story = simulate(job.job_graph(), seed, [*ROUGH_NETWORK, TriggerCheckpoint(1, at=10)])
+        story = simulate(job.job_graph(), seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, at=10)])
         assert story.result is not None
         try:
             job.check(story.result, f"{name}, {parallelism} subtasks")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{story.told('the run')}") from error
+            raise AssertionError(f"{error}\n{story.describe('the run')}") from error
 
 
 def _other_state(option: str, value: str) -> Callable[[Case, list[Seen], str], None]:

@@ -13,7 +13,7 @@ from rayflink.common.options import registry as options
 from rayflink.graph.job_graph import JobGraph
 
 from .faults import (
-    ROUGH_NETWORK,
+    UNRELIABLE_NETWORK,
     CrashBeforeNotify,
     DelayCommands,
     Fault,
@@ -62,7 +62,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
         for vertex in graph.vertices
         for subtask in range(vertex.parallelism)
     ]
-    faults: list[Fault] = list(ROUGH_NETWORK) if draw.random() < 0.5 else []
+    faults: list[Fault] = list(UNRELIABLE_NETWORK) if draw.random() < 0.5 else []
     faults += [KillTask(draw.choice(names), draw.randrange(moves)) for _ in range(draw.choice((0, 0, 1, 1, 2, 3)))]
     maybe: list[tuple[float, Fault]] = [
         (0.25, KillSlot(draw.randrange(4), draw.randrange(moves))),

@@ -43,12 +43,12 @@ from rayflink.state.clock import ManualClock
 from rayflink.state.storage.ledger import Fenced, LedgerEnded
 from rayflink.state.storage.storage import StorageError
 
-from .asked_savepoints import AskedSavepoints
-from .faults import Call, CommandFate, Fault, those_with
-from .patience import PATIENCE_MS, Patience
+from .faults import Call, CommandFate, Fault, faults_overriding
+from .hang_detector import HANG_TIMEOUT_MS, HangDetector
 from .random_slicer import RandomSlicer
+from .requested_savepoints import RequestedSavepoints
+from .scheduled_task import FOR_EVER, ScheduledTask
 from .simulated_storage import Operation, Outcome, SimulatedDisk, is_state
-from .stepped_task import FOR_EVER, SteppedTask
 from .story import Happening, Story
 
 MOST_MOVES = 200_000
@@ -79,10 +79,10 @@ class SimulatedCluster(InProcessCluster):
         self.disk.outcome = lambda operation: Outcome.DONE  # a job that cannot begin is none
         self._faults = list(faults)
         self._reorders = any(fault.reorders for fault in faults)
-        self._slow_steps = those_with("step_ms", faults)
-        self._slow_storage = those_with("storage_ms", faults)
-        self._slow_commands = those_with("command_ms", faults)
-        self._senders = those_with("sent", faults)
+        self._slow_steps = faults_overriding("step_ms", faults)
+        self._slow_storage = faults_overriding("storage_ms", faults)
+        self._slow_commands = faults_overriding("command_ms", faults)
+        self._senders = faults_overriding("sent", faults)
         self._counts: Counter[tuple[int, str]] = Counter()
         clock = ManualClock(1_000_000)
         self._cached = dict(graph.user_artifacts)
@@ -96,17 +96,17 @@ class SimulatedCluster(InProcessCluster):
         self._commands: dict[TaskAddress, deque[tuple[int, ToTask]]] = {}
         self._mailroom: dict[tuple[int, str], deque[ToCoordinator | Signal]] = {}
         self._names: dict[TaskAddress, str] = {}
-        self._stepped: dict[TaskAddress, SteppedTask] = {}
+        self._stepped: dict[TaskAddress, ScheduledTask] = {}
         self._writes: list[tuple[int, TaskAddress, Callable[[], None]]] = []
         self._file_work: dict[int, deque[tuple[int, PublishCheckpoint | DiscardFiles]]] = {}
         self._epoch = self._acting = 0
         self._masters: dict[int, JobMaster] = {0: self.job}
         self._zombies: dict[int, int] = {}
         self._epochs: dict[TaskAddress, int] = {}
-        self._asked = AskedSavepoints()
+        self._asked = RequestedSavepoints()
         self._move = 0
         self._last_report_ms = clock.now_ms()
-        self._patience = Patience(clock.now_ms())
+        self._patience = HangDetector(clock.now_ms())
         self._ticked: dict[int, int] = {}
         self._passed_ms = self._states_seen = 0
 
@@ -194,7 +194,7 @@ class SimulatedCluster(InProcessCluster):
 
     # what a move does
 
-    def _start(self, attempt: TaskAddress, stepped: SteppedTask) -> None:
+    def _start(self, attempt: TaskAddress, stepped: ScheduledTask) -> None:
         stepped.has_started = stepped.is_awake = True
         self._tell_story("start", self._names[attempt])
         task = self.tasks[attempt]
@@ -202,7 +202,7 @@ class SimulatedCluster(InProcessCluster):
         for report in task.reports():
             self.post(report)
 
-    def _step(self, attempt: TaskAddress, stepped: SteppedTask) -> None:
+    def _step(self, attempt: TaskAddress, stepped: ScheduledTask) -> None:
         name, task = self._names[attempt], self.tasks[attempt]
         before = task.records_taken
         stepped.is_awake = self.step(attempt, task)
@@ -339,7 +339,7 @@ class SimulatedCluster(InProcessCluster):
         deployment = command.deployment
         attempt = deployment.attempt
         self._names[attempt], self._epochs[attempt] = deployment.name, self._acting
-        self._stepped[attempt] = stepped = SteppedTask(command.slot)
+        self._stepped[attempt] = stepped = ScheduledTask(command.slot)
         drawn = {
             options.BATCH_MAX_ROWS.key: self.draw.choice((1, 2, 5, 100, 16_384)),
             options.BATCH_MAX_BYTES.key: self.draw.choice(("100 bytes", "400 bytes", "10 kb", "1 mb")),
@@ -549,7 +549,7 @@ class SimulatedCluster(InProcessCluster):
                 self._patience.has_said(now, due)
         self.clock.advance(max(1, min(time for time in times if time > now) - now))
         if self._patience.is_over(self.clock.now_ms(), self._work_done):
-            self._give_up(f"no progress for {PATIENCE_MS} ms of virtual time")
+            self._give_up(f"no progress for {HANG_TIMEOUT_MS} ms of virtual time")
 
     def _work_done(self) -> int:
         return sum(task.work_done for task in self.tasks.values()) + self._states_seen
@@ -563,7 +563,7 @@ class SimulatedCluster(InProcessCluster):
         waits = [f"  {self._names[attempt]} {task.waits_for()}" for attempt, task in self.tasks.items()]
         newest = [f"  failed before that: {entry.failure.message}" for entry in list(self.job.exceptions)[-1:]]
         said = [f"{why}; the job is {self.job.status.value}, restarts: {self.job.restarts.count}", *newest, *waits]
-        raise AssertionError(self.story.told("\n".join(said)))
+        raise AssertionError(self.story.describe("\n".join(said)))
 
     # the story, and chance
 

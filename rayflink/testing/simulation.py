@@ -49,9 +49,9 @@ def simulate(program: Any, seed: int = 0, faults: Sequence[Fault] = (), disk: Si
     except AssertionError as error:
         if str(error).startswith("seed "):
             raise
-        raise AssertionError(cluster.story.told(f"AssertionError: {error}")) from error
+        raise AssertionError(cluster.story.describe(f"AssertionError: {error}")) from error
     except Exception as error:
-        raise AssertionError(cluster.story.told(f"{type(error).__name__}: {error}")) from error
+        raise AssertionError(cluster.story.describe(f"{type(error).__name__}: {error}")) from error
     return cluster.story
 
 

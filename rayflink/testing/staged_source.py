@@ -1,7 +1,7 @@
 """A source that gives the steps of a test in their order, though its operator has two inputs or a clock of its own.
 
-A step that must not overtake an earlier one waits for it: behind the earlier one goes a beacon, a latency marker, and
-once the operator has seen that, the stage lets the later step go.
+A step that must not overtake an earlier one waits for it: behind the earlier one goes a step marker, a latency
+marker, and once the operator has seen that, the stage lets the later step go.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Stage:
         self.clock = ManualClock()
         self.subtasks = subtasks
         self.ended: Counter[int] = Counter()
-        self._beacons: Counter[int] = Counter()
+        self._step_markers: Counter[int] = Counter()
         self._operators: list[Operator] = []
 
     def enter(self, operator: Operator) -> None:
         """A subtask of the operator, or of one chained to it, has been set up."""
         self._operators.append(operator)
 
-    def saw(self, beacon: int) -> None:
-        """A subtask has worked all that came before the beacon."""
-        self._beacons[beacon] += 1
+    def saw(self, step_marker: int) -> None:
+        """A subtask has worked all that came before the step marker."""
+        self._step_markers[step_marker] += 1
 
-    def has_passed(self, beacon: int) -> bool:
-        """Whether every subtask has worked all that came before the beacon, and no timer is due."""
-        if self._beacons[beacon] < self.subtasks:
+    def has_passed(self, step_marker: int) -> bool:
+        """Whether every subtask has worked all that came before the step marker, and no timer is due."""
+        if self._step_markers[step_marker] < self.subtasks:
             return False
         operators = list(self._operators)
         return all(o.next_processing_time() is None and o.next_completion_ms() is None for o in operators)
@@ -75,7 +75,7 @@ def strike(name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Beacon:
+class StepMarker:
     """Goes behind what was given so far."""
 
     number: int
@@ -83,9 +83,9 @@ class Beacon:
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Nothing more before the operator has seen the beacon."""
+    """Nothing more before the operator has seen the step marker."""
 
-    beacon: int
+    step_marker: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class _Cursor:
             if hasattr(item, "slice"):
                 return self._rows(item, max_records)
             self._item += 1
-            return LatencyMarker(item.number, "beacon", 0) if isinstance(item, Beacon) else item  # type: ignore[return-value]
+            return LatencyMarker(item.number, "step_marker", 0) if isinstance(item, StepMarker) else item  # type: ignore[return-value]
         return None
 
     def position(self) -> tuple[int, int]:
@@ -188,7 +188,7 @@ class _Cursor:
     def _may_pass(self, item: Await | AwaitEnd | SetClock) -> bool:
         stage = stage_of(self._source.stage, self._source.subtasks)
         if isinstance(item, Await):
-            return stage.has_passed(item.beacon)
+            return stage.has_passed(item.step_marker)
         if isinstance(item, AwaitEnd):
             return stage.ended[item.input_index] >= stage.subtasks
         stage.clock.advance(item.ms - stage.clock.now_ms())
@@ -221,7 +221,7 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
         return takes(element)
 
     def see(marker: LatencyMarker) -> Any:
-        if marker.operator_id != "beacon":
+        if marker.operator_id != "step_marker":
             return process_marker(marker)
         stage.saw(marker.marked_time)
         return ()
@@ -246,4 +246,4 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
     return operator
 
 
-__all__ = ["Await", "AwaitEnd", "Beacon", "SetClock", "Stage", "StagedSource", "on_stage", "stage_of", "strike"]
+__all__ = ["Await", "AwaitEnd", "StepMarker", "SetClock", "Stage", "StagedSource", "on_stage", "stage_of", "strike"]

@@ -87,7 +87,7 @@ class Story:
         """
         assert self.result is not None, "the run has not ended"
         if self.result.status is not JobStatus.FINISHED:
-            raise AssertionError(self.told(f"the job is {self.result.status.value}: {self.failure}"))
+            raise AssertionError(self.describe(f"the job is {self.result.status.value}: {self.failure}"))
         return self.result.accumulators
 
     def collected(self, name: str = "collect") -> list[Any]:
@@ -98,6 +98,6 @@ class Story:
         """
         return list(self.accumulators().get(name) or [])
 
-    def told(self, what: str) -> str:
-        """The text of a failed run: what was wrong, the seed that does it again, and the last moves."""
-        return f"seed {self.seed}: {what}\nthe last moves:\n{self.tail()}"
+    def describe(self, problem: str) -> str:
+        """Return the message of a failed run: the problem, the seed that repeats it, and the last moves."""
+        return f"seed {self.seed}: {problem}\nthe last moves:\n{self.tail()}"

@@ -27,7 +27,7 @@ from rayflink.datastream.async_retry_predicates import exception_type_predicate
 from rayflink.graph.errors import PlanError
 from rayflink.state.descriptors import ListStateDescriptor
 from rayflink.state.operator_state import OperatorStateStore
-from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, SlowSink, TriggerCheckpoint, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, Pause, ScriptedSource, SlowSink, TriggerCheckpoint, simulate
 from tests.datastream.programs import environment, timed
 
 SECOND = Time.seconds(1)
@@ -114,7 +114,7 @@ def program(env, ordered, capacity=4):
 @pytest.mark.parametrize("ordered", [True, False])
 def test_nothing_is_lost_or_doubled_from_any_seed_with_small_capacity_and_slow_sinks(ordered):
     for seed in range(4):
-        faults = [*ROUGH_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, at=40)]
+        faults = [*UNRELIABLE_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, at=40)]
         story = simulate(program(StreamExecutionEnvironment(), ordered), seed, faults)
         found = story.collected("out")
         assert (found if ordered else sorted(found)) == [2 * n for n in range(1, 61)]

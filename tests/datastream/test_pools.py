@@ -10,7 +10,7 @@ from rayflink.common import OutputTag
 from rayflink.common.errors import InvalidFunction, JobFailed
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import ActorPool, StreamExecutionEnvironment
-from rayflink.testing import ROUGH_NETWORK, SlowSink, TriggerCheckpoint, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, SlowSink, TriggerCheckpoint, simulate
 from tests.datastream.programs import environment, timed
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_lost_or_doubled_from_any_seed(batch_size):
         env = StreamExecutionEnvironment()
         pool = ActorPool(2, batch_size=batch_size)
         env.from_sequence(1, 60).rebalance().map_batches(tenfold, "rows", concurrency=pool).sink_to(CollectSink("out"))
-        story = simulate(env.get_job_graph(), seed, [*ROUGH_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, at=40)])
+        story = simulate(env.get_job_graph(), seed, [*UNRELIABLE_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, at=40)])
         assert story.collected("out") == [10 * n for n in range(1, 61)]
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.graph.assembly import job_graph
 from rayflink.graph.distribution import pointwise_consumers, pointwise_producers
 from rayflink.graph.errors import DuplicateVertexError, ForwardParallelismError, PlanError
 from rayflink.graph.execution_graph import ExecutionGraph, InputChannel, Subpartition, execution_graph
 from rayflink.graph.job_graph import JobGraph
+from rayflink.graph.job_graph_builder import job_graph
 from rayflink.graph.partitioners import Forward, Rebalance, Rescale
 from rayflink.graph.transformations import Partition, Source, Transformation
 from rayflink.graph.translation import stream_graph

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from rayflink.graph.assembly import chain_calls, job_graph
 from rayflink.graph.execution_graph import execution_graph
 from rayflink.graph.explain import explain
+from rayflink.graph.job_graph_builder import chain_calls, job_graph
 from rayflink.graph.partitioners import Broadcast
 from rayflink.graph.plan_json import plan_json
 from rayflink.graph.stream_graph import StreamGraph

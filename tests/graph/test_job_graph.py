@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from rayflink.common.ids import JobID
-from rayflink.graph.assembly import chain_calls, job_graph
 from rayflink.graph.attributes import ChainingStrategy, ResourceSpec, ResultPartitionType
 from rayflink.graph.errors import JobGraphVersionMismatch, PlanError
 from rayflink.graph.job_graph import ChainedOutput, JobGraph, NetworkOutput, ScheduleMode
+from rayflink.graph.job_graph_builder import chain_calls, job_graph
 from rayflink.graph.partitioners import DistributionPattern, Forward, KeyGroup, Rebalance
 from rayflink.graph.stream_graph import StreamEdge
 from rayflink.graph.transformations import SideOutput, Transformation, Union

@@ -101,7 +101,7 @@ NAMED = (
           "if self._failures <= self._attempts else", "if self._failures < self._attempts else"),
     Named("H70 failure-rate", "the end of the interval is outside", RESTARTS,
           "now_ms - self._failures[0] <= self._interval_ms", "now_ms - self._failures[0] < self._interval_ms"),
-    Named("I17", "an operator that two edges reach stands in its chain twice", "rayflink/graph/assembly.py",
+    Named("I17", "an operator that two edges reach stands in its chain twice", "rayflink/graph/job_graph_builder.py",
           "if start in self._exits:", "if False:"),
     Named("K03", "what was never deployed is asked to end", "actors/job/attempts.py",
           "if execution.state in (ExecutionState.CREATED, ExecutionState.SCHEDULED):",

@@ -65,7 +65,7 @@ def expected(topology: Topology) -> Counter[object]:
     """What a run without faults commits."""
     topology.forget()
     story = simulate(topology.graph(2))
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     found = Counter(topology.committed())
     topology.forget()
     assert found
@@ -104,7 +104,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
             tally.in_place += story.rescales
             tally.moves += story.happenings[-1].move
             if story.status is not JobStatus.FINISHED:
-                raise AssertionError(story.told(f"the job is {story.status.value}: {story.failure}"))
+                raise AssertionError(story.describe(f"the job is {story.status.value}: {story.failure}"))
             if not story.stopped_with:
                 break
             path = story.stopped_with
@@ -113,7 +113,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
         if found != wanted:
             lost, more = wanted - found, found - wanted
             raise AssertionError(
-                story.told(f"{lost.total()} records are lost and {more.total()} too many: {lost} and {more}")
+                story.describe(f"{lost.total()} records are lost and {more.total()} too many: {lost} and {more}")
             )
     except AssertionError as error:
         runs = "\n".join(f"  run {number} {each}" for number, each in enumerate(told, 1))

@@ -11,7 +11,7 @@ from rayflink.common.time import Duration
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import ProcessFunction, StreamExecutionEnvironment
-from rayflink.testing import ROUGH_NETWORK, KillTask, Pause, ScriptedSource, rec, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, KillTask, Pause, ScriptedSource, rec, simulate
 
 SILENCE_MS = 20_000
 ALIGNED = (
@@ -36,8 +36,8 @@ def last_read_ms(other: list[Any], strategy: WatermarkStrategy, seed: int, paral
     read = env.from_source(ScriptedSource(*scripts), strategy, "fast").set_parallelism(parallelism).process(ReadAt())
     read.sink_to(CollectSink("out"))
     env.from_source(ScriptedSource(other), strategy, "other").sink_to(CollectSink("other"))
-    story = simulate(env.get_job_graph(), seed, ROUGH_NETWORK if seed % 2 else ())
-    assert story.result is not None and story.result.failure is None, story.told("the job must end")
+    story = simulate(env.get_job_graph(), seed, UNRELIABLE_NETWORK if seed % 2 else ())
+    assert story.result is not None and story.result.failure is None, story.describe("the job must end")
     times = [at for _, at in story.result.accumulators["out"]]
     assert len(times) == 20
     return max(times) - min(times)

@@ -18,7 +18,7 @@ from rayflink.datastream import StreamExecutionEnvironment, TimeCharacteristic
 from rayflink.datastream.window import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from rayflink.operators.event_time.watermark_operator import TimestampsAndWatermarksOperator
 from rayflink.state.clock import ManualClock
-from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, rec, simulate, wm
+from rayflink.testing import UNRELIABLE_NETWORK, Pause, ScriptedSource, rec, simulate, wm
 from tests.operators.laws import answers, context, started
 
 LATE = OutputTag("late")
@@ -30,7 +30,7 @@ def strategy_of(bound_ms: int) -> WatermarkStrategy:
 
 
 def sums(graph: Any, seed: int = 0) -> list[Any]:
-    result = simulate(graph, seed, ROUGH_NETWORK).result
+    result = simulate(graph, seed, UNRELIABLE_NETWORK).result
     assert result is not None and result.failure is None
     return sorted(result.accumulators["out"])
 

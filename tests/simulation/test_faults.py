@@ -55,7 +55,7 @@ def happened(story: Story, what: str, who: str = "") -> bool:
 @pytest.mark.slow
 def test_a_job_bears_it(fault, what, who):
     story = simulate(counting(**IN_FILES), 4, [fault])
-    assert happened(story, what, who), story.told("the fault did not strike")
+    assert happened(story, what, who), story.describe("the fault did not strike")
     assert sorted(story.collected()) == EXPECTED
 
 

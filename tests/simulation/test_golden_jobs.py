@@ -6,7 +6,7 @@ import pytest
 
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.state.clock import ManualClock
-from rayflink.testing import ROUGH_NETWORK, CancelJob, SlowSink, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, CancelJob, SlowSink, simulate
 from tests.golden_jobs import GOLDEN_JOBS, GoldenJob
 
 SEEDS = 1
@@ -18,7 +18,7 @@ every_job = pytest.mark.parametrize("job", GOLDEN_JOBS, ids=lambda job: job.name
 def check_seeds(job: GoldenJob, seeds: range) -> None:
     graph = job.graph()
     for seed in seeds:
-        faults = [*ROUGH_NETWORK, SlowSink(ms=20)] if seed % 2 else []
+        faults = [*UNRELIABLE_NETWORK, SlowSink(ms=20)] if seed % 2 else []
         if job.cancelled_midway:
             faults.append(CancelJob(at=200))
         story = simulate(graph, seed, faults)
@@ -26,7 +26,7 @@ def check_seeds(job: GoldenJob, seeds: range) -> None:
         try:
             job.check(story.result)
         except AssertionError as error:
-            raise AssertionError(story.told(str(error))) from error
+            raise AssertionError(story.describe(str(error))) from error
 
 
 @every_job
@@ -49,7 +49,7 @@ IN_BATCHES = [job for job in GOLDEN_JOBS if not job.cancelled_midway and not job
 def test_it_gives_its_answer_as_a_batch_job(job, tmp_path):
     graph = job.graph({"execution.runtime-mode": "BATCH", "io.tmp.dirs": str(tmp_path)})
     for seed in range(2):
-        story = simulate(graph, seed, ROUGH_NETWORK if seed else ())
+        story = simulate(graph, seed, UNRELIABLE_NETWORK if seed else ())
         assert story.result is not None
         job.check(story.result, batch=True)
         assert list(tmp_path.iterdir()) == [], "spill files stayed behind"

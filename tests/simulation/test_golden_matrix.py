@@ -16,7 +16,7 @@ from rayflink.actors.messages.commands import SavepointRequested
 from rayflink.actors.messages.states import JobStatus
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.state.clock import ManualClock
-from rayflink.testing import ROUGH_NETWORK, SimulatedDisk, StopWithSavepoint, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, SimulatedDisk, StopWithSavepoint, simulate
 from tests.golden_jobs import GOLDEN_JOBS, Environment, GoldenJob
 
 JOBS = [job for job in GOLDEN_JOBS if job.status is JobStatus.FINISHED]
@@ -56,7 +56,8 @@ def test_a_job_stopped_midway_goes_on_at_another_parallelism(name, width):
     stopped = []
     for seed, part in enumerate((0.3, 0.6)):
         at = int(moves_of(name) * part)
-        story = simulate(at_parallelism(job, 2), seed, [StopWithSavepoint(at=at), *ROUGH_NETWORK[: 4 * seed]], disk)
+        faults = [StopWithSavepoint(at=at), *UNRELIABLE_NETWORK[: 4 * seed]]
+        story = simulate(at_parallelism(job, 2), seed, faults, disk)
         if story.stopped_with:
             stopped.append(story.stopped_with)
             story = simulate(at_parallelism(job, width, story.stopped_with), seed, (), disk)
@@ -64,7 +65,7 @@ def test_a_job_stopped_midway_goes_on_at_another_parallelism(name, width):
         try:
             job.check(story.result)
         except AssertionError as error:
-            raise AssertionError(story.told(str(error))) from error
+            raise AssertionError(story.describe(str(error))) from error
     assert stopped or moves_of(name) < 300, "no savepoint came before the job's end"
 
 

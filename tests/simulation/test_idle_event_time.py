@@ -17,10 +17,10 @@ from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.operators.event_time.idle_advance import IdleAdvance
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
 from rayflink.state.clock import ManualClock
-from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, SlowSink, active, idle, rec, simulate, wm
+from rayflink.testing import UNRELIABLE_NETWORK, Pause, ScriptedSource, SlowSink, active, idle, rec, simulate, wm
 
 LATE = OutputTag("late")
-OPTION = "rayflink.watermark.advance-when-idle"
+OPTION = "rayflink.watermark.idle-advance-delay"
 SILENCE = Pause(60_000)
 
 
@@ -49,8 +49,8 @@ def collected(result: Any) -> tuple[Any, Any]:
 def test_open_windows_close_by_the_clock_only_where_it_is_chosen(timeout: str | None, answer: Any) -> None:
     graph = job(timeout)
     for seed in range(4):
-        story = simulate(graph, seed, [*ROUGH_NETWORK, SlowSink(ms=20)] if seed % 2 else [])
-        assert collected(story.result) == answer, story.told(f"seed {seed}")
+        story = simulate(graph, seed, [*UNRELIABLE_NETWORK, SlowSink(ms=20)] if seed % 2 else [])
+        assert collected(story.result) == answer, story.describe(f"seed {seed}")
     clock = ManualClock(1_000)
     cluster = InProcessCluster(graph, clock, lambda ms: clock.advance(max(round(ms), 1)))
     assert collected(cluster.run()) == answer
@@ -111,5 +111,5 @@ def test_who_comes_back_behind_takes_part_once_it_has_caught_up() -> None:
 
 
 def test_the_timeout_is_above_zero() -> None:
-    with pytest.raises(ConfigError, match="advance-when-idle"):
+    with pytest.raises(ConfigError, match="idle-advance-delay"):
         simulate(job("0 ms"), 0)

@@ -12,7 +12,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.testing import (
-    ROUGH_NETWORK,
+    UNRELIABLE_NETWORK,
     CommittedSink,
     FreezeTask,
     KillCoordinator,
@@ -37,7 +37,7 @@ ROUNDS = Counter({key: sum(rounds for k, rounds in GIVEN if k == key) for key, _
 FAULTS: list[tuple[Fault, ...]] = [
     (),
     (KillTask("Iteration", at=300), KillTask("Source", at=500), KillTask("Map", at=900), KillTask("Sink", at=1300)),
-    (FreezeTask("Map", at=400), *ROUGH_NETWORK, KillTask("IterationSink", at=900)),
+    (FreezeTask("Map", at=400), *UNRELIABLE_NETWORK, KillTask("IterationSink", at=900)),
 ]
 
 

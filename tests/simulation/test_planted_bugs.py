@@ -15,7 +15,7 @@ from rayflink.actors.task.task_checkpoints import TaskCheckpoints
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.records.batches import CheckpointBarrier, Event
 from rayflink.operators import rescaling
-from rayflink.operators.async_io.async_operator import AwaitingOperator
+from rayflink.operators.async_io.async_operator import AsyncOperator
 from rayflink.operators.commits import Commits
 from rayflink.operators.sinks import SinkOperator
 from rayflink.state.grouped_backend import GroupedBackend
@@ -115,7 +115,7 @@ def late_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lost_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records whose answers are awaited are in no snapshot."""
-    monkeypatch.setattr(AwaitingOperator, "snapshot_state", lambda self, checkpoint_id: OperatorSnapshot())
+    monkeypatch.setattr(AsyncOperator, "snapshot_state", lambda self, checkpoint_id: OperatorSnapshot())
 
 
 def double_commit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ def test_a_killed_task_ends_the_job_and_names_it():
     graph = JOBS["word count"].graph()
     story = simulate(graph, 1, [KillTask("Collect (2/2)", at=40)])
     if story.status is not JobStatus.FAILED:
-        raise AssertionError(story.told("the task was not killed"))
+        raise AssertionError(story.describe("the task was not killed"))
     assert story.failure == (
         "lost task Keyed Aggregation -> Sink: Collect (2/2) (attempt #0): the simulation killed it"
     )

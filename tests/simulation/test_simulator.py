@@ -13,7 +13,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.testing import (
     CRASH,
-    ROUGH_NETWORK,
+    UNRELIABLE_NETWORK,
     CancelJob,
     Fault,
     FreezeTask,
@@ -43,7 +43,7 @@ def program(*scripts: list[Any], parallelism: int = 2, **options: str) -> Stream
 
 
 @pytest.mark.parametrize("name", ["word count", "windowed count", "user exception"])
-@pytest.mark.parametrize("faults", [(), ROUGH_NETWORK], ids=["smooth", "rough"])
+@pytest.mark.parametrize("faults", [(), UNRELIABLE_NETWORK], ids=["smooth", "rough"])
 def test_one_seed_tells_one_story(name, faults):
     graph = JOBS[name].graph()
     one, again, other = simulate(graph, 11, faults), simulate(graph, 11, faults), simulate(graph, 12, faults)
@@ -130,7 +130,7 @@ def test_a_stopped_job_finishes_and_keeps_what_it_has():
 @pytest.mark.parametrize("at", [0, 1, 5, 20, 60, 150])
 def test_a_job_can_be_cancelled_at_any_moment(at):
     for seed in range(4):
-        story = simulate(program([1, Pause(10_000_000), 2]), seed, [*ROUGH_NETWORK, CancelJob(at)])
+        story = simulate(program([1, Pause(10_000_000), 2]), seed, [*UNRELIABLE_NETWORK, CancelJob(at)])
         assert story.status is JobStatus.CANCELED
 
 
@@ -169,7 +169,7 @@ def test_a_checkpoint_is_acknowledged_by_every_task_or_declined():
     graph = JOBS["word count"].graph()
     complete = 0
     for seed in range(8):
-        story = simulate(graph, seed, [*ROUGH_NETWORK, TriggerCheckpoint(1, at=25)])
+        story = simulate(graph, seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, at=25)])
         JOBS["word count"].check(story.result)
         if story.declined:
             assert all(isinstance(d, CheckpointDeclined) for d in story.declined)

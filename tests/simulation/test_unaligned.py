@@ -11,7 +11,16 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.graph.job_graph import JobGraph
-from rayflink.testing import ROUGH_NETWORK, CancelJob, FreezeTask, KillTask, SimulatedDisk, SlowTask, Story, simulate
+from rayflink.testing import (
+    UNRELIABLE_NETWORK,
+    CancelJob,
+    FreezeTask,
+    KillTask,
+    SimulatedDisk,
+    SlowTask,
+    Story,
+    simulate,
+)
 from rayflink.testing.faults import Fault
 from tests.simulation.exactly_once import run
 from tests.simulation.topologies import TOPOLOGIES
@@ -34,7 +43,7 @@ EXPECTED = sorted((f"k{key}", count) for key in range(5) for count in range(1, R
 FAULTS: list[tuple[Fault, ...]] = [
     (SlowTask("Sink", 8), KillTask("Sink", at=350), KillTask("Source", at=500)),
     (SlowTask("Map", 5), FreezeTask("Map", at=250), KillTask("Aggregation", at=900)),
-    (*ROUGH_NETWORK, SlowTask("Aggregation", 10), KillTask("Map", at=400)),
+    (*UNRELIABLE_NETWORK, SlowTask("Aggregation", 10), KillTask("Map", at=400)),
 ]
 
 

@@ -10,7 +10,7 @@ from rayflink.common.time import Time
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.window import TumblingProcessingTimeWindows
-from rayflink.testing import ROUGH_NETWORK, Pause, ScriptedSource, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, Pause, ScriptedSource, simulate
 from tests.actors.job.job_events import Job, names
 
 WINDOW = "Window(TumblingProcessingTimeWindows(5000), ProcessingTimeTrigger, SumAggregator, PassThroughWindowFunction)"
@@ -51,7 +51,7 @@ def test_the_word_count_walk_has_five_executions_that_are_scheduled_before_one_i
 @pytest.mark.spec("X34")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_word_count_walk_counts_each_of_the_ten_words_once(seed):
-    story = simulate(socket_window_count(), seed, ROUGH_NETWORK if seed % 2 else ())
+    story = simulate(socket_window_count(), seed, UNRELIABLE_NETWORK if seed % 2 else ())
     assert sorted(story.collected("out")) == sorted((str(n), 1) for n in range(1, 11))
 
 

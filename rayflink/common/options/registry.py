@@ -101,10 +101,10 @@ CACHED_FILES = _option(_P, "pipeline.cached-files", LIST, None,
 AUTO_WATERMARK_INTERVAL = _option(_P, "pipeline.auto-watermark-interval", DURATION, _ms(200),
                                   "Time between periodic watermarks; 0 turns them off.",
                                   test=_NO_NEGATIVE_TIME)
-ADVANCE_WHEN_IDLE = _option(_P, "rayflink.watermark.advance-when-idle", DURATION, None,
-                            "After all sources of a task have been idle for so long, event time goes on by the clock, "
-                            "so that open windows close; records that come later than that are late. Sources are idle "
-                            "by `with_idleness`. Default: event time stands still.", test=_LONGER_THAN_ZERO)
+IDLE_ADVANCE_DELAY = _option(_P, "rayflink.watermark.idle-advance-delay", DURATION, None,
+                             "After all sources of a task have been idle for so long, event time goes on by the clock, "
+                             "so that open windows close; records that come later than that are late. Sources are idle "
+                             "by `with_idleness`. Default: event time stands still.", test=_LONGER_THAN_ZERO)
 GLOBAL_JOB_PARAMETERS = _option(_P, "pipeline.global-job-parameters", MAP, None,
                                 "Parameters every function can read from its runtime context.")
 AUTO_GENERATED_UIDS = _option(_P, "pipeline.auto-generate-uids", BOOLEAN, True,
@@ -464,14 +464,14 @@ BATCH_MAX_BYTES = _option(_R, "rayflink.batch.max-bytes", MEMORY, _kb(1024),
 BATCH_MAX_ARROW_BYTES = _option(_R, "rayflink.batch.max-arrow-bytes", MEMORY, _kb(8192),
                                 "Size of one network buffer of Arrow data; smaller where more than 8 channels share "
                                 "64 mb, but not below 1 mb.", test=_NOT_EMPTY)
-SLICE_TARGET = _option(_R, "rayflink.slice.target", DURATION, _ms(10),
-                       "Time a task works on records before it looks at mail, timers and barriers.",
-                       test=_LONGER_THAN_ZERO)
+TIME_SLICE = _option(_R, "rayflink.task.time-slice", DURATION, _ms(10),
+                     "Time a task works on records before it looks at mail, timers and barriers.",
+                     test=_LONGER_THAN_ZERO)
 MAX_IN_FLIGHT_CALLS = _option(_R, "rayflink.exchange.max-in-flight-calls", INT, 2,
                               "Calls from one actor to another that wait for their answer; at least 1.", test=_POSITIVE)
-GAP_TIMEOUT = _option(_R, "rayflink.exchange.gap-timeout", DURATION, _ms(30_000),
-                      "Time a channel waits for a missing sequence number before the task fails.",
-                      test=_LONGER_THAN_ZERO)
+MISSING_MESSAGE_TIMEOUT = _option(_R, "rayflink.exchange.missing-message-timeout", DURATION, _ms(30_000),
+                                  "Time a channel waits for a missing sequence number before the task fails.",
+                                  test=_LONGER_THAN_ZERO)
 RAY_NAMESPACE = _option(_R, "rayflink.ray.namespace", STRING, "rayflink",
                         "Ray namespace in which the actors of all jobs are named.",
                         test=(lambda value: bool(value.strip()), "a name that is not empty"))
@@ -486,8 +486,8 @@ SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
                       "Sliding windows add a record of an aggregation to one pane, and join panes to fire; false "
                       "adds it to each of its windows, for functions to which the order of records counts that come "
                       "out of order. State of the one is not restored as that of the other.")
-KEY_MEMO_MAX_ENTRIES = _option(_R, "rayflink.key-memo.max-entries", LONG, 65_536,
-                               "Keys whose channel a sender remembers; at least 0.", test=_NOT_NEGATIVE)
+KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536,
+                         "Keys whose channel a sender remembers; at least 0.", test=_NOT_NEGATIVE)
 
 
 _S = "SQL"

@@ -25,7 +25,7 @@ class NotIterable(RayflinkError, TypeError):
         return f"the function gave {self.found}, wanted an iterable of records; {self.remedy}"
 
 
-def drawn_from(results: Any, remedy: str | None = None) -> Iterator[Any]:
+def iterate_results(results: Any, remedy: str | None = None) -> Iterator[Any]:
     """An iterator over what a function gave.
 
     Args:
@@ -34,9 +34,9 @@ def drawn_from(results: Any, remedy: str | None = None) -> Iterator[Any]:
     Raises:
         NotIterable: it is no iterable.
 
-    >>> list(drawn_from([1, 2]))
+    >>> list(iterate_results([1, 2]))
     [1, 2]
-    >>> drawn_from(5)
+    >>> iterate_results(5)
     Traceback (most recent call last):
     rayflink.common.user_code.iterate_results.NotIterable: the function gave int 5, wanted an iterable of records; \
 yield each record, or give a list of them; map() is for one record each
@@ -65,4 +65,4 @@ def not_iterable(given: Any, remedy: str | None = None) -> NotIterable:
     return NotIterable(found, "yield each record, or give a list of them; map() is for one record each")
 
 
-__all__ = ["NotIterable", "drawn_from", "not_iterable"]
+__all__ = ["NotIterable", "iterate_results", "not_iterable"]

@@ -10,7 +10,7 @@ from rayflink.common.functions.type_variables import Record
 from rayflink.common.job_status import JobStatus
 from rayflink.connectors.frames.cached import BlockStore, CachePlace, CacheSink, CacheSource
 from rayflink.graph import transformations as graph
-from rayflink.graph.boundedness import endless_source
+from rayflink.graph.checks import endless_source
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory, SourceFactory
 from rayflink.operators.sinks import SinkOperator

@@ -10,7 +10,7 @@ from rayflink.common.typeinfo import RowTypeInfo
 from rayflink.connectors.frames import spark_results
 from rayflink.connectors.frames.frame_writing import Frame, FrameOperator, frame_of
 from rayflink.graph import transformations as graph
-from rayflink.graph.boundedness import endless_source
+from rayflink.graph.checks import endless_source
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory
 

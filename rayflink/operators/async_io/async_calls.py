@@ -8,7 +8,7 @@ from typing import Any
 
 from rayflink.common.functions.callables import UserAsync
 from rayflink.common.metrics.metric_group import MetricGroup
-from rayflink.common.user_code.iterate_results import drawn_from, not_iterable
+from rayflink.common.user_code.iterate_results import iterate_results, not_iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _list_of(results: Any, source: str = "") -> list[Any]:
     remedy = f"return a list of results{source}; [] drops the record"
     if results is None or isinstance(results, (str, bytes, dict)):
         raise not_iterable(results, remedy)
-    return list(drawn_from(results, remedy))
+    return list(iterate_results(results, remedy))
 
 
 __all__ = ["Answer", "AsyncCalls"]

@@ -23,12 +23,12 @@ from ..base import Operator, OperatorSnapshot, UserCodeError
 from ..latency import record_latency
 from ..user_function import UserCode
 from .event_loops import CoroutineRunner, coroutine_runner
-from .request_queue import InFlight, Request
+from .request_queue import Request, RequestQueue
 
 STATE = "in flight"
 
 
-class AwaitingOperator(Operator):
+class AsyncOperator(Operator):
     """Gives out requests made of its records, up to `capacity` at a time, and emits their answers.
 
     A batch that it is given is taken whole; what has no room yet waits here, and no further input is taken. All that
@@ -45,7 +45,7 @@ class AwaitingOperator(Operator):
 
     def __init__(self, capacity: int, ordered: bool) -> None:
         self._capacity = capacity
-        self._line = InFlight(ordered)
+        self._queue = RequestQueue(ordered)
         self._waiting: deque[Element] = deque()
         self._runner: CoroutineRunner | None = None
 
@@ -84,7 +84,7 @@ class AwaitingOperator(Operator):
     def open(self) -> None:
         from rayflink.common.functions.function_classes import RuntimeContext
 
-        self.ctx.metrics.gauge("inFlightRequests", lambda: self._line.requests)
+        self.ctx.metrics.gauge("inFlightRequests", lambda: self._queue.requests)
         self._runner = coroutine_runner(self.ctx)
         with UserCode(self.ctx, "open"):
             self._runner.call(self.life_cycle()[0], RuntimeContext(self.ctx))
@@ -98,7 +98,7 @@ class AwaitingOperator(Operator):
             runner.close(self.life_cycle()[1])
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        self._state.update([*self._line.waiting(), *self._waiting])
+        self._state.update([*self._queue.waiting(), *self._waiting])
         return OperatorSnapshot(lists=self._store.snapshot())
 
     # what comes
@@ -120,8 +120,8 @@ class AwaitingOperator(Operator):
 
     def takes(self, element: Element) -> bool:
         if isinstance(element, EndOfData):
-            return not element.drain or not (self._line or self._waiting)
-        return not self._waiting and self._line.requests < self._capacity
+            return not element.drain or not (self._queue or self._waiting)
+        return not self._waiting and self._queue.requests < self._capacity
 
     def take(self, elements: Iterable[Element]) -> Iterable[Element]:
         """Take elements in, behind those that wait; what may be begun is."""
@@ -135,16 +135,16 @@ class AwaitingOperator(Operator):
         while waiting:
             first = waiting[0]
             if isinstance(first, _EVENTS):
-                self._line.divide(first)
+                self._queue.add_event(first)
                 waiting.popleft()
                 continue
-            if self._line.requests >= self._capacity:
+            if self._queue.requests >= self._capacity:
                 break
             begun = self.begin(waiting)
             if begun is None:
                 break
             given, ask = begun
-            self._runner.begin(self._line.ask(given), ask)
+            self._runner.begin(self._queue.add(given), ask)
 
     # what comes back
 
@@ -157,9 +157,9 @@ class AwaitingOperator(Operator):
             request, answer = runner.answers.popleft()
             if isinstance(answer, Exception):
                 raise self.failure("the event loop", "") from answer
-            self._line.answered(request, answer)
+            self._queue.complete(request, answer)
             self.heed(request)
-        taken = self._line.taken()
+        taken = self._queue.pop_ready()
         self._begin()
         return self._elements(taken) if taken else ()
 
@@ -193,4 +193,4 @@ class AwaitingOperator(Operator):
 
 
 _EVENTS = (Watermark, WatermarkStatus, LatencyMarker, EndOfSuperstep)
-__all__ = ["AwaitingOperator"]
+__all__ = ["AsyncOperator"]

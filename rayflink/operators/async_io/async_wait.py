@@ -12,14 +12,14 @@ from rayflink.common.functions.callables import as_async
 from rayflink.common.records.batches import Batch, Element, RowBatch
 
 from ..base import shortened
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import list_of, timestamps_of
 from .async_calls import Answer, AsyncCalls
-from .async_operator import AwaitingOperator
+from .async_operator import AsyncOperator
 from .request_queue import Request
 
 
-class AsyncWaitOperator(AwaitingOperator):
+class AsyncWaitOperator(AsyncOperator):
     """Replaces each record by the results of `await function(record)`, which bear the record's timestamp.
 
     Args:
@@ -59,15 +59,15 @@ class AsyncWaitOperator(AwaitingOperator):
     def heed(self, request: Request) -> None:
         answer: Answer = request.answer
         if answer.error is not None:
-            raise self.failure(answer.where, shortened(request.given.values[0])) from answer.error
+            raise self.failure(answer.where, shortened(request.payload.values[0])) from answer.error
 
     def emitted(self, answered: list[Request]) -> Iterable[Element]:
-        emission = Emission()
+        emission = OutputBuffer()
         for request in answered:
-            alone: RowBatch = request.given
+            alone: RowBatch = request.payload
             stamp = None if alone.timestamps is None else alone.timestamps[0]
             emission.add_results(request.answer.results, stamp, alone.values[0])
-        return emission.taken()
+        return emission.take()
 
 
 def _alone(value: Any, stamp: int | None = None) -> RowBatch:

@@ -18,7 +18,7 @@ from rayflink.common.user_code.call_sites import call_site
 from ..base import shortened
 from ..columnar import FORMS, annotated_form, timed_result, with_column
 from ..user_function import list_of, timestamps_of
-from .async_operator import AwaitingOperator
+from .async_operator import AsyncOperator
 from .batch_size import AdaptiveBatchSize, FixedBatchSize
 from .pool_calls import BatchAnswer, PoolCalls
 from .request_queue import Request
@@ -27,7 +27,7 @@ from .workers import BatchFunction, WorkerSpec, worker_opener
 ROWS = "rows"
 
 
-class PooledBatchesOperator(AwaitingOperator):
+class PooledBatchesOperator(AsyncOperator):
     """Replaces each batch by what a worker's function gives for it.
 
     A record waits for a batch to be full, at most `max_wait_ms`; no batch holds records from both sides of a watermark.
@@ -100,7 +100,7 @@ class PooledBatchesOperator(AwaitingOperator):
 
     def next_completion_ms(self) -> int | None:
         due = super().next_completion_ms()
-        if not self._waiting or self._line.requests >= self._capacity:
+        if not self._waiting or self._queue.requests >= self._capacity:
             return due
         full = self._since_ms + self._pool.max_wait_ms
         return full if due is None else min(due, full)
@@ -136,7 +136,7 @@ class PooledBatchesOperator(AwaitingOperator):
 
     def heed(self, request: Request) -> None:
         answer: BatchAnswer = request.answer
-        batch: Batch = request.given
+        batch: Batch = request.payload
         if answer.error is not None:
             if self._pool.side_output is None:
                 raise self._failure_at(batch) from answer.error

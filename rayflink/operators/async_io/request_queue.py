@@ -1,4 +1,4 @@
-"""Requests under way, and in which order their answers come out."""
+"""The queue of asynchronous requests in flight, which decides the order in which their answers are emitted."""
 
 from __future__ import annotations
 
@@ -9,111 +9,111 @@ from rayflink.common.records.batches import Element
 
 
 class Request:
-    """What was given out, and later its answer.
+    """A request in flight, and later its answer.
 
     Args:
-        given: what an operator must keep to ask again.
+        payload: what the operator needs to send the request again after a restore.
     """
 
-    __slots__ = ("answer", "given", "is_answered")
+    __slots__ = ("answer", "is_answered", "payload")
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, payload: Any) -> None:
+        self.payload = payload
         self.answer: Any = None
         self.is_answered = False
 
 
-class InFlight:
-    """Requests and events in the order of their arrival; answered requests leave it in an order that follows from that.
+class RequestQueue:
+    """Requests and events in order of arrival; answered requests leave in that order or as they complete.
 
-    >>> line = InFlight(ordered=False)
-    >>> slow, quick = line.ask("slow"), line.ask("quick")
-    >>> line.answered(quick, 1)
-    >>> [request.given for request in line.taken()]
+    >>> queue = RequestQueue(ordered=False)
+    >>> slow, quick = queue.add("slow"), queue.add("quick")
+    >>> queue.complete(quick, 1)
+    >>> [request.payload for request in queue.pop_ready()]
     ['quick']
 
     Args:
-        ordered: answers leave in the order of the requests; else as they come, but never across an event: all that was
-            asked before it leaves before it, all that was asked behind it behind it.
+        ordered: whether answers leave in the order of the requests; if not, they leave as they complete, but never
+            cross an event: requests added before an event leave before it, later ones after it.
     Source: apache/flink OrderedStreamElementQueue, UnorderedStreamElementQueue.
     """
 
     def __init__(self, ordered: bool) -> None:
         self._ordered = ordered
-        self._line: deque[Request | Element] = deque()
+        self._queue: deque[Request | Element] = deque()
         self._first_answers: list[Request] = []
         self._first_segment: dict[Request, None] = {}
         self._events = 0
         self.requests = 0
-        """Requests that have not left, answered or not."""
+        """Number of requests in the queue, answered or not."""
 
     def __len__(self) -> int:
-        """Requests and events that have not left."""
+        """Return the number of requests and events in the queue."""
         return self.requests + self._events
 
-    def ask(self, given: Any) -> Request:
-        """A request is given out."""
-        request = Request(given)
+    def add(self, payload: Any) -> Request:
+        """Append a request that is about to be sent, and return it."""
+        request = Request(payload)
         self.requests += 1
         if not self._ordered and not self._events:
             self._first_segment[request] = None
         else:
-            self._line.append(request)
+            self._queue.append(request)
         return request
 
-    def divide(self, event: Element) -> None:
-        """An event came, which answers do not cross."""
+    def add_event(self, event: Element) -> None:
+        """Append an event, which answers do not cross."""
         self._events += 1
-        self._line.append(event)
+        self._queue.append(event)
 
-    def answered(self, request: Request, answer: Any) -> None:
-        """The answer to a request has come."""
+    def complete(self, request: Request, answer: Any) -> None:
+        """Store the answer to a request."""
         request.answer, request.is_answered = answer, True
         if request in self._first_segment:
             del self._first_segment[request]
             self._first_answers.append(request)
 
-    def taken(self) -> list[Request | Element]:
-        """What may leave now: answered requests and events, once and in order."""
-        return self._in_order() if self._ordered else self._as_they_came()
+    def pop_ready(self) -> list[Request | Element]:
+        """Remove and return what may leave now: answered requests and events, in order."""
+        return self._pop_in_order() if self._ordered else self._pop_as_completed()
 
     def waiting(self) -> list[Any]:
-        """What has not left, in the order of arrival: of requests what was given, and events."""
-        kept = [*self._first_answers, *self._first_segment, *self._line]
-        return [entry.given if isinstance(entry, Request) else entry for entry in kept]
+        """Return the payloads of all requests in the queue, and its events, in order of arrival."""
+        entries = [*self._first_answers, *self._first_segment, *self._queue]
+        return [entry.payload if isinstance(entry, Request) else entry for entry in entries]
 
-    def _in_order(self) -> list[Request | Element]:
-        line, taken = self._line, []
-        while line:
-            first = line[0]
+    def _pop_in_order(self) -> list[Request | Element]:
+        queue, ready = self._queue, []
+        while queue:
+            first = queue[0]
             if isinstance(first, Request):
                 if not first.is_answered:
                     break
                 self.requests -= 1
             else:
                 self._events -= 1
-            taken.append(line.popleft())
-        return taken
+            ready.append(queue.popleft())
+        return ready
 
-    def _as_they_came(self) -> list[Request | Element]:
-        taken: list[Request | Element] = []
+    def _pop_as_completed(self) -> list[Request | Element]:
+        ready: list[Request | Element] = []
         while True:
-            taken += self._first_answers
+            ready += self._first_answers
             self.requests -= len(self._first_answers)
             self._first_answers = []
-            if self._first_segment or not self._line:
-                return taken
-            event = self._line.popleft()
-            assert not isinstance(event, Request), "what stands behind the first segment is an event"
-            taken.append(event)
+            if self._first_segment or not self._queue:
+                return ready
+            event = self._queue.popleft()
+            assert not isinstance(event, Request), "the first segment is followed by an event"
+            ready.append(event)
             self._events -= 1
             self._open_next_segment()
 
     def _open_next_segment(self) -> None:
-        """What stands before the next event may leave as it is answered."""
-        line = self._line
-        while line and isinstance(line[0], Request):
-            request = line.popleft()
+        """Let the requests before the next event leave as they complete."""
+        queue = self._queue
+        while queue and isinstance(queue[0], Request):
+            request = queue.popleft()
             assert isinstance(request, Request)
             if request.is_answered:
                 self._first_answers.append(request)
@@ -121,4 +121,4 @@ class InFlight:
                 self._first_segment[request] = None
 
 
-__all__ = ["InFlight", "Request"]
+__all__ = ["RequestQueue", "Request"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from rayflink.common.records.batches import Element, RowBatch
 
 from ..base import ProcessingTime
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 
 FIRING_RECORDS = 4096
 """Results after which a firing hands them on."""
@@ -21,7 +21,7 @@ FIRING_SECONDS = 0.002
 """Time after which a firing pauses and hands on the results it has."""
 
 
-def paced(calls: Iterable[object], out: Emission, clock: ProcessingTime) -> Iterator[Element]:
+def paced(calls: Iterable[object], out: OutputBuffer, clock: ProcessingTime) -> Iterator[Element]:
     """Make the calls of a firing one by one; yields what `out` gathers meanwhile, and an empty batch for a mere pause.
 
     The clock is read after the 1st, 3rd, 7th and 15th call since the last pause, then after every 8th.
@@ -36,18 +36,18 @@ def paced(calls: Iterable[object], out: Emission, clock: ProcessingTime) -> Iter
     for _ in calls:
         made += 1
         if out.count >= FIRING_RECORDS:
-            yield from out.taken()
+            yield from out.take()
         elif made < look_at:
             continue
         elif monotonic() - since >= FIRING_SECONDS:
-            yield from out.taken() or (RowBatch([]),)
+            yield from out.take() or (RowBatch([]),)
         elif made >= FIRING_CALLS:
             yield RowBatch([])
         else:
             look_at = min(2 * look_at + 1, look_at + 8)
             continue
         since, made, look_at = monotonic(), 0, 1
-    yield from out.taken()
+    yield from out.take()
 
 
 __all__ = ["FIRING_CALLS", "FIRING_RECORDS", "FIRING_SECONDS", "paced"]

@@ -146,7 +146,7 @@ class PartialWatermarks:
             self.mark_active()
             self.pending.append(Watermark(timestamp))
 
-    def taken(self) -> list[Element]:
+    def take(self) -> list[Element]:
         """What was sent since the last call."""
         sent, self.pending = self.pending, []
         return sent

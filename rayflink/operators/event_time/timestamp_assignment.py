@@ -1,4 +1,4 @@
-"""Gives the records of a batch their timestamps, by a whole batch where the strategy allows; columns stay columns."""
+"""Assigns timestamps to the records of a batch, a whole batch at once if the strategy allows; columns stay columns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 NULL_TIMESTAMPS_DROPPED = "numNullTimestampsDropped"
 
 
-class Stamper:
-    """Assigns timestamps as a strategy says.
+class BatchTimestampAssigner:
+    """Assigns the timestamps of a watermark strategy to batches.
 
-    A record whose timestamp is None, null or NaT is an error, or is dropped and counted where the strategy says so.
+    A record whose timestamp is None, null or NaT is an error, or is dropped and counted if the strategy says so.
 
     Args:
-        ctx: of the operator.
-        strategy: its assigner gives the timestamps; without one records keep those they have.
+        ctx: the operator's context.
+        strategy: its assigner computes the timestamps; without an assigner records keep those they have.
     """
 
     def __init__(self, ctx: OperatorContext, strategy: WatermarkStrategy) -> None:
@@ -40,16 +40,16 @@ class Stamper:
 
     @property
     def by_clock(self) -> bool:
-        """Whether records get the time of their arrival."""
+        """Whether records get their time of arrival (ingestion time)."""
         return isinstance(self._assigner, IngestionTime)
 
     def tick(self) -> int:
-        """Let ingestion time follow the clock; what it is now."""
+        """Advance ingestion time to the clock, and return it."""
         self.now_ms = max(self.now_ms, int(self._ctx.clock.now_ms()))
         return self.now_ms
 
-    def stamped(self, batch: Batch) -> Batch:
-        """The same records with timestamps; a list for rows, an int64 array for columns."""
+    def assign(self, batch: Batch) -> Batch:
+        """Return the same records with timestamps: a list for rows, an int64 array for columns."""
         assigner = self._assigner
         if assigner is None or isinstance(assigner, IngestionTime):
             if assigner is None and batch.timestamps is not None:
@@ -61,10 +61,10 @@ class Stamper:
         return self._by_record(batch, assigner)
 
     def _by_record(self, batch: Batch, extract: Any) -> Batch:
-        values, given = list_of(batch), timestamps_of(batch)
+        values, previous = list_of(batch), timestamps_of(batch)
         iterator: Iterator[Any] = iter(values)
         try:
-            stamps = list(map(extract, iterator, repeat(MIN_TIMESTAMP) if given is None else given))
+            stamps = list(map(extract, iterator, repeat(MIN_TIMESTAMP) if previous is None else previous))
             ensure_all_taken(iterator)
         except Exception as error:
             raise self._failure(record_at(values, iterator), "extract_timestamp") from error
@@ -74,20 +74,20 @@ class Stamper:
         if not len(batch):
             return _with(batch, [] if isinstance(batch, RowBatch) else _full(0, 0))
         try:
-            found = assigner.of(batch)
+            result = assigner.of(batch)
         except Exception as error:
             raise self._failure(self._culprit(batch, assigner), assigner.step) from error
-        if isinstance(found, str | bytes) or not hasattr(found, "__len__"):
-            wrong = TypeError(f"a timestamp for each of {len(batch)} records is wanted, got {shortened(found, 80)}")
+        if isinstance(result, str | bytes) or not hasattr(result, "__len__"):
+            wrong = TypeError(f"a timestamp for each of {len(batch)} records is wanted, got {shortened(result, 80)}")
             raise self._failure("", assigner.step) from wrong
-        if len(found) != len(batch):
+        if len(result) != len(batch):
             raise self._failure("", assigner.step) from ValueError(
-                f"a timestamp for each of {len(batch)} records is wanted, got {len(found)}"
+                f"a timestamp for each of {len(batch)} records is wanted, got {len(result)}"
             )
-        if isinstance(found, list | tuple):
-            return self._with_list(batch, list(found), assigner.step)
+        if isinstance(result, list | tuple):
+            return self._with_list(batch, list(result), assigner.step)
         try:
-            stamps, missing = _as_int64(found)
+            stamps, missing = _as_int64(result)
         except (TypeError, ValueError) as error:  # Arrow's errors are ValueErrors
             raise self._failure(f"{self._shown(batch, 0)} and those after it", assigner.step) from error
         if missing is not None and missing.any():
@@ -102,19 +102,19 @@ class Stamper:
                 return _with(batch, stamps if isinstance(batch, RowBatch) else _frozen(whole))
             except OverflowError:
                 pass  # the record is named below
-        kept, missing = [], []
+        valid, missing = [], []
         for row, stamp in enumerate(stamps):
             is_missing = stamp is None and self._dropped is not None
             missing.append(is_missing)
             try:
-                kept.append(MIN_TIMESTAMP if is_missing else checked(stamp))
+                valid.append(MIN_TIMESTAMP if is_missing else checked(stamp))
             except (TypeError, ValueError) as error:
                 raise self._failure(self._shown(batch, row), step) from error
         if any(missing):
             import numpy as np
 
-            return self._without(batch, np.array(kept, np.int64), np.array(missing), step)
-        return _with(batch, kept if isinstance(batch, RowBatch) else _frozen(array("q", kept)))
+            return self._without(batch, np.array(valid, np.int64), np.array(missing), step)
+        return _with(batch, valid if isinstance(batch, RowBatch) else _frozen(array("q", valid)))
 
     def _without(self, batch: Batch, stamps: NDArray[np.int64], missing: NDArray[np.bool_], step: str) -> Batch:
         """Leave out the records without a timestamp, or fail."""
@@ -126,16 +126,16 @@ class Stamper:
                 raise self._failure(self._shown(batch, row), step) from error
         else:
             self._dropped.inc(int(missing.sum()))
-        there = ~missing
+        present = ~missing
         if isinstance(batch, ArrowBatch):
             import pyarrow as pa
 
-            return ArrowBatch(batch.data.filter(pa.array(there)), stamps[there])
-        values = [value for value, is_there in zip(batch.values, there.tolist(), strict=True) if is_there]
-        return RowBatch(values, stamps[there].tolist())
+            return ArrowBatch(batch.data.filter(pa.array(present)), stamps[present])
+        values = [value for value, is_present in zip(batch.values, present.tolist(), strict=True) if is_present]
+        return RowBatch(values, stamps[present].tolist())
 
     def _culprit(self, batch: Batch, assigner: BatchTimestamps) -> str:
-        """The first record that fails by itself, "" where none does."""
+        """Return the first record that fails by itself, or "" if none does."""
         if isinstance(batch, RowBatch):
             for row in range(len(batch)):
                 try:
@@ -168,8 +168,8 @@ def _frozen(stamps: array[int]) -> NDArray[np.int64]:
     return np.frombuffer(stamps, np.int64)
 
 
-def _as_int64(found: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-    """An array of numpy, pandas or Arrow as epoch milliseconds, and where it has none.
+def _as_int64(result: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """Convert an array of numpy, pandas or Arrow to epoch milliseconds, with a mask of its missing values.
 
     Raises:
         TypeError: it holds neither integers nor times.
@@ -178,9 +178,9 @@ def _as_int64(found: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
     import numpy as np
     import pyarrow as pa
 
-    if isinstance(found, pa.Array | pa.ChunkedArray):
-        return _of_arrow(found)
-    values = np.asarray(found)
+    if isinstance(result, pa.Array | pa.ChunkedArray):
+        return _arrow_to_int64(result)
+    values = np.asarray(result)
     if values.ndim != 1:
         raise TypeError(f"timestamps are an array of one dimension, got one of {values.ndim}")
     if values.dtype.kind == "M":
@@ -192,7 +192,7 @@ def _as_int64(found: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
     return values.astype(np.int64, copy=False), None
 
 
-def _of_arrow(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+def _arrow_to_int64(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
     import pyarrow as pa
 
     kind, types = column.type, pa.types

@@ -21,7 +21,7 @@ from rayflink.common.watermarks import Idleness, NoWatermarks, WatermarkGenerato
 from ..base import Operator, UserCodeError, shortened
 from ..user_function import UserCode, list_of
 from .partial_watermarks import WHOLE, Part, PartialWatermarks
-from .timestamp_assignment import Stamper
+from .timestamp_assignment import BatchTimestampAssigner
 
 
 def is_progressive(config: Mapping[str, Any]) -> bool:
@@ -62,7 +62,7 @@ class TimestampsAndWatermarksOperator(Operator):
         if self._interval_ms is None:
             option = AUTO_WATERMARK_INTERVAL
             self._interval_ms = option.read(self.ctx.config.get(option.key, option.default)).to_millis()
-        self._stamper = Stamper(self.ctx, strategy)
+        self._assigner = BatchTimestampAssigner(self.ctx, strategy)
         self._passes = strategy.timestamp_assigner is None and strategy.create_generator is NoWatermarks
         self.watermarks = PartialWatermarks(self._new_generator, self._new_idleness)
         self.watermarks.hold((WHOLE,))
@@ -93,7 +93,7 @@ class TimestampsAndWatermarksOperator(Operator):
     @property
     def tells_splits(self) -> bool:
         """Whether it matters which split a record is of: not by the clock, nor without watermarks."""
-        makes_none = self._stamper.by_clock or self._strategy.create_generator is NoWatermarks
+        makes_none = self._assigner.by_clock or self._strategy.create_generator is NoWatermarks
         return self._is_progressive and not makes_none
 
     def hold(self, splits: Collection[str]) -> list[str]:
@@ -110,7 +110,7 @@ class TimestampsAndWatermarksOperator(Operator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if self._passes:
             return self._passed(batch)
-        batch = self._stamper.stamped(batch)
+        batch = self._assigner.assign(batch)
         if not self._is_progressive:
             return (batch,)
         part = self.watermarks.seen(self._reading) if len(batch) else None
@@ -126,7 +126,7 @@ class TimestampsAndWatermarksOperator(Operator):
             self.watermarks.seen(self._reading)
         if isinstance(batch, ArrowBatch):
             return (batch,)
-        return (self._stamper.stamped(batch),)
+        return (self._assigner.assign(batch),)
 
     def _given(self, batch: Batch, part: Part) -> Iterable[Element]:
         if part.on_batch is None:
@@ -157,7 +157,7 @@ class TimestampsAndWatermarksOperator(Operator):
         if watermark.timestamp != MAX_TIMESTAMP:
             return ()
         self.watermarks.emit(watermark)
-        return self.watermarks.taken()
+        return self.watermarks.take()
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
         return ()
@@ -180,17 +180,17 @@ class TimestampsAndWatermarksOperator(Operator):
         return self._periodic(None) if self._is_progressive else ()
 
     def _periodic(self, now_ms: int | None) -> list[Element]:
-        if self._stamper.by_clock:
+        if self._assigner.by_clock:
             self._follow_clock()
         with UserCode(self.ctx, "on_periodic_emit"):
             self.watermarks.periodic(now_ms)
-        return self.watermarks.taken()
+        return self.watermarks.take()
 
     def _follow_clock(self) -> None:
         """In ingestion time the clock makes the watermark, whether records come or not."""
         part = self.watermarks.parts[WHOLE]
         assert part.on_batch is not None
-        part.on_batch([self._stamper.tick()])
+        part.on_batch([self._assigner.tick()])
 
     def _event_by_event(self, batch: Batch, part: Part) -> Iterator[Element]:
         values, stamps = list_of(batch), batch.timestamps
@@ -204,7 +204,7 @@ class TimestampsAndWatermarksOperator(Operator):
                 raise UserCodeError(name, site, shortened(value), "on_event") from error
             if joined.pending:
                 yield batch.slice(start, position)
-                yield from joined.taken()
+                yield from joined.take()
                 start = position
         if start < len(values):
             yield batch if start == 0 else batch.slice(start, len(values))

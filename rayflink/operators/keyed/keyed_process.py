@@ -7,12 +7,12 @@ from typing import Any
 
 from rayflink.common.functions.function_classes import KeyedProcessFunction, TimeDomain, TimerService, as_process
 from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.state.backend import NO_KEY, Timers
 
 from ..base import shortened
 from ..event_time.pacing import FIRING_RECORDS, paced
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import list_of, timestamps_of
 from .keyed_operator import KeyedOperator
 
@@ -53,7 +53,7 @@ class KeyedProcessOperator(KeyedOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         values, stamps = list_of(batch), timestamps_of(batch)
-        keys, out, context = self.keys_of(batch), Emission(), self.record_context()
+        keys, out, context = self.keys_of(batch), OutputBuffer(), self.record_context()
         call = self._function.call
         for index, value in enumerate(values):
             stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
@@ -63,14 +63,14 @@ class KeyedProcessOperator(KeyedOperator):
             context.stamp = stamp
             try:
                 results = call(value, context)
-                for result in () if results is None else drawn_from(results):
+                for result in () if results is None else iterate_results(results):
                     out.add_results((result,), stamp, value)
                     if out.count >= FIRING_RECORDS:
-                        yield from out.taken()
+                        yield from out.take()
             except Exception as error:
                 raise self.failure("process_element", shortened(value)) from error
         self.context.key = NO_KEY
-        yield from out.taken()
+        yield from out.take()
 
     def on_event_time(self, until: int) -> Iterator[Element]:
         return self._fire(self.event_timers, until, TimeDomain.EVENT_TIME)
@@ -78,11 +78,11 @@ class KeyedProcessOperator(KeyedOperator):
     def process_superstep(self, end: EndOfSuperstep) -> Iterator[Element]:
         met, self._met = self._met, {}
         if met:
-            out = Emission()
+            out = OutputBuffer()
             yield from paced(self._superstep_calls(met, end.superstep, out), out, self.ctx.clock)
         yield end
 
-    def _superstep_calls(self, met: Iterable[Any], superstep: int, out: Emission) -> Iterator[None]:
+    def _superstep_calls(self, met: Iterable[Any], superstep: int, out: OutputBuffer) -> Iterator[None]:
         context, call = self.record_context(), self._on_superstep_end
         assert call is not None, "keys are noted only for a function that asks for them"
         for key in met:
@@ -90,7 +90,7 @@ class KeyedProcessOperator(KeyedOperator):
             try:
                 results = call(superstep, context)
                 if results is not None:
-                    drawn = drawn_from(results)
+                    drawn = iterate_results(results)
                     while not out.draw(drawn, None):
                         yield
             except Exception as error:
@@ -105,10 +105,12 @@ class KeyedProcessOperator(KeyedOperator):
         return self._fire(self.processing_timers, now_ms, TimeDomain.PROCESSING_TIME)
 
     def _fire(self, timers: Timers, until: int, domain: TimeDomain) -> Iterator[Element]:
-        out = Emission()
+        out = OutputBuffer()
         return paced(self._timer_calls(timers.due(until), domain, out), out, self.ctx.clock)
 
-    def _timer_calls(self, due: Iterator[tuple[int, Any, Any]], domain: TimeDomain, out: Emission) -> Iterator[None]:
+    def _timer_calls(
+        self, due: Iterator[tuple[int, Any, Any]], domain: TimeDomain, out: OutputBuffer
+    ) -> Iterator[None]:
         context = self.timer_context(domain)
         for timestamp, key, _ in due:
             self.context.key, context.stamp = key, timestamp
@@ -116,7 +118,7 @@ class KeyedProcessOperator(KeyedOperator):
             try:
                 results = self._on_timer(timestamp, context)
                 if results is not None:
-                    drawn = drawn_from(results)
+                    drawn = iterate_results(results)
                     while not out.draw(drawn, stamp):
                         yield
             except Exception as error:

@@ -16,7 +16,7 @@ from typing import Any
 from rayflink.common.functions.function_classes import KeyBy, KeySelector, RuntimeContext, as_key_selector
 from rayflink.common.functions.join_functions import as_co_group, as_join
 from rayflink.common.records.batches import Batch, Element, RowBatch
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 
 from ..base import Operator, shortened
 from ..key_failures import KeyExtractionError, extraction_cause
@@ -110,7 +110,7 @@ class JoinedRecords:
             for right in second:
                 results = join(left, right)
                 if results is not None:
-                    yield from drawn_from(results)
+                    yield from iterate_results(results)
 
 
 def co_group_window_operator(

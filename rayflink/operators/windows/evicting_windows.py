@@ -7,7 +7,7 @@ from typing import Any
 
 from rayflink.common.records.batches import MIN_TIMESTAMP
 
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from .evictors import Evictor, TimestampedValue
 from .merging_windows import MergingWindowOperator
 from .triggered_windows import TriggeredWindowOperator
@@ -37,7 +37,7 @@ class EvictingWindowOperator(TriggeredWindowOperator):
     def _gather_one(self, key: Any, held: Any, value: Any, stamp: int) -> None:
         self._table.append(key, (value, None if stamp == MIN_TIMESTAMP else stamp), held)
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> Iterator[None]:
+    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: OutputBuffer) -> Iterator[None]:
         if result.is_fire():
             stored = self._table.get(key, held, _ABSENT)
             if stored is not _ABSENT:
@@ -46,7 +46,9 @@ class EvictingWindowOperator(TriggeredWindowOperator):
         if result.is_purge():
             self._table.remove(key, held)
 
-    def _evict_and_evaluate(self, key: Any, window: Any, held: Any, stored: list[Any], out: Emission) -> Iterator[None]:
+    def _evict_and_evaluate(
+        self, key: Any, window: Any, held: Any, stored: list[Any], out: OutputBuffer
+    ) -> Iterator[None]:
         elements, size = [TimestampedValue(value, stamp) for value, stamp in stored], len(stored)
         self._evict(self._evictor.evict_before, elements, size, key, window)
         accumulator = self._gathered_again(key, [element.value for element in elements])

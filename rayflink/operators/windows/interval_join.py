@@ -19,7 +19,7 @@ from typing import Any
 
 from rayflink.common.functions.join_functions import ProcessJoinFunction, as_process_join
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.state.backend import NO_KEY
 from rayflink.state.descriptors import ListStateDescriptor
 from rayflink.state.value_isolation import isolated
@@ -27,7 +27,7 @@ from rayflink.state.value_isolation import isolated
 from ..base import OperatorSnapshot, shortened
 from ..event_time.pacing import FIRING_RECORDS, paced
 from ..keyed.keyed_two_input import TwoKeyedInputs
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import list_of, timestamps_of
 from .window_operator import LATE_METRIC
 
@@ -101,7 +101,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         keys, stamps = self.keys_of_input(batch, input_index), self._stamps(batch)
-        out, pair, call = Emission(), _Pair(), self._function.call
+        out, pair, call = OutputBuffer(), _Pair(), self._function.call
         for key, value, stamp in zip(keys, list_of(batch), stamps, strict=True):
             if stamp < self.watermark:
                 self._emit_late(value, stamp, input_index, out)
@@ -122,12 +122,12 @@ class IntervalJoinOperator(TwoKeyedInputs):
                 except Exception as error:
                     raise self.failure("process_element", f"{shortened(left)} and {shortened(right)}") from error
                 if out.count >= FIRING_RECORDS:
-                    yield from out.taken()
+                    yield from out.take()
         self.context.key = NO_KEY
-        yield from out.taken()
+        yield from out.take()
 
     def on_event_time(self, until: int) -> Iterator[Element]:
-        return paced(self._forgotten(until), Emission(), self.ctx.clock)
+        return paced(self._forgotten(until), OutputBuffer(), self.ctx.clock)
 
     def _stamps(self, batch: Batch) -> list[int]:
         stamps = timestamps_of(batch)
@@ -175,7 +175,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
         found.sort(key=_time_of)
         return found
 
-    def _emit_late(self, value: Any, stamp: int, side: int, out: Emission) -> None:
+    def _emit_late(self, value: Any, stamp: int, side: int, out: OutputBuffer) -> None:
         tag = self._late_tags[side]
         if tag is not None:
             out.add_side(tag, value, stamp)
@@ -191,11 +191,11 @@ class IntervalJoinOperator(TwoKeyedInputs):
                 yield
 
 
-def _drawn(results: Any, stamp: int, out: Emission) -> Iterator[Element]:
+def _drawn(results: Any, stamp: int, out: OutputBuffer) -> Iterator[Element]:
     """Gather what a function gives for a pair; what is too much to hold is handed on."""
-    drawn = drawn_from(results)
+    drawn = iterate_results(results)
     while not out.draw(drawn, stamp, FIRING_RECORDS):
-        yield from out.taken()
+        yield from out.take()
 
 
 class _Pair(ProcessJoinFunction.Context):

@@ -25,7 +25,7 @@ from rayflink.state.value_isolation import isolated
 
 from ..base import OperatorContext, OperatorSnapshot, UserCodeError, shortened
 from ..event_time.pacing import FIRING_RECORDS
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import list_of
 from .pane_contents import Arrivals, Entry, pane_contents
 from .panes import Panes
@@ -103,7 +103,7 @@ class PaneWindowOperator(WindowOperator):
                     fires_again.append(key)
         for pane in opened.values():
             pane.state = self._table.load(pane.keys + fires_again, pane.name)
-        out = Emission()
+        out = OutputBuffer()
         if any(pane.is_behind for pane in opened.values()):
             yield from self._gather_behind(keys, values, stamps, starts, opened, out)
         else:
@@ -113,7 +113,7 @@ class PaneWindowOperator(WindowOperator):
                 self._table.changed(pane.keys, pane.name)
         else:
             self._forget(pane.name for pane in opened.values() if not pane.state)
-        yield from out.taken()
+        yield from out.take()
 
     def read_ahead(self, batch: Batch, input_index: int) -> None:
         if not self._shares:
@@ -163,7 +163,7 @@ class PaneWindowOperator(WindowOperator):
 
     def _gather_behind(
         self, keys: list[Any], values: list[Any], stamps: list[int], starts: list[int], opened: dict[int, _OpenPane],
-        out: Emission,
+        out: OutputBuffer,
     ) -> Iterator[Element]:  # fmt: skip
         """Add records to panes of which some windows may have fired, or be over."""
         add = self._gathering.add
@@ -207,7 +207,7 @@ class PaneWindowOperator(WindowOperator):
 
     # firing
 
-    def _fire_again(self, key: Any, pane: _OpenPane, opened: dict[int, _OpenPane], out: Emission) -> Iterator[None]:
+    def _fire_again(self, key: Any, pane: _OpenPane, opened: dict[int, _OpenPane], out: OutputBuffer) -> Iterator[None]:
         """A record came for windows that have fired: each of them fires for its key, the latest first."""
 
         def entry_at(start: int) -> Entry:
@@ -253,7 +253,7 @@ class PaneWindowOperator(WindowOperator):
         taken = self._gathering.taken
         return entry[1] if taken is None else taken(entry[1])
 
-    def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
+    def _firing_calls(self, timers: Any, until: int, out: OutputBuffer) -> Iterator[None]:
         if not self._shares:
             yield from super()._firing_calls(timers, until, out)
             return
@@ -274,7 +274,7 @@ class PaneWindowOperator(WindowOperator):
         for start in self._panes.inside(window.start, window.start + self._panes.slide_ms):
             self._table.remove_all(keys, self._panes.pane(start))
 
-    def _results(self, keys: list[Any], window: TimeWindow, timers: Any, out: Emission) -> Iterator[None]:
+    def _results(self, keys: list[Any], window: TimeWindow, timers: Any, out: OutputBuffer) -> Iterator[None]:
         fresh = self._gathering.copies
         totals = self._totals(keys, window, timers)
         totals.sort(key=itemgetter(0))

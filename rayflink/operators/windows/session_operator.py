@@ -19,7 +19,7 @@ from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 
 from ..base import UserCodeError, shortened
 from ..event_time.pacing import FIRING_RECORDS, paced
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import list_of
 from .merging_windows import NO_WINDOW_STATE
 from .window import TimeWindow
@@ -63,14 +63,14 @@ class SessionWindowOperator(BaseWindowOperator):
         if not values:
             return
         keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
-        table, out = self._table, Emission()
+        table, out = self._table, OutputBuffer()
         state = table.load(keys)
         yield from self._gather(keys, values, stamps, self._ends(values, stamps), state, out)
         if table.tracks_changes:
             table.changed(keys)
         elif not state:
             table.remove_all(())
-        yield from out.taken()
+        yield from out.take()
 
     def _ends(self, values: list[Any], stamps: list[int]) -> list[int]:
         """Where the session of each record alone would end."""
@@ -88,7 +88,7 @@ class SessionWindowOperator(BaseWindowOperator):
 
     def _gather(
         self, keys: list[Any], values: list[Any], stamps: list[int], ends: list[int], state: dict[Any, Any],
-        out: Emission,
+        out: OutputBuffer,
     ) -> Iterator[Element]:  # fmt: skip
         get, add, records = state.get, self._contents.add, self._records
         key = value = None
@@ -126,7 +126,7 @@ class SessionWindowOperator(BaseWindowOperator):
             raise self.failure(self._contents.where, shortened(value)) from error
 
     def _place(
-        self, key: Any, sessions: Sessions, own: tuple[int, int], value: Any, state: dict[Any, Any], out: Emission
+        self, key: Any, sessions: Sessions, own: tuple[int, int], value: Any, state: dict[Any, Any], out: OutputBuffer
     ) -> Iterable[None]:
         """Add a record, whose session alone would be `own`, to what it touches, or open a session for it.
 
@@ -187,10 +187,10 @@ class SessionWindowOperator(BaseWindowOperator):
     # firing
 
     def _fire(self, timers: Any, until: int) -> Iterable[Element]:
-        out = Emission()
+        out = OutputBuffer()
         return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
 
-    def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
+    def _firing_calls(self, timers: Any, until: int, out: OutputBuffer) -> Iterator[None]:
         keys: list[Any] = []
         for timestamp, _, some in timers.due_keys(until, sys.maxsize):
             keys += some

@@ -16,7 +16,7 @@ from rayflink.state.handles import MergingState
 
 from ..base import shortened
 from ..event_time.pacing import FIRING_RECORDS, paced
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import list_of, timestamps_of
 from .assigners import WindowAssignerContext
 from .evictors import EvictorContext
@@ -43,7 +43,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
         values = list_of(batch)
         keys = self.keys_of(batch)
-        out = Emission()
+        out = OutputBuffer()
         for key, value, stamp in zip(keys, values, self._stamps_of(batch), strict=True):
             try:
                 hash(key)
@@ -52,8 +52,8 @@ class TriggeredWindowOperator(BaseWindowOperator):
                 raise
             yield from self._add(self.canonical(key, value), value, stamp, out)
             if out.count >= FIRING_RECORDS:
-                yield from out.taken()
-        yield from out.taken()
+                yield from out.take()
+        yield from out.take()
 
     def _stamps_of(self, batch: Batch) -> list[int]:
         """What the trigger is told: the records' own timestamps, whatever clock the windows go by."""
@@ -67,7 +67,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
     def on_processing_time(self, now_ms: int) -> Iterator[Element]:
         return self._fire(self._processing_timers, now_ms - 1, self._trigger.on_processing_time, not self._event_time)
 
-    def _add(self, key: Any, value: Any, stamp: int, out: Emission) -> Iterator[Element]:
+    def _add(self, key: Any, value: Any, stamp: int, out: OutputBuffer) -> Iterator[Element]:
         self.context.key = key
         try:
             windows = checked_windows(self._assigner.assign_windows(value, stamp, self._trigger_context))
@@ -112,7 +112,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
         accumulator = self._table.get(key, held, _ABSENT)
         self._table.put(key, self.gathered(key, value, accumulator, accumulator is not _ABSENT), held)
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: Emission) -> Iterator[None]:
+    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: OutputBuffer) -> Iterator[None]:
         """Do what the trigger says, in steps as of `evaluation_calls`."""
         if result.is_fire():
             accumulator = self._table.get(key, held, _ABSENT)
@@ -123,10 +123,10 @@ class TriggeredWindowOperator(BaseWindowOperator):
             self._table.remove(key, held)
 
     def _fire(self, timers: Any, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
-        out = Emission()
+        out = OutputBuffer()
         return paced(self._timer_calls(timers.due(until), on_time, cleans, out), out, self.ctx.clock)
 
-    def _timer_calls(self, due: Iterator[Any], on_time: Any, cleans: bool, out: Emission) -> Iterator[None]:
+    def _timer_calls(self, due: Iterator[Any], on_time: Any, cleans: bool, out: OutputBuffer) -> Iterator[None]:
         for timestamp, key, window in due:
             held = self._held_in(key, window)
             if held is None:  # a timer that the trigger left behind when its window became part of another

@@ -21,7 +21,7 @@ from rayflink.common.functions.checkpointed_function import checkpointed_of
 from rayflink.common.functions.function_classes import ProcessWindowFunction, UserFunction
 from rayflink.common.functions.runtime_context import KeyedStateStore
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
-from rayflink.common.user_code.iterate_results import drawn_from
+from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.state.backend import KeysAt
 from rayflink.state.descriptors import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor
 from rayflink.state.handles import StateStore
@@ -30,7 +30,7 @@ from rayflink.state.value_isolation import isolated
 from ..base import UserCodeError, shortened
 from ..event_time.pacing import FIRING_RECORDS, paced
 from ..keyed.keyed_operator import KeyedOperator
-from ..output_buffer import Emission
+from ..output_buffer import OutputBuffer
 from ..user_function import UserCode, list_of, timestamps_of
 from .assigners import AlignedWindows, WindowAssigner
 from .evictors import Evictor
@@ -242,12 +242,14 @@ class BaseWindowOperator(KeyedOperator):
         except Exception as error:
             raise self.failure(self._contents.where, shortened(value)) from error
 
-    def evaluate(self, key: Any, window: Any, accumulator: Any, out: Emission, kept: bool) -> None:
+    def evaluate(self, key: Any, window: Any, accumulator: Any, out: OutputBuffer, kept: bool) -> None:
         """Emit the results of one key and window; `kept`: its contents stay in state."""
         for _ in self.evaluation_calls(key, window, accumulator, out, kept):
             pass
 
-    def evaluation_calls(self, key: Any, window: Any, accumulator: Any, out: Emission, kept: bool) -> Iterable[None]:
+    def evaluation_calls(
+        self, key: Any, window: Any, accumulator: Any, out: OutputBuffer, kept: bool
+    ) -> Iterable[None]:
         """`evaluate` in steps, between which results that are many can be handed on."""
         contents = self._contents
         if kept:
@@ -263,21 +265,21 @@ class BaseWindowOperator(KeyedOperator):
         records = accumulator if contents.kind == "list" else [accumulator]
         return self._calls(self._evaluation, key, window, records, out)
 
-    def handed_on(self, calls: Iterable[None], out: Emission) -> Iterator[Element]:
+    def handed_on(self, calls: Iterable[None], out: OutputBuffer) -> Iterator[Element]:
         """Make the calls, and hand on what they gather in `out` whenever it is much."""
         for _ in calls:
             if out.count >= FIRING_RECORDS:
-                yield from out.taken()
+                yield from out.take()
 
     def _calls(
-        self, evaluation: WindowEvaluation, key: Any, window: Any, records: list[Any], out: Emission
+        self, evaluation: WindowEvaluation, key: Any, window: Any, records: list[Any], out: OutputBuffer
     ) -> Iterator[None]:
         stamp = window.max_timestamp()
         self.context.key, self.context.namespace = key, window
         try:
             results = evaluation(key, window, self._window_context, records)
             if results is not None:
-                drawn = drawn_from(results)
+                drawn = iterate_results(results)
                 while not out.draw(drawn, stamp):
                     yield
         except Exception as error:
@@ -302,7 +304,7 @@ class BaseWindowOperator(KeyedOperator):
         """Delete what is kept of these keys for a window that is over."""
         self._table.remove_all(keys, window)
 
-    def emit_late(self, value: Any, stamp: int | None, out: Emission) -> None:
+    def emit_late(self, value: Any, stamp: int | None, out: OutputBuffer) -> None:
         """A record came after all its windows were over."""
         if self._late_tag_id is not None:
             out.add_side(self._late_tag_id, value if self.late_record is None else self.late_record(value), stamp)
@@ -325,7 +327,7 @@ class WindowOperator(BaseWindowOperator):
         keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
         pane, offset = gcd(self._assigner.size_ms, self._assigner.slide_ms), self._assigner.offset_ms
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
-        out = Emission()
+        out = OutputBuffer()
         appends = self._appends
         opened = self._open_windows(keys, starts, not appends)
         if appends:
@@ -336,7 +338,7 @@ class WindowOperator(BaseWindowOperator):
             for group in opened.values():
                 for entry in group:
                     self._table.changed(entry.keys, entry.window)
-        yield from out.taken()
+        yield from out.take()
 
     def read_ahead(self, batch: Batch, input_index: int) -> None:
         if self._appends or not len(batch):
@@ -386,7 +388,7 @@ class WindowOperator(BaseWindowOperator):
         stamps: list[int],
         starts: list[int],
         opened: dict[int, list[_OpenWindow]],
-        out: Emission,
+        out: OutputBuffer,
     ) -> Iterator[Element]:
         absent, add = _ABSENT, self._contents.add
         key = value = None
@@ -421,7 +423,7 @@ class WindowOperator(BaseWindowOperator):
         stamps: list[int],
         starts: list[int],
         opened: dict[int, list[_OpenWindow]],
-        out: Emission,
+        out: OutputBuffer,
     ) -> Iterator[Element]:
         """As `_gather`, where lists are only added to: they are read when they fire, and not before."""
         table = self._table
@@ -438,16 +440,16 @@ class WindowOperator(BaseWindowOperator):
                     gathered = table.get(key, entry.window)
                     yield from self.handed_on(self.evaluation_calls(key, entry.window, gathered, out, True), out)
 
-    def _emit_if_late(self, value: Any, stamp: int, out: Emission) -> None:
+    def _emit_if_late(self, value: Any, stamp: int, out: OutputBuffer) -> None:
         """A record for which no window is open: late, or the assigner gave it none."""
         if self._event_time and stamp + self._lateness_ms <= self.watermark:
             self.emit_late(value, stamp, out)
 
     def _fire(self, timers: Any, until: int) -> Iterable[Element]:
-        out = Emission()
+        out = OutputBuffer()
         return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
 
-    def _firing_calls(self, timers: Any, until: int, out: Emission) -> Iterator[None]:
+    def _firing_calls(self, timers: Any, until: int, out: OutputBuffer) -> Iterator[None]:
         for timestamp, window, keys in timers.due_keys(until, FIRING_RECORDS):
             over = timestamp == self.cleanup_time(window)
             if timestamp == window.max_timestamp():
@@ -464,7 +466,7 @@ class WindowOperator(BaseWindowOperator):
         """Whether windows are lists in a table of bytes: added to without a look at them, and read one by one."""
         return self._contents.kind == "list" and self._table.tracks_changes
 
-    def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: Emission, kept: bool) -> Iterator[None]:
+    def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: OutputBuffer, kept: bool) -> Iterator[None]:
         if self._appends:
             for key in keys:
                 yield from self.evaluation_calls(key, window, self._table.get(key, window), out, kept)

@@ -12,7 +12,7 @@ from rayflink.common.time import Duration
 from rayflink.datastream.streams.step import Step as ProgramStep
 from rayflink.datastream.streams.stream import DataStream
 from rayflink.graph import transformations as graph
-from rayflink.graph.boundedness import endless_source
+from rayflink.graph.checks import endless_source
 from rayflink.graph.partitioners import Broadcast, Global, KeyGroup
 from rayflink.operators.factory import Factory
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.graph.boundedness import endless_source
+from rayflink.graph.checks import endless_source
 
 from ..binding.expressions import cast
 from ..binding.queries import project

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.actors.job.failover import Failover, Place
-from rayflink.graph.assembly import job_graph
 from rayflink.graph.attributes import ExchangeMode, ResultPartitionType
 from rayflink.graph.execution_graph import execution_graph
 from rayflink.graph.job_graph import JobGraph, JobVertex
+from rayflink.graph.job_graph_builder import job_graph
 from rayflink.graph.partitioners import Broadcast, Partitioner, Rebalance, Rescale
 from rayflink.graph.transformations import Feedback, Partition, Transformation, TwoInput
 from rayflink.graph.translation import stream_graph

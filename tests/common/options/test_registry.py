@@ -122,10 +122,10 @@ def test_heartbeats_and_requests_have_timeouts_that_answer_to_the_older_names():
         ("taskmanager.network.memory.buffer-debloat.target", "1 s"),
         ("taskmanager.network.memory.buffer-debloat.period", "200 ms"),
         ("taskmanager.network.memory.buffer-debloat.threshold-percentages", "25"),
-        ("rayflink.slice.target", "10 ms"),
+        ("rayflink.task.time-slice", "10 ms"),
         ("rayflink.exchange.max-in-flight-calls", "2"),
-        ("rayflink.exchange.gap-timeout", "30 s"),
-        ("rayflink.key-memo.max-entries", "65536"),
+        ("rayflink.exchange.missing-message-timeout", "30 s"),
+        ("rayflink.partitioner.key-cache-size", "65536"),
     ],
 )
 def test_defaults_are_flinks_or_the_designs(key, text):

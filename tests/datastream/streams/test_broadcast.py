@@ -15,8 +15,8 @@ from rayflink.datastream import (
 )
 from rayflink.datastream.data_stream import BroadcastConnectedStream, BroadcastStream
 from rayflink.datastream.state import ListStateDescriptor, MapStateDescriptor, StateTtlConfig, ValueStateDescriptor
-from rayflink.graph.assembly import job_graph
 from rayflink.graph.explain import explain
+from rayflink.graph.job_graph_builder import job_graph
 from tests.datastream.programs import environment
 
 LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.INT())

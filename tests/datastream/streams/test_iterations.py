@@ -13,7 +13,7 @@ from rayflink.common.records.batches import MIN_TIMESTAMP
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import KeyedProcessFunction, ProcessFunction, RuntimeExecutionMode, StreamExecutionEnvironment
 from rayflink.datastream.state import ValueStateDescriptor
-from rayflink.testing import ROUGH_NETWORK, CancelJob, Pause, ScriptedSource, StopJob, rec, simulate, wm
+from rayflink.testing import UNRELIABLE_NETWORK, CancelJob, Pause, ScriptedSource, StopJob, rec, simulate, wm
 
 MODES = [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH]
 
@@ -75,7 +75,7 @@ def test_a_loop_that_feeds_back_more_than_all_buffers_hold_does_not_stand_still(
     more.sink_to(CollectSink("out"))
     job = env.get_job_graph()
     for seed in range(2):
-        assert len(simulate(job, seed, ROUGH_NETWORK).collected("out")) == 4 * (2**7 - 2)
+        assert len(simulate(job, seed, UNRELIABLE_NETWORK).collected("out")) == 4 * (2**7 - 2)
 
 
 class Levels(KeyedProcessFunction):

@@ -17,7 +17,7 @@ from rayflink.operators.base import Operator
 from rayflink.operators.chain import ChainLink, OperatorChain
 from rayflink.operators.event_time.pacing import FIRING_CALLS, FIRING_RECORDS, paced
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
-from rayflink.operators.output_buffer import Emission
+from rayflink.operators.output_buffer import OutputBuffer
 from rayflink.operators.windows.assigners import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, collecting
@@ -37,7 +37,7 @@ def calls(costs_ms: Iterable[int], clock: ManualClock, emit: Callable[[int], Non
 
 
 def test_calls_that_take_no_time_and_emit_nothing_pause_every_so_many() -> None:
-    out, made = Emission(), 0
+    out, made = OutputBuffer(), 0
 
     def count(number: int) -> None:
         nonlocal made
@@ -49,14 +49,14 @@ def test_calls_that_take_no_time_and_emit_nothing_pause_every_so_many() -> None:
 
 
 def test_quick_calls_hand_results_on_by_the_batch() -> None:
-    out, clock = Emission(), ManualClock()
+    out, clock = OutputBuffer(), ManualClock()
     every = calls([0] * 10_000, clock, lambda number: out.add(number, 5))
     batches = [element for element in paced(every, out, clock) if len(element)]  # type: ignore[arg-type]
     assert [len(batch) for batch in batches] == [FIRING_RECORDS, FIRING_RECORDS, 10_000 - 2 * FIRING_RECORDS]  # type: ignore[arg-type]
 
 
 def test_slow_calls_hand_on_what_they_have() -> None:
-    out, clock = Emission(), ManualClock()
+    out, clock = OutputBuffer(), ManualClock()
     every = calls([500, 500, 0, 0], clock, lambda number: out.add(number, None))
     assert list(paced(every, out, clock)) == [RowBatch([0]), RowBatch([1]), RowBatch([2, 3])]
 
@@ -64,7 +64,7 @@ def test_slow_calls_hand_on_what_they_have() -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=100))
 def test_no_pause_is_far_off_and_all_results_come_in_order(steps: list[tuple[int, bool]]) -> None:
     costs_ms, emits = [cost for cost, _ in steps], [emit for _, emit in steps]
-    out, clock, went_on_ms, found = Emission(), ManualClock(), 0, []
+    out, clock, went_on_ms, found = OutputBuffer(), ManualClock(), 0, []
     every = calls(costs_ms, clock, lambda number: out.add(number, None) if emits[number] else None)
     for element in paced(every, out, clock):
         assert isinstance(element, RowBatch)

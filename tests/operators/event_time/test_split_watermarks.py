@@ -307,7 +307,7 @@ def test_the_joined_watermark_is_the_greatest_minimum_there_was_over_parts_that_
             highest = max(highest, min(active, default=MIN_TIMESTAMP))
         assert joined.current == highest
         assert len(idle) < 3 or joined.is_idle
-    sent = [element.timestamp for element in joined.taken() if isinstance(element, Watermark)]
+    sent = [element.timestamp for element in joined.take() if isinstance(element, Watermark)]
     assert sent == sorted(set(sent))
 
 

@@ -12,7 +12,7 @@ import pytest
 from rayflink.actors.messages.states import JobStatus
 from rayflink.graph.job_graph import JobGraph
 from rayflink.table.statements.insert_plan import Insertion
-from rayflink.testing import ROUGH_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 from tests.table.queries.paced_orders import PacedConnector
 from tests.table.queries.test_stopped_queries import OPTIONS
@@ -58,16 +58,16 @@ def hidden(folder: Path) -> list[Path]:
 def test_partitions_are_written_once_under_kills(form, tmp_path):
     t_env, job = program(tmp_path / "plain", form, 2)
     story = simulate(job, 1)
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     wanted, moves = rows(t_env), story.happenings[-1].move
     assert len(list((tmp_path / "plain").iterdir())) > 2 and wanted
     names = [vertex.name.split(" ")[0] for vertex in job.vertices]
     for seed in range(4):
         t_env, job = program(tmp_path / f"killed{seed}", form, 2)
         faults = [KillTask(names[-1], at=int(moves * (0.25 + 0.15 * at + 0.05 * seed))) for at in range(3)]
-        story = simulate(job, seed, [*faults, KillTask(names[0], at=int(moves * 0.8)), *ROUGH_NETWORK])
-        assert story.status is JobStatus.FINISHED, story.told(story.failure)
-        assert rows(t_env) == wanted, story.told("other rows")
+        story = simulate(job, seed, [*faults, KillTask(names[0], at=int(moves * 0.8)), *UNRELIABLE_NETWORK])
+        assert story.status is JobStatus.FINISHED, story.describe(story.failure)
+        assert rows(t_env) == wanted, story.describe("other rows")
         assert not hidden(tmp_path / f"killed{seed}")
         assert all((part / "_SUCCESS").exists() for part in (tmp_path / f"killed{seed}").iterdir())
 
@@ -85,7 +85,7 @@ def test_partitions_are_written_once_over_a_savepoint_and_another_parallelism(tm
             stopped += 1
             _, job = program(folder, "json", 3, story.stopped_with)
             story = simulate(job, seed, (), disk)
-        assert story.status is JobStatus.FINISHED, story.told(story.failure)
+        assert story.status is JobStatus.FINISHED, story.describe(story.failure)
         assert rows(t_env) == wanted
     assert stopped
 
@@ -94,7 +94,7 @@ def test_partitions_are_written_once_over_a_savepoint_and_another_parallelism(tm
 def test_what_is_overwritten_is_replaced_once_under_kills(tmp_path):
     t_env, job = program(tmp_path / "plain", "csv", 2, overwrites=True)
     story = simulate(job, 1)
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     wanted, moves = rows(t_env), story.happenings[-1].move
     assert wanted
     names = [vertex.name.split(" ")[0] for vertex in job.vertices]
@@ -104,7 +104,7 @@ def test_what_is_overwritten_is_replaced_once_under_kills(tmp_path):
         (folder / "customer=ann" / "old.csv").write_text("99,old\n")
         t_env, job = program(folder, "csv", 2, overwrites=True)
         faults = [KillTask(name, at=int(moves * (0.2 * (at + 1) + 0.1 * seed))) for at, name in enumerate(names)]
-        story = simulate(job, seed, [*faults, *ROUGH_NETWORK])
-        assert story.status is JobStatus.FINISHED, story.told(story.failure)
-        assert rows(t_env) == wanted, story.told("other rows")
+        story = simulate(job, seed, [*faults, *UNRELIABLE_NETWORK])
+        assert story.status is JobStatus.FINISHED, story.describe(story.failure)
+        assert rows(t_env) == wanted, story.describe("other rows")
         assert not hidden(folder)

@@ -29,7 +29,7 @@ from rayflink.table import (
 )
 from rayflink.table.expressions import col, descriptor, map_
 from rayflink.testing import (
-    ROUGH_NETWORK,
+    UNRELIABLE_NETWORK,
     KillTask,
     Pause,
     ScriptedSource,
@@ -335,7 +335,7 @@ def graph(query: str, width: int, path: str = "") -> JobGraph:
 
 def left(story: Any) -> Counter[tuple[Any, ...]]:
     """What holds at the end; nothing is taken back that was not given."""
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     found: Counter[tuple[Any, ...]] = Counter()
     for row in story.collected():
         found[tuple(row)] += -1 if row._is_retract_msg() else 1
@@ -352,9 +352,9 @@ def test_changes_are_each_once_when_tasks_are_killed_and_when_the_job_goes_on_at
     assert left(whole) == expected and len(whole.collected()) > 40
     moves = whole.happenings[-1].move
     for seed in range(3):
-        faults = [KillTask("changes", at=int(moves * (0.2 + 0.2 * seed))), *ROUGH_NETWORK]
+        faults = [KillTask("changes", at=int(moves * (0.2 + 0.2 * seed))), *UNRELIABLE_NETWORK]
         story = simulate(graph(query, 2), seed, faults)
-        assert left(story) == expected, story.told("other rows")
+        assert left(story) == expected, story.describe("other rows")
         assert Counter(map(repr, story.collected())) == Counter(map(repr, whole.collected()))
     for width in (1, 3):
         disk = SimulatedDisk()

@@ -129,11 +129,11 @@ def test_state_of_another_query_is_refused(first, then):
 @pytest.mark.slow
 def test_names_of_columns_are_no_part_of_state():
     story = continued(BY_PRODUCT, BY_PRODUCT.replace("SUM(amount)", "SUM(amount) AS total"))
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
 
 
 @pytest.mark.slow
 def test_a_query_whose_filter_has_changed_goes_on_with_its_rows():
     story = continued(MANY, MORE)
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     assert Counter(map(repr, map(list, story.collected())))

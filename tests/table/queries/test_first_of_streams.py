@@ -116,7 +116,7 @@ def told(query: str, ttl: str, path: str = "") -> JobGraph:
 
 
 def counts(story):
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     return Counter(row[0] for row in story.collected())
 
 

@@ -33,7 +33,7 @@ def graph(width: int, path: str = "") -> JobGraph:
 
 
 def rows(story) -> Counter[str]:
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     return Counter(map(repr, story.collected()))
 
 

@@ -16,7 +16,7 @@ import pytest
 from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.graph.job_graph import JobGraph
-from rayflink.testing import ROUGH_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
+from rayflink.testing import UNRELIABLE_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
 from tests.table.queries.golden_queries import golden_queries
 from tests.table.queries.paced_orders import PacedConnector
 
@@ -59,7 +59,7 @@ def keeps_state(name: str) -> bool:
 
 def rows(name: str, story: Any) -> Counter[str]:
     """What holds at the end, however results were updated before."""
-    assert story.status is JobStatus.FINISHED, story.told(story.failure)
+    assert story.status is JobStatus.FINISHED, story.describe(story.failure)
     found: Counter[str] = Counter()
     for row in story.collected():
         text = repr(list(row))
@@ -81,11 +81,11 @@ def test_a_query_killed_and_stopped_midway_goes_on_elsewhere_and_is_killed_again
     assert bool(wanted) == (name not in EMPTY)
     disk, (first, *others) = SimulatedDisk(), [vertex.name.split(" ")[0] for vertex in graph(name, 2).vertices]
     kills = [KillTask(name, at=int(moves * 0.15)) for name in others[:1]]  # alone, it would not run when it is stopped
-    rough = ROUGH_NETWORK if others else ()
+    rough = UNRELIABLE_NETWORK if others else ()
     story = simulate(graph(name, 2), 0, [*kills, *rough, StopWithSavepoint(at=int(moves * 0.3))], disk)
     assert story.stopped_with
     story = simulate(graph(name, width, story.stopped_with), 0, [KillTask(first, at=30 * width)], disk)
-    assert rows(name, story) == wanted, story.told("other rows")
+    assert rows(name, story) == wanted, story.describe("other rows")
     assert story.restarts or not keeps_state(name)
 
 
@@ -100,7 +100,7 @@ def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
     story = simulate(graph(name, 2), 0, [StopWithSavepoint(at=int(moves * (0.3 if width == 3 else 0.4)))], disk)
     assert story.stopped_with
     story = simulate(graph(name, width, story.stopped_with), 0, (), disk)
-    assert rows(name, story) == wanted, story.told("other rows")
+    assert rows(name, story) == wanted, story.describe("other rows")
 
 
 @pytest.mark.soak
@@ -112,5 +112,5 @@ def test_a_query_whose_tasks_are_killed_gives_each_row_once(name):
     for seed in range(2 if keeps_state(name) else 1):
         faults = [KillTask(vertex.split(" ")[0], at=int(moves * (0.2 + 0.25 * at + 0.05 * seed)))
                   for at, vertex in enumerate(vertices[:3])]  # fmt: skip
-        story = simulate(graph(name, 2), seed, [*faults, *ROUGH_NETWORK])
-        assert rows(name, story) == wanted, story.told("other rows")
+        story = simulate(graph(name, 2), seed, [*faults, *UNRELIABLE_NETWORK])
+        assert rows(name, story) == wanted, story.describe("other rows")

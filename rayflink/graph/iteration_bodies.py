@@ -1,4 +1,4 @@
-"""Which steps stand between the head and the tail of an iteration."""
+"""The body of an iteration: the steps between its head and its tail."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .attributes import NodeKind
 from .errors import PlanError
 from .stream_graph import StreamEdge, StreamNode
 
-Loops = Mapping[int, frozenset[int]]
-"""Iteration -> ids of its nodes, head and tail among them."""
+IterationBodies = Mapping[int, frozenset[int]]
+"""Iteration id -> ids of the nodes of its body, head and tail included."""
 
 
-def loops(nodes: Sequence[StreamNode], edges: Sequence[StreamEdge]) -> Loops:
-    """The nodes of each iteration.
+def iteration_bodies(nodes: Sequence[StreamNode], edges: Sequence[StreamEdge]) -> IterationBodies:
+    """Return the nodes of each iteration.
 
     Raises:
         PlanError: one iteration stands within another, or they share a step.
@@ -53,4 +53,4 @@ def _reached(start: Iterable[int], steps: Mapping[int, list[int]]) -> frozenset[
     return frozenset(reached)
 
 
-__all__ = ["Loops", "loops"]
+__all__ = ["IterationBodies", "iteration_bodies"]

@@ -14,7 +14,7 @@ FOR_EVER = 1 << 62
 
 
 @dataclass(slots=True, eq=False)
-class SteppedTask:
+class ScheduledTask:
     """One attempt, and its moments in virtual milliseconds.
 
     Args:
@@ -50,4 +50,4 @@ class SteppedTask:
         return max(wakes_at, self.busy_until_ms)
 
 
-__all__ = ["FOR_EVER", "SteppedTask"]
+__all__ = ["FOR_EVER", "ScheduledTask"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-PATIENCE_MS = 240_000
+HANG_TIMEOUT_MS = 240_000
 """Virtual time without progress after which a run counts as hung; above every timeout that ends a wait by itself."""
 _LONG_WAIT_MS = 1_000
 _LOOK_EVERY_MS = 10_000
 
 
-class Patience:
+class HangDetector:
     """Waits for progress: for so long, or as long as somebody said.
 
     Args:
@@ -34,7 +34,7 @@ class Patience:
         done = work_done()
         if done != self._done:
             self._done, self._last_progress_ms = done, now_ms
-        return now_ms - max(self._last_progress_ms, self._until) > PATIENCE_MS
+        return now_ms - max(self._last_progress_ms, self._until) > HANG_TIMEOUT_MS
 
 
-__all__ = ["PATIENCE_MS", "Patience"]
+__all__ = ["HANG_TIMEOUT_MS", "HangDetector"]

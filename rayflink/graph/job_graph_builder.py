@@ -63,11 +63,11 @@ def job_graph(graph: StreamGraph, job_id: JobID | None = None) -> JobGraph:
         DuplicateUidError: two operators have one uid.
         PlanError: parallelism and max parallelism, or co-location and slot sharing, do not fit.
     """
-    assembly = _Assembly(graph)
-    assembly.create_chains()
+    builder = _JobGraphBuilder(graph)
+    builder.create_chains()
     return JobGraph(
         name=graph.name,
-        vertices=assembly.vertices(),
+        vertices=builder.vertices(),
         id=JobID.new(os.urandom) if job_id is None else job_id,
         schedule_mode=ScheduleMode.LAZY_FROM_SOURCES if graph.batch else ScheduleMode.EAGER,
         configuration=dict(graph.configuration),
@@ -79,10 +79,10 @@ def job_graph(graph: StreamGraph, job_id: JobID | None = None) -> JobGraph:
 
 def chain_calls(graph: StreamGraph) -> tuple[ChainCall, ...]:
     """The visits that `job_graph` makes, in order."""
-    return _Assembly(graph).create_chains()
+    return _JobGraphBuilder(graph).create_chains()
 
 
-class _Assembly:
+class _JobGraphBuilder:
     def __init__(self, graph: StreamGraph) -> None:
         self._graph = graph
         self._reasons = {edge: why_not_chained(graph, edge) for edge in graph.edges}

@@ -13,7 +13,7 @@ ASK_AGAIN_MS = 10
 """Virtual time after which a savepoint is asked for again that could not be had."""
 
 
-class AskedSavepoints:
+class RequestedSavepoints:
     """One wish for each way to stop, None being not at all: the request that stands for it, and when it was made."""
 
     def __init__(self) -> None:
@@ -52,4 +52,4 @@ class AskedSavepoints:
                 story.stopped_with = answer.location
 
 
-__all__ = ["AskedSavepoints"]
+__all__ = ["RequestedSavepoints"]
