@@ -67,9 +67,19 @@ def measure(
                 _read_once(file)
                 try:
                     record.results.append(_checked(run(command, limit_seconds), record.words))
+                    say(f"run {number} of {runs}: {record.contestant.name}: {_line(record.results[-1])}")
                 except RunFailed as failure:
                     record.missing = f"run {number}: {failure}"
     return records
+
+
+def _line(result: dict[str, Any]) -> str:
+    """Return the numbers of a run in one line.
+
+    >>> _line({"rows": 8_000_000, "seconds_total": 4.5, "peak": 1.25, "queries": {}})
+    'rows 8,000,000, seconds_total 4.5, peak 1.25'
+    """
+    return ", ".join(f"{name} {value:,.7g}" for name, value in result.items() if isinstance(value, (int, float)))
 
 
 def _read_once(path: Path | None) -> None:
