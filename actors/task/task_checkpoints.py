@@ -17,24 +17,21 @@ from ..exchange.writer import RecordWriter
 from ..messages.checkpoint_statistics import CheckpointMetrics
 from ..messages.messages import (
     AssignSplits,
-    CheckpointAborted,
     CheckpointAcknowledged,
-    CheckpointAnnounced,
-    CheckpointComplete,
     CheckpointDeclined,
     LastCheckpointAwaited,
     TaskDeployment,
     ToCoordinator,
 )
 from ..messages.settings import TaskSettings
-from .final_checkpoint import LastCheckpoint
+from .final_checkpoint import FinalCheckpoint
 from .in_flight_capture import forward_barrier
 from .open_snapshots import OpenSnapshots
 from .snapshot_writing import SnapshotWriting, SnapshotWritten
 
 
 class TaskCheckpoints:
-    """Decides with the barriers of all channels when a snapshot is taken, and takes it.
+    """Aligns the barriers of all channels, decides when a snapshot is taken, and takes it.
 
     Args:
         deployment: the attempt that answers the coordinator; at-least-once by its options holds no channel back.
@@ -65,12 +62,12 @@ class TaskCheckpoints:
         self._writing = writing
         self._open = OpenSnapshots([link.operator for link in chain.links], writing)
         self._looked_ms = 0
-        self.last = LastCheckpoint(deployment.checkpointing, deployment.finished)
+        self.final = FinalCheckpoint(deployment.checkpointing, deployment.finished)
         self.measured = CheckpointMetrics()
-        """Of the newest checkpoint, as far as it is known when its snapshot was taken."""
+        """The metrics of the newest checkpoint, as known when its snapshot was taken."""
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
-        """The coordinator begins a checkpoint here: at a source, or where every producer has finished.
+        """Queue a checkpoint that the coordinator begins here: at a source, or where every producer has finished.
 
         Declined where barriers are still to come from producers. A producer has finished only when all it sent was
         delivered, so the end of every channel is here before such a trigger comes.
@@ -82,11 +79,11 @@ class TaskCheckpoints:
 
     @property
     def has_triggered(self) -> bool:
-        """Whether a checkpoint that was triggered waits to begin."""
+        """Return whether a checkpoint that was triggered waits to begin."""
         return bool(self._triggered)
 
     def begin_triggered(self, now_ms: int) -> bool:
-        """Begin the oldest checkpoint that was triggered; False when there is none."""
+        """Begin the oldest checkpoint that was triggered; return False if there is none."""
         if not self._triggered:
             return False
         barrier = self._triggered.popleft()
@@ -95,7 +92,7 @@ class TaskCheckpoints:
         return True
 
     def look_on(self, now_ms: int) -> None:
-        """See what has come that belongs to snapshots which were taken, and which barriers have come."""
+        """Complete open snapshots by what has arrived, and look at barriers that have arrived but wait in a queue."""
         self._open.look(now_ms)
         self._looked_ms = now_ms
         if self._gate.announced:
@@ -105,18 +102,18 @@ class TaskCheckpoints:
                     self._act(self._aligner.announce(barrier, now_ms))
 
     def deadline_ms(self) -> int | None:
-        """When to do so though nothing came, or None."""
+        """Return when `look_on` or `overtake` is due without a mail, or None."""
         due = self._overtakes_at_ms
         times = [self._open.next_ms, due if due is None or due > self._looked_ms else None]
         return min((time for time in times if time is not None), default=None)
 
     def overtakes(self, now_ms: int) -> bool:
-        """Whether a barrier does not wait for its turn any more: call `overtake` between two elements."""
+        """Return whether a barrier waits for its turn no longer; call `overtake` between two elements then."""
         due = self._overtakes_at_ms
         return due is not None and due <= now_ms
 
     def overtake(self, worked: CurrentBuffer, now_ms: int) -> None:
-        """Take the snapshot; what is still to be worked, of `worked` and of the channels, is part of it."""
+        """Take the snapshot; the rest of the batch `worked` and what waits in the channels are part of it."""
         if not self.begin_triggered(now_ms) and isinstance(self._aligner, alignment.BarrierAligner):
             self._act(self._aligner.overtake(now_ms), worked)
 
@@ -127,28 +124,31 @@ class TaskCheckpoints:
         return self._aligner.overtakes_at_ms
 
     def hold_back(self, splits: AssignSplits) -> bool:
-        """Splits that were assigned after a checkpoint was triggered wait for it: they are no part of it."""
+        """Make splits that were assigned after a checkpoint was triggered wait for it; return whether they have to.
+
+        They are not part of that checkpoint.
+        """
         if self._triggered:
             self._triggered.append(splits)
         return bool(self._triggered)
 
     def released(self) -> list[AssignSplits]:
-        """The splits that wait no longer."""
+        """Return the splits that need not wait any longer."""
         splits = []
         while self._triggered and isinstance(self._triggered[0], AssignSplits):
             splits.append(self._triggered.popleft())
         return splits  # type: ignore[return-value]
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> None:
-        """A channel delivered its barrier."""
+        """Take the barrier that a channel has delivered."""
         self._act(self._aligner.barrier(channel, barrier, now_ms))
 
     def cancel(self, channel: int, marker: CancelCheckpointMarker) -> None:
-        """A producer gave a checkpoint up."""
+        """Take the marker of a producer that has aborted a checkpoint."""
         self._act(self._aligner.cancel(channel, marker))
 
     def end(self, channel: int, now_ms: int) -> None:
-        """A channel delivered its end of partition.
+        """Take the end of partition of a channel.
 
         Raises:
             ExchangeError: something is queued behind it.
@@ -162,55 +162,46 @@ class TaskCheckpoints:
         self._act(self._aligner.end(channel, now_ms))
 
     def decline(self, checkpoint_id: int, reason: str, is_failure: bool = True) -> None:
-        """Tell the coordinator that this task takes no part."""
+        """Report to the coordinator that this task takes no part."""
         self._report(CheckpointDeclined(self._attempt, checkpoint_id, reason, is_failure))
 
-    def hear(self, news: CheckpointAnnounced | CheckpointComplete | CheckpointAborted) -> None:
-        """How a checkpoint gets on."""
-        if isinstance(news, CheckpointAnnounced):
-            self._announced(news.checkpoint_id)
-        elif isinstance(news, CheckpointComplete):
-            self.complete(news.checkpoint_id)
-        else:
-            self.aborted(news.checkpoint_id)
-
-    def _announced(self, checkpoint_id: int) -> None:
-        """A checkpoint comes soon: every operator is told."""
+    def announced(self, checkpoint_id: int) -> None:
+        """Announce a checkpoint that comes soon to every operator."""
         for link in self._chain.links:
             link.operator.announce(checkpoint_id)
 
     def complete(self, checkpoint_id: int) -> None:
-        """The checkpoint is durable: every operator is told."""
+        """Notify every operator that the checkpoint is durable."""
         self._writing.complete(checkpoint_id)
         for link in self._chain.links:
             link.operator.notify_checkpoint_complete(checkpoint_id)
-        self.last.complete(checkpoint_id)
+        self.final.complete(checkpoint_id)
 
     def aborted(self, checkpoint_id: int) -> None:
-        """The checkpoint will never be complete: every operator is told."""
+        """Notify every operator that the checkpoint will never be complete, and discard the task's part of it."""
         self._open.give_up(checkpoint_id)
         for link in self._chain.links:
             link.operator.notify_checkpoint_aborted(checkpoint_id)
-        self.last.aborted(checkpoint_id)
+        self.final.aborted(checkpoint_id)
 
     def written(self, written: SnapshotWritten) -> None:
-        """The snapshot of a checkpoint is durable, or cannot be."""
+        """Acknowledge the checkpoint whose snapshot is written, or decline it if it could not be."""
         number, wanted = written.checkpoint_id, self._writing.take(written)
         if written.failure:
             if wanted:
                 reason = f"its snapshot could not be written: {written.failure}"
                 self._report(CheckpointDeclined(self._attempt, number, reason, is_unwritten=True))
         elif wanted or written.snapshots:  # what came too late the coordinator deletes
-            is_over = self.last.is_over_in(number)
+            is_over = self.final.includes_all_data(number)
             self._report(CheckpointAcknowledged(self._attempt, number, written.snapshots, written.metrics, is_over))
 
     def data_over(self) -> None:
-        """All data of the task is worked; the coordinator is told where the task waits for a checkpoint."""
-        if self.last.data_over():
+        """Record the end of the task's data, and report to the coordinator if the task waits for a checkpoint."""
+        if self.final.data_over():
             self._report(LastCheckpointAwaited(self._attempt))
 
     def abandon(self) -> None:
-        """Begin nothing more."""
+        """Drop all checkpoints that have not begun, and all parts that are not complete."""
         self._triggered.clear()
         self._open.close()
 
@@ -228,7 +219,7 @@ class TaskCheckpoints:
                 self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it", is_failure=False)
 
     def _take(self, aligned: alignment.Aligned, worked: CurrentBuffer | None) -> None:
-        """Elements before the barrier, the barrier, then the snapshot: no record is worked in between."""
+        """Emit what belongs before the barrier, forward the barrier, then capture: no record is worked in between."""
         assert self._chain.idle, "a barrier is taken between elements only"
         started = self._clock.monotonic()
         barrier, number = aligned.barrier, aligned.barrier.checkpoint_id
@@ -242,12 +233,12 @@ class TaskCheckpoints:
             in_flight.record(self._gate, aligned.missing, current)
         captured = self._captured(number)
         took = int((self._clock.monotonic() - started) * 1000)
-        self.last.taken(barrier)
+        self.final.taken(barrier)
         self.measured = CheckpointMetrics(delay, aligned.alignment_ms, took)
         self._open.begin(barrier, captured, self.measured, in_flight)
 
     def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
-        """What all operators of the chain hold; where one fails, what the others gave is let go."""
+        """Capture the state of all operators of the chain; if one fails, release what the others have captured."""
         captured: dict[str, OperatorSnapshot] = {}
         try:
             for link in self._chain.links:
@@ -263,6 +254,6 @@ class TaskCheckpoints:
 
 
 def _ends(channel: InputChannel) -> bool:
-    """Whether nothing more comes on a channel; what it still holds may wait to be worked."""
+    """Return whether nothing more comes on a channel, though its queue may still be worked."""
     queue = channel.queue
     return channel.state is ChannelState.FINISHED or bool(queue) and isinstance(queue[-1], EndOfPartition)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rayflink.common.errors import ConfigError
 from rayflink.common.managed_memory import Allowance, MemoryManager
+from rayflink.common.metrics.task_metric_group import TaskMetricGroup
 from rayflink.common.options import registry as options
 from rayflink.common.text_output.logs import get_logger
 from rayflink.common.user_code.isolated_copy import own_copy
@@ -42,6 +43,7 @@ from ..exchange.writer import BatchLimits, RecordWriter
 from ..messages.messages import OutputSpec, SplitRequest, TaskDeployment, ToCoordinator, WatermarkReported
 from ..messages.settings import TaskSettings
 from .network_buffers import demands
+from .services import TaskServices
 from .task_folders import spill_folder
 
 log = get_logger(__name__)
@@ -126,13 +128,13 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
     log.info("Registering task at network: %s.", deployment.title)
     settings = TaskSettings.of(deployment.config)
     partitions = [writer.partition for writer in writers if not writer.partition.blocking]
-    services = gate.floating
+    floating = gate.floating
     total = settings.network_buffers if deployment.network_buffers is None else deployment.network_buffers
     wanted = demands(deployment.inputs, deployment.outputs, settings)
     shares = share_out(total, wanted)
     for partition, share in zip(partitions, shares, strict=False):
         partition.limits = replace(partition.limits, total=share, per_channel=min(partition.limits.per_channel, share))
-    for at, name in enumerate(services, start=len(partitions)):
+    for at, name in enumerate(floating, start=len(partitions)):
         gate.lend(name, shares[at] - wanted[at][0])
 
 
@@ -174,13 +176,32 @@ def wake_at_feedback(deployment: TaskDeployment, wake: Callable[[], None]) -> No
             feedback_queue(*place, deployment.config).on_put = wake
 
 
+@dataclass(frozen=True, slots=True)
+class TaskResources:
+    """What all operators of one task share.
+
+    Args:
+        clock: `now_ms()` and `monotonic()`.
+        metrics: the metric group of the task.
+        accumulators: of the task's functions, by name.
+        managed: the managed memory of the task's slot.
+        services: what the process lends the task.
+    """
+
+    clock: Any
+    metrics: TaskMetricGroup
+    accumulators: dict[str, Any]
+    managed: MemoryManager
+    services: TaskServices
+
+
 def operator_context(
-    deployment: TaskDeployment, index: int, shared: Mapping[str, Any], report: Callable[[ToCoordinator], None]
+    deployment: TaskDeployment, index: int, resources: TaskResources, report: Callable[[ToCoordinator], None]
 ) -> OperatorContext:
-    """What operator `index` of the chain gets at setup; `shared` holds what is the task's."""
+    """Return the context that operator `index` of the chain gets at setup; `report` sends to the coordinator."""
     node, attempt = deployment.operators[index], deployment.attempt
     request = SplitRequest(attempt, node.operator_id)
-    cached = shared["services"].cached_files
+    cached = resources.services.cached_files
 
     def report_watermark(alignment: WatermarkAlignment, watermark: int | None) -> None:
         report(WatermarkReported(attempt, node.operator_id, alignment, watermark))
@@ -196,18 +217,18 @@ def operator_context(
         max_parallelism=deployment.max_parallelism,
         attempt=deployment.attempt_number,
         epoch=deployment.epoch,
-        clock=shared["clock"],
-        metrics=shared["metrics"].operator(node.name, node.operator_id).group,
+        clock=resources.clock,
+        metrics=resources.metrics.operator(node.name, node.operator_id).group,
         config=deployment.config,
-        accumulators=shared["accumulators"],
+        accumulators=resources.accumulators,
         cached_files=deployment.cached_files if cached is None else cached(deployment),
         call_site=node.call_site,
         request_split=lambda: report(request),
         report_watermark=report_watermark,
-        wake=shared["services"].wake,
-        open_worker=shared["services"].open_worker,
+        wake=resources.services.wake,
+        open_worker=resources.services.open_worker,
         checkpointing=deployment.checkpointing,
         finished=deployment.finished,
         spill_folder=str(spill_folder(deployment)),
-        managed_memory=Allowance(shared["managed"], deployment.attempt, shared["managed"].total),
+        managed_memory=Allowance(resources.managed, deployment.attempt, resources.managed.total),
     )

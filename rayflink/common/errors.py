@@ -5,6 +5,8 @@ Arguments are positional, so that every error survives the way from one process 
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from rayflink.state.errors import RayflinkError
 
 from .text_output.bounded_text import TookTooLong, bounded_repr, bounded_str
@@ -25,9 +27,21 @@ __all__ = [
     "SuppressRestarts",
     "TaskLost",
     "TypeMismatch",
+    "assert_never",
     "described",
     "shorten",
 ]
+
+
+def assert_never(value: NoReturn) -> NoReturn:
+    """Close a `match` over all members of a union: mypy rejects the call while a member is missing.
+
+    `typing.assert_never` is the same from Python 3.11 on.
+
+    Raises:
+        AssertionError: a value that the union does not have got here.
+    """
+    raise AssertionError(f"found {shorten(value)}, which no branch handles; this is a defect of the runtime")
 
 
 def shorten(value: object, limit: int = 200) -> str:
