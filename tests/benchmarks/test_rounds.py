@@ -35,7 +35,8 @@ def test_contestants_take_turns_and_a_failure_sits_out_the_rest(tmp_path: Path) 
     assert [len(record.results) for record in records] == [2, 0, 0]
     assert [record.missing for record in records] == [None, "run 1: counted 7 words, the file has 8", "no code"]
     assert said[3:] == [
-        "run 1 of 2: good", "run 1 of 2: good: rows 8", "run 1 of 2: short", "run 2 of 2: good", "run 2 of 2: good: rows 8",
+        "run 1 of 2: good", "run 1 of 2: good: rows 8", "run 1 of 2: short",
+        "run 2 of 2: good", "run 2 of 2: good: rows 8",
     ]  # fmt: skip
 
 
