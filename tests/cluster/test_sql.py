@@ -8,7 +8,7 @@ from rayflink.common import Row, RowKind
 from rayflink.common.typeinfo import Types
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.table import StreamTableEnvironment
-from rayflink.table.conversion.row_format import RowText
+from rayflink.table.conversion.row_format import RowFormat
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -32,7 +32,7 @@ def test_a_query_on_ray_writes_a_table(cluster, tmp_path):
     local = query.environment()
     local.execute_sql(f"CREATE TABLE hours ({columns}) WITH ({options})")
     result = local.execute_sql("SELECT * FROM hours")
-    text = RowText(result.get_table_schema().get_field_data_types())
+    text = RowFormat(result.get_table_schema().get_field_data_types())
     assert sorted(map(text, result.collect())) == query.expected.partition("== Rows ==\n")[2].splitlines()
 
 
