@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from rayflink.cli.main import main
+from rayflink.testing.hardships import HARDSHIPS
 from tests.source_files import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_the_programs_print_what_the_readme_says(tmp_path, capsys):
@@ -44,3 +45,15 @@ def test_the_glossary_names_modules_that_exist():
     assert len(dict(entries)) == len(entries), "a word has one entry"
     named = re.findall(r"`((?:actors|state|rayflink|tests)/[\w/.]+)`", text)
     assert [name for name in named if not Path(ROOT, name).exists()] == []
+
+
+def test_files_and_commands_named_in_contributing_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:actors|state|rayflink|tests|docs|examples)/[\w/.-]+)`", text)
+    assert len(named) > 40
+    assert [name for name in named if not Path(ROOT, name).exists()] == []
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert set(re.findall(r"\bmake ([a-z]+)(?=[\s`])", text)) <= targets
+    hardships = re.findall(r"\*\*([a-z ]+)\*\*", text.partition("## A hardship has failed")[2].partition("\n## ")[0])
+    assert len(hardships) > 8
+    assert [name for name in hardships if not any(known.endswith(name) for known in HARDSHIPS)] == []
