@@ -15,7 +15,7 @@ from .phases import BATCH_ONLY, LOGICAL, PHASES, Rule, name_of
 from .planner_config import PlannerConfig
 from .rules.broadcast_join import broadcast_join
 from .rules.fold_constants import fold_constants
-from .rules.one_phase_aggregate import one_phase
+from .rules.one_phase_aggregate import one_phase_aggregate
 from .rules.reorder_joins import reorder_joins
 from .rules.split_distinct import split_distinct
 from .user_rules import applied
@@ -85,7 +85,7 @@ def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[
     return {
         fold_constants: partial(fold_constants, session=session),
         broadcast_join: partial(broadcast_join, estimates=estimates, most_bytes=settings.most_broadcast_bytes),
-        one_phase: partial(one_phase, estimates=estimates, strategy=settings.phases),
+        one_phase_aggregate: partial(one_phase_aggregate, estimates=estimates, strategy=settings.phases),
         split_distinct: partial(split_distinct, buckets=settings.distinct_buckets),
         reorder_joins: reorder if settings.reorders_joins else _as_it_is,
     }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.optimizer.optimizer import RuleSettings, optimized
-from rayflink.table.optimizer.rules.push_filter_through_join import filter_below_join
+from rayflink.table.optimizer.rules.push_filter_through_join import push_filter_through_join
 from rayflink.table.plan.joins import Join, KeyedJoin
 from rayflink.table.plan.logical import Filter, Relation
 from rayflink.table.plan.typed import Session
@@ -57,14 +57,14 @@ def below(plan: Relation) -> tuple[list[str], list[str], list[str]]:
 )
 def test_a_filter_on_one_side_goes_below_the_join_as_far_as_outer_joins_allow(t_env, join, above, left, right):
     query = f"SELECT empno, dname FROM emp {join} dept ON emp.deptno = dept.deptno WHERE sal > 5 AND dname = 'it'"
-    plan = filter_below_join(t_env.sql_query(query)._plan)
+    plan = push_filter_through_join(t_env.sql_query(query)._plan)
     assert below(plan) == (above, left, right)
 
 
 @pytest.mark.spec("R11")
 def test_a_filter_on_both_sides_goes_below_neither_and_becomes_a_condition_of_the_join(t_env):
     both = "SELECT empno FROM emp JOIN dept ON emp.deptno = dept.deptno WHERE sal > CHAR_LENGTH(dname) AND sal > 5"
-    plan = filter_below_join(t_env.sql_query(both)._plan)
+    plan = push_filter_through_join(t_env.sql_query(both)._plan)
     assert below(plan) == ([], ["sal > 5"], [])
     assert "sal > CHAR_LENGTH(dname)" in next(
         str(one.explain_line()) for one in plan.walk() if isinstance(one, (Join, KeyedJoin))
@@ -77,7 +77,7 @@ def test_a_filter_on_both_sides_goes_below_neither_and_becomes_a_condition_of_th
 )
 def test_a_side_that_is_kept_whole_is_not_filtered_by_the_join_itself(t_env, join, left, right):
     query = f"SELECT empno FROM emp {join} dept ON emp.deptno = dept.deptno AND sal > 5 AND dname = 'it'"
-    above, on_left, on_right = below(filter_below_join(t_env.sql_query(query)._plan))
+    above, on_left, on_right = below(push_filter_through_join(t_env.sql_query(query)._plan))
     assert (above, len(on_left), len(on_right)) == ([], left, right)
 
 

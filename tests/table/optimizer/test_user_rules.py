@@ -76,7 +76,7 @@ def one_less(relation: Relation) -> Relation:
 
 @pytest.mark.spec("R08", "own")
 @pytest.mark.parametrize("place", [{"phase": phase} for phase in PlannerConfig().rule_names()]
-                         + [{}, {"before": "merge_steps"}, {"after": "fold_constants"}])  # fmt: skip
+                         + [{}, {"before": "merge_projections_and_filters"}, {"after": "fold_constants"}])  # fmt: skip
 def test_a_rule_is_added_anywhere_and_explain_shows_what_it_made(t_env, place):
     assert "where=[ABS(n) > 4]" in plan(t_env, QUERY)
     assert "where=[n > 4]" in planned(t_env, PlannerConfig().add_rule(positive, **place))
@@ -103,29 +103,34 @@ def test_rules_of_the_logical_phase_are_applied_again_behind_one_another(t_env):
 
 @pytest.mark.spec("R08", "own", "built-in")
 def test_a_rule_is_replaced_and_left_out(t_env):
-    def filter_into_scan(relation: Relation) -> Relation:
+    def push_filter_into_scan(relation: Relation) -> Relation:
         return relation
 
     usual = plan(t_env, "SELECT w FROM t")
     assert "project=[w]" in usual
-    assert "project=[w]" not in planned(t_env, PlannerConfig().remove_rule("project_into_scan"), "SELECT w FROM t")
-    replaced = PlannerConfig().replace_rule("filter_into_scan", filter_into_scan)
+    without = PlannerConfig().remove_rule("push_projection_into_scan")
+    assert "project=[w]" not in planned(t_env, without, "SELECT w FROM t")
+    replaced = PlannerConfig().replace_rule("push_filter_into_scan", push_filter_into_scan)
     assert replaced.rule_names() == PlannerConfig().rule_names()
     assert "where=[n > 4]" in planned(t_env, PlannerConfig().replace_rule("prune_empty", positive))
-    left = PlannerConfig().remove_rule("merge_steps").rule_names()
-    assert "merge_steps" not in [name for names in left.values() for name in names]
+    left = PlannerConfig().remove_rule("merge_projections_and_filters").rule_names()
+    assert "merge_projections_and_filters" not in [name for names in left.values() for name in names]
 
 
 def test_the_rules_of_batch_mode_alone_are_told_apart():
     names = PlannerConfig().rule_names(is_batch=False)
-    assert "forget_watermarks" not in names["normalize"] and len(names) == 4
+    assert "drop_watermarks" not in names["normalize"] and len(names) == 4
 
 
 def test_the_places_of_rules():
-    config = PlannerConfig().add_rule(positive, before="merge_steps").add_rule(one_less, after="merge_steps")
+    config = (
+        PlannerConfig()
+        .add_rule(positive, before="merge_projections_and_filters")
+        .add_rule(one_less, after="merge_projections_and_filters")
+    )
     names = config.rule_names()
-    assert names["logical"][0] == "positive" and names["sources"][-4:-2] == ("one_less", "limit_into_scan")
-    assert PlannerConfig().rule_names()["logical"][0] == "merge_steps"
+    assert names["logical"][0] == "positive" and names["sources"][-4:-2] == ("one_less", "push_limit_into_scan")
+    assert PlannerConfig().rule_names()["logical"][0] == "merge_projections_and_filters"
 
 
 def raising(relation: Relation) -> Relation:
@@ -222,8 +227,8 @@ def test_the_fields_that_are_documented_are_there():
         (lambda one: one.add_rule(lambda relation: relation), "a function with a name"),
         (lambda one: one.add_rule(positive).add_rule(positive), "a name that no other rule has"),
         (lambda one: one.add_rule(positive, "late"), "a phase: normalize, logical, physical, sources"),
-        (lambda one: one.add_rule(positive, "logical", before="filter_down"), "one place"),
-        (lambda one: one.add_rule(positive, before="filter_downs"), "did you mean filter_down?"),
+        (lambda one: one.add_rule(positive, "logical", before="push_filter_down"), "one place"),
+        (lambda one: one.add_rule(positive, before="filter_downs"), "did you mean push_filter_down?"),
         (lambda one: one.replace_rule("no_rule", positive), "the name of a rule"),
         (lambda one: one.remove_rule("no_rule"), "the name of a rule"),
         *((lambda one, name=name: one.remove_rule(name), "can be left out") for name in sorted(NEEDED)),

@@ -64,7 +64,7 @@ def _compared(query: GoldenQuery, name: str) -> bool:
         if t_env._runner.optimized([plan]) == usual:
             return False
         found = query.rows(t_env)
-    except SqlError:  # a join of commas that is one of windows with filter_below_join
+    except SqlError:  # a join of commas that is one of windows with push_filter_through_join
         return False
     assert found == query.expected.partition("== Rows ==\n")[2].splitlines(), f"{query.folder.name} without {name}"
     return True

@@ -7,7 +7,7 @@ from ...plan.logical import Relation
 from ..join_keys import as_before, equalities, keyed
 
 
-def join_of_whole_tables(plan: Relation) -> Relation:
+def batch_join(plan: Relation) -> Relation:
     """Join in batch mode."""
     return plan.mapped(_joined)
 
@@ -19,4 +19,4 @@ def _joined(one: Relation) -> Relation:
     return as_before(one, keyed(one, found.pairs, found.rest))
 
 
-__all__ = ["join_of_whole_tables"]
+__all__ = ["batch_join"]

@@ -8,7 +8,7 @@ from ...plan.logical import Relation, WatermarkAssigner
 from ...plan.typed import Literal
 
 
-def forget_watermarks(plan: Relation) -> Relation:
+def drop_watermarks(plan: Relation) -> Relation:
     """In batch mode the time attribute is a column like others; filters then reach the source."""
     return plan.mapped(_forgotten)
 

@@ -8,7 +8,7 @@ from ...plan.logical import Filter, Project, Relation
 from ...plan.typed import Call, Column, Expr, Literal, named
 
 
-def merge_steps(plan: Relation) -> Relation:
+def merge_projections_and_filters(plan: Relation) -> Relation:
     """Project over Project, Filter over Filter, and Filter over Project in the other order."""
     return plan.mapped(_merged)
 

@@ -17,7 +17,7 @@ MANY = 0.5
 """Of the rows: where there are more groups, rows are dealt as they are."""
 
 
-def one_phase(plan: Relation, estimates: Estimates, strategy: AggPhaseStrategy) -> Relation:
+def one_phase_aggregate(plan: Relation, estimates: Estimates, strategy: AggPhaseStrategy) -> Relation:
     """Aggregates of whole tables.
 
     Args:
@@ -43,4 +43,4 @@ def _is_vain(one: GroupAggregate, estimates: Estimates) -> bool:
     )
 
 
-__all__ = ["one_phase"]
+__all__ = ["one_phase_aggregate"]

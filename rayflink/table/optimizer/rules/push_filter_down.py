@@ -13,7 +13,7 @@ from .merge_projections_and_filters import inlined, is_cheap
 from .push_projection_into_scan import columns_of
 
 
-def filter_down(plan: Relation) -> Relation:
+def push_filter_down(plan: Relation) -> Relation:
     """Through projections, unions, windows, collections, what is computed of whole groups, and orders without a limit.
 
     Not below what makes watermarks: these are made of all rows of a table.

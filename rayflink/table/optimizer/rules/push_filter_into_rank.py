@@ -13,7 +13,7 @@ from ..conditions import all_of, parts_of
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
-def filter_into_rank(plan: Relation) -> Relation:
+def push_filter_into_rank(plan: Relation) -> Relation:
     """Filter over Rank, where it bounds the number by constants; what else it asks for stays."""
     return plan.mapped(_bounded)
 
@@ -65,4 +65,4 @@ def _narrowed(rank: Rank, least: int | None, greatest: int | None) -> Rank | Non
     return None if last is not None and last < first else replace(rank, first=first, last=last)
 
 
-__all__ = ["filter_into_rank"]
+__all__ = ["push_filter_into_rank"]

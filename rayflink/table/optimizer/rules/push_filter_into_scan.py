@@ -14,7 +14,7 @@ from ...plan.typed import Column, Expr
 from ..conditions import filtered, is_movable, parts_of
 
 
-def filter_into_scan(plan: Relation) -> Relation:
+def push_filter_into_scan(plan: Relation) -> Relation:
     """Filter over Scan; what the source does not check itself is left behind it."""
     return plan.mapped(_pushed)
 

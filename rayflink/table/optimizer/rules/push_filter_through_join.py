@@ -15,7 +15,7 @@ from ..conditions import always, is_movable, parts_of, reads_only
 from .push_projection_into_scan import moved
 
 
-def filter_below_join(plan: Relation) -> Relation:
+def push_filter_through_join(plan: Relation) -> Relation:
     """Filter over Join, and the conditions of Join."""
     return plan.mapped(_pushed)
 
@@ -92,4 +92,4 @@ def _filtered(relation: Relation, parts: list[Expr]) -> Relation:
     return _pushed(Filter(relation.schema, relation, always(parts)))
 
 
-__all__ = ["filter_below_join"]
+__all__ = ["push_filter_through_join"]

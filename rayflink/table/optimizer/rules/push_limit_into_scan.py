@@ -10,7 +10,7 @@ from dataclasses import replace
 from ...plan.logical import Project, Relation, Scan, Sort, Union, WatermarkAssigner
 
 
-def limit_into_scan(plan: Relation) -> Relation:
+def push_limit_into_scan(plan: Relation) -> Relation:
     """LIMIT without an order, through projections and watermarks, and into each side of a union."""
     return plan.mapped(_pushed)
 

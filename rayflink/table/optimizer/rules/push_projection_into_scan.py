@@ -27,7 +27,7 @@ Places = dict[int, int]
 """Number of a column -> its number among those that are left."""
 
 
-def project_into_scan(plan: Relation) -> Relation:
+def push_projection_into_scan(plan: Relation) -> Relation:
     """Leave out columns of scans, projections and what is between, that nothing above needs."""
     return _narrowed(plan, range(len(plan.schema)))[0]
 

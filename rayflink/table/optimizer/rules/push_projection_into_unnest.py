@@ -8,7 +8,7 @@ from ...plan.logical import Filter, Project, Relation, Unnest
 from .push_projection_into_scan import columns_of, moved
 
 
-def project_into_unnest(plan: Relation) -> Relation:
+def push_projection_into_unnest(plan: Relation) -> Relation:
     """Project over Filter over Unnest: columns that nothing above needs are left out, and not computed below."""
     return plan.mapped(_narrowed)
 

@@ -10,10 +10,10 @@ from ...plan.typed import Column
 from .push_projection_into_scan import columns_of, moved
 
 
-def project_below_join(plan: Relation) -> Relation:
+def push_projection_through_join(plan: Relation) -> Relation:
     """Project over Join, with a Filter between them or not; those behind first."""
     plan = _narrowed(plan)
-    inputs = tuple(project_below_join(one) for one in plan.inputs)
+    inputs = tuple(push_projection_through_join(one) for one in plan.inputs)
     same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
     return plan if same else plan.with_inputs(inputs)
 
@@ -88,4 +88,4 @@ def with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int, 
     return Project(schema, side, exprs), places
 
 
-__all__ = ["project_below_join", "with_columns"]
+__all__ = ["push_projection_through_join", "with_columns"]

@@ -10,10 +10,10 @@ from .push_projection_into_scan import columns_of, moved
 from .push_projection_through_join import with_columns
 
 
-def project_below_rank(plan: Relation) -> Relation:
+def push_projection_through_rank(plan: Relation) -> Relation:
     """Project over Rank, with a Filter between them or not; those behind first."""
     plan = _narrowed(plan)
-    inputs = tuple(project_below_rank(one) for one in plan.inputs)
+    inputs = tuple(push_projection_through_rank(one) for one in plan.inputs)
     same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
     return plan if same else plan.with_inputs(inputs)
 
@@ -54,4 +54,4 @@ def _of_columns(rank: Rank, below: Relation, places: dict[int, int]) -> Rank:
     return made
 
 
-__all__ = ["project_below_rank"]
+__all__ = ["push_projection_through_rank"]

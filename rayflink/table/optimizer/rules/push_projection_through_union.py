@@ -9,7 +9,7 @@ from ...plan.typed import Column
 from ..conditions import is_movable
 
 
-def project_through_union(plan: Relation) -> Relation:
+def push_projection_through_union(plan: Relation) -> Relation:
     """Union of Union, and Project over Union, so that each side reads the columns alone that it needs."""
     return plan.mapped(_changed)
 

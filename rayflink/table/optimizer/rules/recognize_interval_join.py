@@ -24,7 +24,7 @@ _MILLISECONDS = 3
 """Digits of a second that times have; those with more are compared once more."""
 
 
-def interval_join(plan: Relation) -> Relation:
+def recognize_interval_join(plan: Relation) -> Relation:
     """Join by times that are bounded from below and above, in a stream."""
     return plan.mapped(_joined)
 
@@ -136,4 +136,4 @@ def _milliseconds(expr: Expr) -> int | None:
     return None
 
 
-__all__ = ["interval_join"]
+__all__ = ["recognize_interval_join"]

@@ -16,7 +16,7 @@ from ..join_keys import Pair, as_before, equalities, keyed
 _BOUNDS = (TimePart.WINDOW_START, TimePart.WINDOW_END)
 
 
-def window_join(plan: Relation) -> Relation:
+def recognize_window_join(plan: Relation) -> Relation:
     """Join by both bounds of windows, in a stream."""
     return plan.mapped(_joined)
 
@@ -59,4 +59,4 @@ def _windowing(left: Attribute, right: Attribute, join: Join) -> Windowing:
     return replace(one, partition=())
 
 
-__all__ = ["window_join"]
+__all__ = ["recognize_window_join"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plan.logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
 from ...plan.typed import Column
-from .merge_projections_and_filters import inlined, merge_steps
+from .merge_projections_and_filters import inlined, merge_projections_and_filters
 
 
 def share_scans(plans: Sequence[Relation]) -> list[Relation]:
@@ -27,7 +27,7 @@ def share_scans(plans: Sequence[Relation]) -> list[Relation]:
             return Project(one.schema, wide, exprs)
         return _watermark_below(one) if isinstance(one, WatermarkAssigner) else one
 
-    return [merge_steps(plan.mapped(change)) for plan in plans]
+    return [merge_projections_and_filters(plan.mapped(change)) for plan in plans]
 
 
 def _widened(scans: set[Scan]) -> dict[Scan, Scan]:
