@@ -1,6 +1,28 @@
-"""The small side of a join of whole tables is sent to all subtasks, and the rows of the other stay where they are.
+"""Sends the small side of a join of whole tables to all subtasks; the rows of the other side stay where they are.
 
 Source: apache/flink BatchPhysicalHashJoinRule, BatchPhysicalNestedLoopJoinRule.
+
+Example, in batch mode:
+
+    SELECT name, page FROM visits JOIN customers ON customers.id = visits.id
+
+Without the rule:
+
+    Calc(select=[name, page])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, page, id0, name])
+       :- Exchange(distribution=[hash[id]])
+       :  +- TableSourceScan(table=[[visits]], fields=[id, page])
+       +- Exchange(distribution=[hash[id]])
+          +- TableSourceScan(table=[[customers]], fields=[id, name])
+
+With the rule:
+
+    Calc(select=[name, page])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, page, id0, name], isBroadcast=[true],
+         build=[right])
+       :- TableSourceScan(table=[[visits]], fields=[id, page])
+       +- Exchange(distribution=[broadcast])
+          +- TableSourceScan(table=[[customers]], fields=[id, name])
 """
 
 from __future__ import annotations

@@ -1,4 +1,21 @@
-"""Rows of constants are values, without a step that computes them."""
+"""Replaces computations on constant rows by the values themselves.
+
+Example:
+
+    SELECT 1 AS n UNION ALL SELECT 2
+
+Without the rule:
+
+    Union(all=[true], union=[n])
+    :- Calc(select=[1 AS n])
+    :  +- Values(tuples=[[{  }]])
+    +- Calc(select=[2 AS EXPR$0])
+       +- Values(tuples=[[{  }]])
+
+With the rule:
+
+    Values(tuples=[[{ 1 }, { 2 }]])
+"""
 
 from __future__ import annotations
 
@@ -7,7 +24,7 @@ from ...plan.typed import Literal
 
 
 def constant_rows(plan: Relation) -> Relation:
-    """Project of literals over Values, and Union of Values."""
+    """Replace a Project of literals over Values, and a Union of Values, by Values."""
     return plan.mapped(_changed)
 
 

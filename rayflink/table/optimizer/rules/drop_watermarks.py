@@ -1,4 +1,20 @@
-"""A query over whole tables needs no watermarks: windows are complete when the tables end."""
+"""Removes watermarks from batch queries: their windows are complete when the tables end.
+
+Example, in batch mode:
+
+    SELECT id FROM orders WHERE price > 9
+
+Without the rule:
+
+    Calc(select=[id], where=[price > 9])
+    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+
+With the rule:
+
+    Calc(select=[id], where=[price > 9])
+    +- TableSourceScan(table=[[orders, filter=[price > 9], project=[id, price]]], fields=[id, price])
+"""
 
 from __future__ import annotations
 
@@ -9,7 +25,7 @@ from ...plan.typed import Literal
 
 
 def drop_watermarks(plan: Relation) -> Relation:
-    """In batch mode the time attribute is a column like others; filters then reach the source."""
+    """Make the time attribute a column like any other in batch mode, so that filters reach the source."""
     return plan.mapped(_forgotten)
 
 

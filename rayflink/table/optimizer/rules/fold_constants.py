@@ -1,9 +1,25 @@
-"""What does not depend on rows is computed once, while planning.
+"""Computes expressions that do not depend on rows once, while planning.
 
 A call that is an error stays as it is, and is one when a row comes to it. Functions of the user's own and those of
 random numbers and clocks are not called.
 
 Source: apache/flink ExpressionReducer, and Calcite's simplification of AND, OR and CASE.
+
+Example:
+
+    SELECT id FROM orders WHERE price > 2 * 50
+
+Without the rule:
+
+    Calc(select=[id], where=[price > (2 * 50)])
+    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+
+With the rule:
+
+    Calc(select=[id], where=[price > 100])
+    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
 """
 
 from __future__ import annotations

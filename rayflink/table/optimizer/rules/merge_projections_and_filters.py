@@ -1,4 +1,22 @@
-"""Projections and filters that follow one another become one of each."""
+"""Merges consecutive projections and filters into one of each.
+
+Example:
+
+    SELECT id FROM (SELECT id, price FROM orders WHERE price > 9) WHERE id < 7
+
+Without the rule:
+
+    Calc(select=[id])
+    +- Calc(select=[id], where=[(price > 9) AND (id < 7)])
+       +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+          +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+
+With the rule:
+
+    Calc(select=[id], where=[(price > 9) AND (id < 7)])
+    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+"""
 
 from __future__ import annotations
 
@@ -9,7 +27,7 @@ from ...plan.typed import Call, Column, Expr, Literal, named
 
 
 def merge_projections_and_filters(plan: Relation) -> Relation:
-    """Project over Project, Filter over Filter, and Filter over Project in the other order."""
+    """Merge Project over Project and Filter over Filter, and swap Filter over Project."""
     return plan.mapped(_merged)
 
 

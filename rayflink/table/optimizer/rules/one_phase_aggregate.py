@@ -1,6 +1,25 @@
-"""Groups of whole tables are aggregated before rows are dealt, too, unless that would leave nearly as many rows.
+"""Aggregates whole tables in one phase where a local phase would hardly reduce the number of rows.
 
 Source: apache/flink AggregatePhaseStrategy.
+
+Example, in batch mode:
+
+    SELECT id, COUNT(*) AS n FROM visits GROUP BY id
+
+Without the rule:
+
+    Calc(select=[id, EXPR$0 AS n])
+    +- GlobalGroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
+       +- Exchange(distribution=[hash[id]])
+          +- LocalGroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
+             +- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+
+With the rule:
+
+    Calc(select=[id, EXPR$0 AS n])
+    +- GroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
+       +- Exchange(distribution=[hash[id]])
+          +- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
 """
 
 from __future__ import annotations

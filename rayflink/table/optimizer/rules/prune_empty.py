@@ -1,6 +1,20 @@
-"""Where no row can come, nothing is read.
+"""Replaces the parts of a plan that cannot give rows by an empty relation, so that nothing is read.
 
 Source: apache/calcite PruneEmptyRules.
+
+Example:
+
+    SELECT id FROM orders WHERE 1 > 2
+
+Without the rule:
+
+    Calc(select=[id], where=[false])
+    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+
+With the rule:
+
+    Values(tuples=[[]])
 """
 
 from __future__ import annotations

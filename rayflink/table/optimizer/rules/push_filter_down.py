@@ -1,4 +1,24 @@
-"""Filters go down to where rows come from, each condition as far as it means the same."""
+"""Pushes filters toward the sources, each condition as far as its meaning stays the same.
+
+Example:
+
+    SELECT id FROM (SELECT id FROM visits UNION ALL SELECT id FROM customers) WHERE id > 5
+
+Without the rule:
+
+    Calc(select=[id], where=[id > 5])
+    +- Union(all=[true], union=[id])
+       :- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+       +- TableSourceScan(table=[[customers, project=[id]]], fields=[id])
+
+With the rule:
+
+    Union(all=[true], union=[id])
+    :- Calc(select=[id], where=[id > 5])
+    :  +- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+    +- Calc(select=[id], where=[id > 5])
+       +- TableSourceScan(table=[[customers, project=[id]]], fields=[id])
+"""
 
 from __future__ import annotations
 
@@ -14,9 +34,9 @@ from .push_projection_into_scan import columns_of
 
 
 def push_filter_down(plan: Relation) -> Relation:
-    """Through projections, unions, windows, collections, what is computed of whole groups, and orders without a limit.
+    """Push filters through projections, unions, windows, collections, aggregates of groups, and sorts without a limit.
 
-    Not below what makes watermarks: these are made of all rows of a table.
+    They stay above watermarks, which are generated from all rows of a table.
     """
     return plan.mapped(lambda one: _placed(one.input, parts_of(one.condition)) if isinstance(one, Filter) else one)
 

@@ -1,4 +1,28 @@
-"""A condition on the numbers of rows says which of them are wanted at all."""
+"""Turns a condition on row numbers into bounds of the ranking.
+
+Example, in batch mode:
+
+    SELECT * FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY page ORDER BY id) AS n FROM visits)
+    WHERE n <= 2
+
+Without the rule:
+
+    Calc(select=[id, ROW_NUMBER AS n], where=[ROW_NUMBER <= 2])
+    +- Rank(rankType=[ROW_NUMBER], rankRange=[rankStart=1], partitionBy=[page], orderBy=[id ASC], select=[id,
+         page, ROW_NUMBER])
+       +- Exchange(distribution=[hash[page]])
+          +- TableSourceScan(table=[[visits]], fields=[id, page])
+
+With the rule:
+
+    Calc(select=[id, ROW_NUMBER AS n])
+    +- GlobalRank(rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=2], partitionBy=[page], orderBy=[id
+         ASC], select=[id, page, ROW_NUMBER])
+       +- Exchange(distribution=[hash[page]])
+          +- LocalRank(rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=2], partitionBy=[page],
+               orderBy=[id ASC], select=[id, page, ROW_NUMBER])
+             +- TableSourceScan(table=[[visits]], fields=[id, page])
+"""
 
 from __future__ import annotations
 
@@ -14,7 +38,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
 def push_filter_into_rank(plan: Relation) -> Relation:
-    """Filter over Rank, where it bounds the number by constants; what else it asks for stays."""
+    """Bound a Rank by the constants that a Filter compares its number with; other conditions stay in the filter."""
     return plan.mapped(_bounded)
 
 

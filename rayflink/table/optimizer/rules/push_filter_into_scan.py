@@ -1,8 +1,22 @@
-"""A source leaves out rows that a filter behind it would.
+"""Lets a source skip rows that the filter above it would drop.
 
 Only where no watermarks are made of its rows: these must not depend on what a query asks for.
 
 Source: apache/flink PushFilterIntoTableSourceScanRule.
+
+Example, in batch mode:
+
+    SELECT id FROM orders WHERE price > 9
+
+Without the rule:
+
+    Calc(select=[id], where=[price > 9])
+    +- TableSourceScan(table=[[orders, project=[id, price]]], fields=[id, price])
+
+With the rule:
+
+    Calc(select=[id], where=[price > 9])
+    +- TableSourceScan(table=[[orders, filter=[price > 9], project=[id, price]]], fields=[id, price])
 """
 
 from __future__ import annotations
@@ -15,7 +29,7 @@ from ..conditions import filtered, is_movable, parts_of
 
 
 def push_filter_into_scan(plan: Relation) -> Relation:
-    """Filter over Scan; what the source does not check itself is left behind it."""
+    """Push a Filter into the Scan below it; conditions that the source does not evaluate stay above it."""
     return plan.mapped(_pushed)
 
 

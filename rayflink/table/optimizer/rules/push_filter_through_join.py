@@ -1,7 +1,31 @@
-"""Conditions on one side of a join are checked before it; those on both sides become part of an inner join.
+"""Evaluates conditions on one side of a join below it; those on both sides become part of an inner join.
 
 A side that is kept whole by an outer join is not filtered by the join's own condition, and one that may be missing is
 not filtered by a condition behind the join.
+
+Example, in batch mode:
+
+    SELECT name FROM customers JOIN visits ON customers.id = visits.id
+    WHERE page = '/1' AND name <> 'c2'
+
+Without the rule:
+
+    Calc(select=[name], where=[(page = '/1') AND (name <> 'c2')])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, name, id0, page], isBroadcast=[true],
+         build=[left])
+       :- Exchange(distribution=[broadcast])
+       :  +- TableSourceScan(table=[[customers]], fields=[id, name])
+       +- TableSourceScan(table=[[visits]], fields=[id, page])
+
+With the rule:
+
+    Calc(select=[name])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, name, id0], isBroadcast=[true], build=[left])
+       :- Exchange(distribution=[broadcast])
+       :  +- Calc(select=[id, name], where=[name <> 'c2'])
+       :     +- TableSourceScan(table=[[customers]], fields=[id, name])
+       +- Calc(select=[id], where=[page = '/1'])
+          +- TableSourceScan(table=[[visits]], fields=[id, page])
 """
 
 from __future__ import annotations
@@ -16,7 +40,7 @@ from .push_projection_into_scan import moved
 
 
 def push_filter_through_join(plan: Relation) -> Relation:
-    """Filter over Join, and the conditions of Join."""
+    """Push the conditions of a Filter over a Join, and those of the Join itself, to its sides."""
     return plan.mapped(_pushed)
 
 

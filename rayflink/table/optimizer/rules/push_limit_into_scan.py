@@ -1,6 +1,24 @@
-"""A source stops when there are as many rows as LIMIT asks for.
+"""Lets a source stop after the number of rows that LIMIT asks for.
 
 Source: apache/flink PushLimitIntoTableSourceScanRule.
+
+Example, in batch mode:
+
+    SELECT id FROM orders LIMIT 3
+
+Without the rule:
+
+    Limit(offset=[0], fetch=[3], global=[true])
+    +- Exchange(distribution=[single])
+       +- Limit(offset=[0], fetch=[3], global=[false])
+          +- TableSourceScan(table=[[orders, project=[id]]], fields=[id])
+
+With the rule:
+
+    Limit(offset=[0], fetch=[3], global=[true])
+    +- Exchange(distribution=[single])
+       +- Limit(offset=[0], fetch=[3], global=[false])
+          +- TableSourceScan(table=[[orders, project=[id], limit=[3]]], fields=[id])
 """
 
 from __future__ import annotations
@@ -11,7 +29,7 @@ from ...plan.logical import Project, Relation, Scan, Sort, Union, WatermarkAssig
 
 
 def push_limit_into_scan(plan: Relation) -> Relation:
-    """LIMIT without an order, through projections and watermarks, and into each side of a union."""
+    """Push a LIMIT without an order through projections and watermarks, and into each side of a union."""
     return plan.mapped(_pushed)
 
 

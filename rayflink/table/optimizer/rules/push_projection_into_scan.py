@@ -1,6 +1,19 @@
-"""Only the columns are read, and computed, that something above uses.
+"""Reads and computes only the columns that are used further up.
 
 Source: apache/calcite RelFieldTrimmer.
+
+Example:
+
+    SELECT id FROM visits
+
+Without the rule:
+
+    Calc(select=[id])
+    +- TableSourceScan(table=[[visits]], fields=[id, page])
+
+With the rule:
+
+    TableSourceScan(table=[[visits, project=[id]]], fields=[id])
 """
 
 from __future__ import annotations

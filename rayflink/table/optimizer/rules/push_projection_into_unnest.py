@@ -1,4 +1,20 @@
-"""A row that stands beside the elements of a collection is repeated only in the columns that are used."""
+"""Repeats only the used columns of a row beside the elements of its collection.
+
+Example, in batch mode:
+
+    SELECT id, tag FROM orders CROSS JOIN UNNEST(tags) AS t (tag)
+
+Without the rule:
+
+    Calc(select=[id, tag])
+    +- Correlate(invocation=[UNNEST(tags)], select=[id, product, price, tags, ts, tag], joinType=[INNER])
+       +- TableSourceScan(table=[[orders]], fields=[id, product, price, tags, ts])
+
+With the rule:
+
+    Correlate(invocation=[UNNEST(tags)], select=[id, tag], joinType=[INNER])
+    +- TableSourceScan(table=[[orders, project=[id, tags]]], fields=[id, tags])
+"""
 
 from __future__ import annotations
 
@@ -9,7 +25,7 @@ from .push_projection_into_scan import columns_of, moved
 
 
 def push_projection_into_unnest(plan: Relation) -> Relation:
-    """Project over Filter over Unnest: columns that nothing above needs are left out, and not computed below."""
+    """Remove unused columns from Project over Filter over Unnest; they are not computed below either."""
     return plan.mapped(_narrowed)
 
 

@@ -1,4 +1,26 @@
-"""A join is given only the columns that it, or what comes behind it, reads."""
+"""Gives a join only the columns that are read by it or by the steps after it.
+
+Example, in batch mode:
+
+    SELECT name FROM customers JOIN visits ON customers.id = visits.id
+
+Without the rule:
+
+    Calc(select=[name])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, name, id0, page], isBroadcast=[true],
+         build=[left])
+       :- Exchange(distribution=[broadcast])
+       :  +- TableSourceScan(table=[[customers]], fields=[id, name])
+       +- TableSourceScan(table=[[visits]], fields=[id, page])
+
+With the rule:
+
+    Calc(select=[name])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, name, id0], isBroadcast=[true], build=[left])
+       :- Exchange(distribution=[broadcast])
+       :  +- TableSourceScan(table=[[customers]], fields=[id, name])
+       +- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+"""
 
 from __future__ import annotations
 
@@ -11,7 +33,7 @@ from .push_projection_into_scan import columns_of, moved
 
 
 def push_projection_through_join(plan: Relation) -> Relation:
-    """Project over Join, with a Filter between them or not; those behind first."""
+    """Narrow the joins below a Project, with or without a Filter between them; later joins come first."""
     plan = _narrowed(plan)
     inputs = tuple(push_projection_through_join(one) for one in plan.inputs)
     same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))

@@ -1,4 +1,26 @@
-"""Rows that are numbered have only the columns that the numbering, or what comes behind it, reads."""
+"""Gives a ranking only the columns that are read by it or by the steps after it.
+
+Example:
+
+    SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY product ORDER BY ts) AS n FROM orders)
+    WHERE n = 1
+
+Without the rule:
+
+    Calc(select=[id])
+    +- Deduplicate(keep=[FirstRow], key=[product], order=[ROWTIME])
+       +- Exchange(distribution=[hash[product]])
+          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+             +- TableSourceScan(table=[[orders]], fields=[id, product, price, tags, ts])
+
+With the rule:
+
+    Calc(select=[id])
+    +- Deduplicate(keep=[FirstRow], key=[product], order=[ROWTIME])
+       +- Exchange(distribution=[hash[product]])
+          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+             +- TableSourceScan(table=[[orders, project=[id, product, ts]]], fields=[id, product, ts])
+"""
 
 from __future__ import annotations
 
@@ -11,7 +33,7 @@ from .push_projection_through_join import with_columns
 
 
 def push_projection_through_rank(plan: Relation) -> Relation:
-    """Project over Rank, with a Filter between them or not; those behind first."""
+    """Narrow the rankings below a Project, with or without a Filter between them; later ones come first."""
     plan = _narrowed(plan)
     inputs = tuple(push_projection_through_rank(one) for one in plan.inputs)
     same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))

@@ -1,4 +1,22 @@
-"""Unions within unions are one, and what is selected of a union is selected of each side."""
+"""Merges nested unions and pushes projections into the sides of a union.
+
+Example:
+
+    SELECT id FROM (SELECT * FROM visits UNION ALL SELECT * FROM customers)
+
+Without the rule:
+
+    Calc(select=[id])
+    +- Union(all=[true], union=[id, page])
+       :- TableSourceScan(table=[[visits]], fields=[id, page])
+       +- TableSourceScan(table=[[customers]], fields=[id, name])
+
+With the rule:
+
+    Union(all=[true], union=[id])
+    :- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+    +- TableSourceScan(table=[[customers, project=[id]]], fields=[id])
+"""
 
 from __future__ import annotations
 
@@ -10,7 +28,7 @@ from ..conditions import is_movable
 
 
 def push_projection_through_union(plan: Relation) -> Relation:
-    """Union of Union, and Project over Union, so that each side reads the columns alone that it needs."""
+    """Merge Union of Union, and push Project over Union down, so that each side reads only the columns it needs."""
     return plan.mapped(_changed)
 
 

@@ -1,6 +1,23 @@
-"""The first row of each key, in the order of a time attribute, is known without those that come later.
+"""Replaces the first row of each key in the order of a time attribute by a deduplication, which is final at once.
 
 Source: apache/flink RankUtil.isDeduplication.
+
+Example:
+
+    SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY product ORDER BY ts) AS n FROM orders)
+    WHERE n = 1
+
+Without the rule:
+
+    SqlError: ROW_NUMBER() over a stream without a window
+
+With the rule:
+
+    Calc(select=[id])
+    +- Deduplicate(keep=[FirstRow], key=[product], order=[ROWTIME])
+       +- Exchange(distribution=[hash[product]])
+          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+             +- TableSourceScan(table=[[orders, project=[id, product, ts]]], fields=[id, product, ts])
 """
 
 from __future__ import annotations
@@ -10,7 +27,7 @@ from ...plan.ranks import Deduplicate, Rank
 
 
 def rank_into_deduplicate(plan: Relation) -> Relation:
-    """Rank of the one first row by ascending time, in streams."""
+    """Replace a Rank for the single first row by ascending time in a stream."""
     return plan.mapped(_first)
 
 

@@ -1,6 +1,32 @@
-"""Rows that are numbered within windows have their numbers when the window is over.
+"""Numbers rows within windows, so that the numbers are final when the window ends.
 
 Source: apache/flink StreamPhysicalWindowRankRule, StreamPhysicalWindowDeduplicateRule.
+
+Example:
+
+    SELECT id, n FROM (SELECT id, ROW_NUMBER() OVER (
+        PARTITION BY window_start, window_end ORDER BY price) AS n
+      FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE)))
+    WHERE n <= 2
+
+Without the rule:
+
+    SqlError: ROW_NUMBER() over a stream without a window
+
+With the rule:
+
+    Calc(select=[id, ROW_NUMBER AS n])
+    +- GlobalWindowRank(window=[win_start=[window_start], win_end=[window_end]], rankType=[ROW_NUMBER],
+         rankRange=[rankStart=1, rankEnd=2], orderBy=[price ASC], select=[id, price, window_start, window_end,
+         ROW_NUMBER])
+       +- Exchange(distribution=[single])
+          +- LocalWindowRank(window=[win_start=[window_start], win_end=[window_end]], rankType=[ROW_NUMBER],
+               rankRange=[rankStart=1, rankEnd=2], orderBy=[price ASC], select=[id, price, window_start,
+               window_end, ROW_NUMBER])
+             +- Calc(select=[id, price, window_start, window_end])
+                +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+                   +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                      +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
 """
 
 from __future__ import annotations
@@ -11,7 +37,7 @@ from ...plan.typed import Column
 
 
 def rank_into_window_rank(plan: Relation) -> Relation:
-    """Rank by both bounds of windows, of rows up to a number, in streams."""
+    """Replace a Rank that is partitioned by both window bounds and limited to a number, in streams."""
     return plan.mapped(_windowed)
 
 

@@ -1,9 +1,30 @@
-"""A join whose condition bounds the time of one side by that of the other keeps rows for a while only.
+"""Runs a join whose condition bounds the time of one side by that of the other, so that it keeps rows only for a while.
 
 The times are time attributes of both sides, or bounds of windows, which rows still to come have behind the watermark,
 too: `runtime/interval_bounds.py` says how far. Flink joins by time attributes alone.
 
 Source: apache/flink IntervalJoinUtil.extractWindowBoundsFromPredicate.
+
+Example:
+
+    SELECT o.id FROM orders o JOIN payments p
+    ON o.id = p.id AND p.ts BETWEEN o.ts AND o.ts + INTERVAL '1' HOUR
+
+Without the rule:
+
+    SqlError: a join without windows or bounds of time keeps all rows of both sides for ever
+
+With the rule:
+
+    Calc(select=[id])
+    +- IntervalJoin(interval=[lowerBound=0, upperBound=3600000, isRowTime=true, leftTimeIndex=ts,
+         rightTimeIndex=ts], joinType=[InnerJoin], where=[id = id], select=[id, ts, id0, ts0])
+       :- Exchange(distribution=[hash[id]])
+       :  +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       :     +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+       +- Exchange(distribution=[hash[id]])
+          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+             +- TableSourceScan(table=[[payments, project=[id, ts]]], fields=[id, ts])
 """
 
 from __future__ import annotations

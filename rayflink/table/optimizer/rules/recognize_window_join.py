@@ -1,6 +1,45 @@
-"""A join of rows of equal windows is run when the windows are over: both bounds must be equal, of equal windowings.
+"""Runs a join on both bounds of equal windowings when the windows end.
 
 Source: apache/flink WindowJoinUtil and StreamPhysicalWindowJoinRule.
+
+Example:
+
+    SELECT a.id FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) AS a
+    JOIN TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) AS b
+    ON a.id = b.id AND a.window_start = b.window_start AND a.window_end = b.window_end
+
+Without the rule:
+
+    Calc(select=[id])
+    +- IntervalJoin(interval=[lowerBound=0, upperBound=0, isRowTime=true, leftTimeIndex=window_start,
+         rightTimeIndex=window_start], joinType=[InnerJoin], where=[id = id AND window_start = window_start AND
+         window_end = window_end], select=[id, window_start, window_end, id0, window_start0, window_end0])
+       :- Exchange(distribution=[hash[id, window_start, window_end]])
+       :  +- Calc(select=[id, window_start, window_end])
+       :     +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+       :        +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       :           +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+       +- Exchange(distribution=[hash[id, window_start, window_end]])
+          +- Calc(select=[id, window_start, window_end])
+             +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+                +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                   +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+
+With the rule:
+
+    Calc(select=[id])
+    +- WindowJoin(window=[TUMBLE(size=[1 min])], joinType=[InnerJoin], where=[id = id], select=[id,
+         window_start, window_end, id0, window_start0, window_end0])
+       :- Exchange(distribution=[hash[id]])
+       :  +- Calc(select=[id, window_start, window_end])
+       :     +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+       :        +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       :           +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+       +- Exchange(distribution=[hash[id]])
+          +- Calc(select=[id, window_start, window_end])
+             +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+                +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                   +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
 """
 
 from __future__ import annotations

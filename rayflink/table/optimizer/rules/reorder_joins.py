@@ -1,9 +1,41 @@
-"""Inner joins of three and more whole tables are run in the order that makes the fewest rows on the way.
+"""Orders inner joins of three or more whole tables so that the fewest rows are produced on the way.
 
-Where conditions may fail, or give another value each time, and where a table tells nothing of its rows, they are run as
+Where conditions may fail, or give another value each time, and where a table has no statistics, joins run as
 they are written.
 
 Source: apache/flink FlinkBushyJoinReorderRule, FlinkJoinReorderProgram.
+
+Example, in batch mode, with `table.optimizer.join-reorder-enabled` = `true`:
+
+    SELECT c.name FROM visits a JOIN visits b ON a.id = b.id JOIN customers c ON b.id = c.id
+
+Without the rule:
+
+    Calc(select=[name])
+    +- HashJoin(joinType=[InnerJoin], where=[id0 = id], select=[id0, id, name], isBroadcast=[true],
+         build=[right])
+       :- Calc(select=[id0])
+       :  +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, id0], isBroadcast=[true],
+       :       build=[right])
+       :     :- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+       :     +- Exchange(distribution=[broadcast])
+       :        +- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+       +- Exchange(distribution=[broadcast])
+          +- TableSourceScan(table=[[customers]], fields=[id, name])
+
+With the rule:
+
+    Calc(select=[name])
+    +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, id0, name], isBroadcast=[true],
+         build=[right])
+       :- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+       +- Exchange(distribution=[broadcast])
+          +- Calc(select=[id, name])
+             +- HashJoin(joinType=[InnerJoin], where=[id = id], select=[id, id0, name], isBroadcast=[true],
+                  build=[right])
+                :- TableSourceScan(table=[[visits, project=[id]]], fields=[id])
+                +- Exchange(distribution=[broadcast])
+                   +- TableSourceScan(table=[[customers]], fields=[id, name])
 """
 
 from __future__ import annotations

@@ -1,9 +1,45 @@
-"""DISTINCT aggregates of a window in two steps, so that the rows of one key are many subtasks' work.
+"""Splits DISTINCT aggregates of windows into two steps, so that several subtasks share the rows of one key.
 
 The first aggregates by the key and a bucket of the distinct column's hash: equal values are in one bucket, so what is
 distinct in the buckets is distinct in all. The second joins the buckets' results.
 
 Source: apache/flink SplitAggregateRule.
+
+Example, with `table.optimizer.distinct-agg.split.enabled` = `true`:
+
+    SELECT COUNT(DISTINCT id) AS n
+    FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE))
+    GROUP BY window_start, window_end
+
+Without the rule:
+
+    Calc(select=[EXPR$0 AS n])
+    +- GlobalWindowAggregate(window=[TUMBLE(time_col=[ts], size=[1 min])], select=[COUNT(DISTINCT id) AS EXPR$0,
+         window_start, window_end, window_time])
+       +- Exchange(distribution=[single])
+          +- LocalWindowAggregate(window=[TUMBLE(time_col=[ts], size=[1 min])], select=[COUNT(DISTINCT id) AS
+               EXPR$0, window_start, window_end, window_time])
+             +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+
+With the rule:
+
+    Calc(select=[EXPR$0 AS n])
+    +- GlobalWindowAggregate(window=[win_start=[window_start], win_end=[window_end]], partialFinalType=[FINAL],
+         select=[SUM($p0) AS EXPR$0, window_start, window_end, window_time])
+       +- Exchange(distribution=[single])
+          +- LocalWindowAggregate(window=[win_start=[window_start], win_end=[window_end]],
+               partialFinalType=[FINAL], select=[SUM($p0) AS EXPR$0, window_start, window_end, window_time])
+             +- GlobalWindowAggregate(groupBy=[$f2], window=[TUMBLE(time_col=[ts], size=[1 min])],
+                  partialFinalType=[PARTIAL], select=[$f2, COUNT(DISTINCT id) AS $p0, window_start, window_end,
+                  window_time])
+                +- Exchange(distribution=[hash[$f2]])
+                   +- LocalWindowAggregate(groupBy=[$f2], window=[TUMBLE(time_col=[ts], size=[1 min])],
+                        partialFinalType=[PARTIAL], select=[$f2, COUNT(DISTINCT id) AS $p0, window_start,
+                        window_end, window_time])
+                      +- Calc(select=[id, ts, HASH_CODE(id) % 1024 AS $f2])
+                         +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                            +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
 """
 
 from __future__ import annotations

@@ -1,6 +1,36 @@
-"""An aggregate by the bounds of windows puts rows into the windows itself: no row is repeated for each of its windows.
+"""Assigns windows inside the aggregate that groups by them, so that no row is repeated for each of its windows.
 
 Source: apache/flink PullUpWindowTableFunctionIntoWindowAggregateRule.
+
+Example:
+
+    SELECT window_end, COUNT(*) AS n
+    FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE))
+    GROUP BY window_start, window_end
+
+Without the rule:
+
+    Calc(select=[window_end, EXPR$0 AS n])
+    +- GlobalWindowAggregate(window=[win_start=[window_start], win_end=[window_end]], select=[COUNT(*) AS
+         EXPR$0, window_start, window_end, window_time])
+       +- Exchange(distribution=[single])
+          +- LocalWindowAggregate(window=[win_start=[window_start], win_end=[window_end]], select=[COUNT(*) AS
+               EXPR$0, window_start, window_end, window_time])
+             +- Calc(select=[window_start, window_end])
+                +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+                   +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                      +- TableSourceScan(table=[[orders, project=[ts]]], fields=[ts])
+
+With the rule:
+
+    Calc(select=[window_end, EXPR$0 AS n])
+    +- GlobalWindowAggregate(window=[TUMBLE(time_col=[ts], size=[1 min])], select=[COUNT(*) AS EXPR$0,
+         window_start, window_end, window_time])
+       +- Exchange(distribution=[single])
+          +- LocalWindowAggregate(window=[TUMBLE(time_col=[ts], size=[1 min])], select=[COUNT(*) AS EXPR$0,
+               window_start, window_end, window_time])
+             +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                +- TableSourceScan(table=[[orders, project=[ts]]], fields=[ts])
 """
 
 from __future__ import annotations
@@ -13,7 +43,7 @@ from .push_projection_into_scan import columns_of, moved_call, used_by
 
 
 def window_into_aggregate(plan: Relation) -> Relation:
-    """WindowAggregate over Project and Filter over WindowTable, where these do not read the windows' bounds."""
+    """Merge WindowTable into a WindowAggregate above it, through a Project and Filter that do not read the bounds."""
     return plan.mapped(_pulled)
 
 
