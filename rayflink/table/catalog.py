@@ -161,7 +161,7 @@ class Catalogs:
         return sorted(found)
 
     def is_temporary(self, path: Path) -> bool:
-        """Whether what the name means is a temporary object."""
+        """Return whether what the name means is a temporary object."""
         return path in self._temporary
 
     # databases

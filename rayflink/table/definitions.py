@@ -1,4 +1,4 @@
-"""What a catalog holds: tables and views as they were defined."""
+"""Definitions of tables and views, as a catalog holds them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ColumnDefinition:
 
     @property
     def is_physical(self) -> bool:
-        """Whether the system outside holds it as a column."""
+        """Return whether the system outside holds it as a column."""
         return self.computed is None and self.metadata is None
 
     @property
     def is_written(self) -> bool:
-        """Whether INSERT gives it a value."""
+        """Return whether INSERT gives it a value."""
         return self.computed is None and not self.is_virtual
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class TableDefinition:
 
     @property
     def connector(self) -> str | None:
-        """What the option `connector` names."""
+        """Return the value of the option `connector`."""
         return self.options.get("connector")
 
     def with_options(self, changed: Mapping[str, str], reset: tuple[str, ...] = ()) -> TableDefinition:

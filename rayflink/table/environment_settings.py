@@ -1,4 +1,4 @@
-"""How a `TableEnvironment` runs queries."""
+"""The settings of a `TableEnvironment`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EnvironmentSettings:
         return Builder()
 
     def is_streaming_mode(self) -> bool:
-        """Whether queries go on: `execution.runtime-mode` is STREAMING, which is its default.
+        """Return whether queries go on: `execution.runtime-mode` is STREAMING, which is its default.
 
         Raises:
             ConfigError: it is AUTOMATIC, or no mode.
@@ -94,7 +94,7 @@ class Builder:
 
 
 def is_batch(configuration: Configuration) -> bool:
-    """Whether `execution.runtime-mode` is BATCH.
+    """Return whether `execution.runtime-mode` is BATCH.
 
     Raises:
         ConfigError: it is AUTOMATIC, or no mode.

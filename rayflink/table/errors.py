@@ -1,4 +1,4 @@
-"""What is wrong with a query: what was found against what was wanted, with the text underlined, and the remedy."""
+"""Errors of queries: the problem, the place underlined in the text, and the remedy."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class SqlError(RayflinkError):
 
     @property
     def line(self) -> int:
-        """Of the place, from 1; 0 without one."""
+        """Return the line of the place, from 1; 0 without a place."""
         return 0 if self.place is None else self.text.count("\n", 0, self.place.start) + 1
 
     @property
     def column(self) -> int:
-        """Of the place, from 1; 0 without one."""
+        """Return the column of the place, from 1; 0 without a place."""
         return 0 if self.place is None else self.place.start - self.text.rfind("\n", 0, self.place.start)
 
     def at(self, text: str, place: Place | None = None) -> SqlError:

@@ -1,4 +1,4 @@
-"""How a query is run, in Flink's words.
+"""Explains how a query is run, in Flink's words.
 
 Source: apache/flink PlannerBase.explain; the headings and the form of the plans.
 """

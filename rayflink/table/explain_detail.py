@@ -1,4 +1,4 @@
-"""What `explain` may show besides the plan."""
+"""The details that `explain` can add to a plan."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ __all__ = ["ExplainDetail"]
 
 
 class ExplainDetail(Enum):
-    """What `explain` may show besides the plan.
+    """A detail that `explain` can add to a plan.
 
     >>> from rayflink.table import EnvironmentSettings, TableEnvironment
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())

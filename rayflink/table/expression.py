@@ -139,11 +139,11 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
         return made(NamedArgument(this=name, expression=self._tree))
 
     def cast(self, data_type: DataType) -> Expression[Any]:
-        """As another type; a value that cannot be one is an error."""
+        """Convert to another type; a value that cannot be converted is an error."""
         return self._call("CAST", data_type)
 
     def try_cast(self, data_type: DataType) -> Expression[Any]:
-        """As another type; NULL for a value that cannot be one."""
+        """Convert to another type; NULL for a value that cannot be converted."""
         return self._call("TRY_CAST", data_type)
 
     @property
@@ -159,15 +159,15 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
     # conditions
 
     def between(self, lower_bound: Any, upper_bound: Any) -> Expression[bool]:
-        """Whether it is between two values, or equal to one of them."""
+        """Test whether it is between two values, or equal to one of them."""
         return made(exp.Between(this=self._tree, low=tree_of(lower_bound), high=tree_of(upper_bound)))
 
     def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[bool]:
-        """Whether it is less than one value or more than another."""
+        """Test whether it is less than one value or more than another."""
         return ~self.between(lower_bound, upper_bound)
 
     def in_(self, first_element_or_table: Any | Table, *remaining_elements: Any) -> Expression[bool]:
-        """Whether it is one of these values."""
+        """Test whether it is one of these values."""
         from .table import Table
 
         if isinstance(first_element_or_table, Table):
@@ -186,32 +186,32 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
 
     @property
     def is_null(self) -> Expression[bool]:
-        """Whether it is NULL."""
+        """Test whether it is NULL."""
         return self._is(exp.Null())
 
     @property
     def is_not_null(self) -> Expression[bool]:
-        """Whether it is not NULL."""
+        """Test whether it is not NULL."""
         return ~self._is(exp.Null())
 
     @property
     def is_true(self) -> Expression[bool]:
-        """Whether it is true; false where it is NULL."""
+        """Test whether it is true; false where it is NULL."""
         return self._is(exp.Boolean(this=True))
 
     @property
     def is_false(self) -> Expression[bool]:
-        """Whether it is false; false where it is NULL."""
+        """Test whether it is false; false where it is NULL."""
         return self._is(exp.Boolean(this=False))
 
     @property
     def is_not_true(self) -> Expression[bool]:
-        """Whether it is false or NULL."""
+        """Test whether it is false or NULL."""
         return ~self._is(exp.Boolean(this=True))
 
     @property
     def is_not_false(self) -> Expression[bool]:
-        """Whether it is true or NULL."""
+        """Test whether it is true or NULL."""
         return ~self._is(exp.Boolean(this=False))
 
     def _is(self, what: Any) -> Expression[bool]:

@@ -1,4 +1,4 @@
-"""What makes expressions for the methods of a `Table`, with PyFlink's names."""
+"""Functions that make expressions for the methods of a `Table`, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def _column(given: Any) -> Any:
 
 
 def and_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
-    """Whether all are true."""
+    """Test whether all are true."""
     return _joined(exp.And, [predicate0, predicate1, *predicates])
 
 
 def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
-    """Whether one is true."""
+    """Test whether one is true."""
     return _joined(exp.Or, [predicate0, predicate1, *predicates])
 
 
@@ -107,7 +107,7 @@ def _joined(kind: Any, predicates: list[Any]) -> Expression[bool]:
 
 
 def not_(expression: Any) -> Expression[bool]:
-    """Whether it is false."""
+    """Test whether it is false."""
     return made(exp.Not(this=tree_of(expression)))
 
 
@@ -226,7 +226,7 @@ def to_timestamp_ltz(*args: Any) -> Expression[Any]:
 def temporal_overlaps(
     left_time_point: Any, left_temporal: Any, right_time_point: Any, right_temporal: Any
 ) -> Expression[bool]:
-    """Whether two periods, each of a time and a time or length, have a time in common."""
+    """Test whether two periods, each of a time and a time or length, have a time in common."""
     sides = ((left_time_point, left_temporal), (right_time_point, right_temporal))
     left, right = (exp.Tuple(expressions=[tree_of(one) for one in side]) for side in sides)
     return made(exp.Overlaps(this=left, expression=right))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LegacyTables:
-    """What Flink 2 removed of a `TableEnvironment`: tables from source and sink objects, and jobs by `execute()`."""
+    """Methods that Flink 2 removed: tables from source and sink objects, and jobs by `execute()`."""
 
     _catalogs: Catalogs
     _sinks: dict[tuple[str, str, str], CsvTableSink]

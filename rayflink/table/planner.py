@@ -1,4 +1,4 @@
-"""What rules of one's own are made of: the relations of a plan, the expressions in them, and calls that make more.
+"""The building blocks of a user's planner rules: relations, expressions and calls.
 
 All of them are frozen: `dataclasses.replace`, `with_inputs` and `with_exprs` give others. See docs/planner-rules.md.
 """
@@ -52,7 +52,7 @@ def call(name: str, *args: Expr) -> Call:
 
 
 def expression(relation: Relation, written: Expression[Any]) -> Expr:
-    """What an expression of the Table API means over the columns of a relation.
+    """Bind an expression of the Table API to the columns of a relation.
 
     Args:
         written: such as `col("n") > 3`; without functions of one's own.

@@ -26,11 +26,11 @@ class Column:
         return replace(self, comment=comment)
 
     def is_physical(self) -> bool:
-        """Whether it is a column of the rows: it is."""
+        """Return whether it is a column of the rows: it is."""
         return True
 
     def is_persisted(self) -> bool:
-        """Whether it is written: it is."""
+        """Return whether it is written: it is."""
         return True
 
     def get_data_type(self) -> DataType:
@@ -46,7 +46,7 @@ class Column:
         return self.comment
 
     def as_summary_string(self) -> str:
-        """As a person reads it."""
+        """Return a readable description."""
         return f"`{self.name}` {self.data_type}"
 
     def copy(self, new_type: DataType) -> Column:
@@ -78,12 +78,12 @@ class ResolvedSchema:
 
     @staticmethod
     def of(columns: Sequence[Column]) -> ResolvedSchema:
-        """Of these columns."""
+        """Return a schema of these columns."""
         return ResolvedSchema(columns)
 
     @staticmethod
     def physical(column_names: Sequence[str], column_data_types: Sequence[DataType]) -> ResolvedSchema:
-        """Of columns with these names and types."""
+        """Return a schema of columns with these names and types."""
         return ResolvedSchema([Column(*pair) for pair in zip(column_names, column_data_types, strict=True)])
 
     def get_column_count(self) -> int:

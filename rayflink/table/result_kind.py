@@ -1,4 +1,4 @@
-"""What kind of result a statement has."""
+"""The kinds of results that statements have."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class TableDescriptor:
         return list(self.definition.partition_keys)
 
     def get_comment(self) -> str | None:
-        """What it is; None: nobody said."""
+        """Return the comment; None: there is none."""
         return self.definition.comment
 
 
@@ -236,7 +236,7 @@ class TableDescriptorBuilder:
         return self
 
     def comment(self, comment: str) -> TableDescriptorBuilder:
-        """What it is."""
+        """Set the comment."""
         self._comment = comment
         return self
 

@@ -11,7 +11,7 @@ from .types import DataType
 
 
 class WriteMode:
-    """What becomes of files that are there."""
+    """The treatment of existing files."""
 
     NO_OVERWRITE = 0
     OVERWRITE = 1
@@ -52,7 +52,7 @@ class CsvTableSink:
         self._path, self._mode = path, WriteMode.NO_OVERWRITE if write_mode is None else write_mode
 
     def overwrites(self) -> bool:
-        """Whether files that are there are replaced.
+        """Return whether files that are there are replaced.
 
         Raises:
             SqlError: there are some, and they are not to be.

@@ -55,7 +55,7 @@ class StatementSet:
         self._env._runner.attach(self._taken())
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        """How they would be run."""
+        """Explain how the statements would be run."""
         return self._env._runner.explained(self._sinks, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:

@@ -146,7 +146,7 @@ class Table:
         return self._plan.names.index(name)
 
     def map(self, func: Any) -> Table:
-        """What a scalar function gives for each row: the fields of its ROW as columns.
+        """Apply a scalar function to each row; the fields of its ROW become columns.
 
         Args:
             func: what `udf` made, which is called with the row; or an expression.
@@ -248,7 +248,7 @@ class Table:
         return self._made(self._tree(limit=exp.Limit(expression=exp.Literal.number(fetch))))
 
     def limit(self, fetch: int, offset: int = 0) -> Table:
-        """So many rows behind the first."""
+        """Limit the number of rows, after skipping the first ones."""
         return (self.offset(offset) if offset else self).fetch(fetch)
 
     # with other tables

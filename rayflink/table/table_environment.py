@@ -180,7 +180,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         self._is_batch = self._runner.is_batch = is_batch(self._env.get_configuration())
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
-        """How a query or INSERT would be run.
+        """Explain how a query or INSERT would be run.
 
         Args:
             extra_details: what to tell besides.

@@ -23,7 +23,7 @@ class TablePipeline:
         return self._env._runner.insert([self._sink])
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        """How it would be run."""
+        """Explain how it would be run."""
         return self._env._runner.explained([self._sink], extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:

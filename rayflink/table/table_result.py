@@ -1,4 +1,4 @@
-"""What a statement gives: rows, or a job."""
+"""The result of a statement: rows, or a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Printing:
-    """How `TableResult.print` shows values.
+    """The format in which `TableResult.print` shows values.
 
     Args:
         zone: in which instants are shown.

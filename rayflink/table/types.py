@@ -20,7 +20,7 @@ MOST_DIGITS = 38
 
 
 class Root(Enum):
-    """What kind of values; the families are those of Flink's LogicalTypeRoot."""
+    """The kind of values of a type; the families are those of Flink's LogicalTypeRoot."""
 
     BOOLEAN = "BOOLEAN"
     TINYINT = "TINYINT"
@@ -313,7 +313,7 @@ class DataTypes:
 
     @staticmethod
     def BINARY(length: int, nullable: bool = True) -> DataType:
-        """So many bytes."""
+        """Return the type of byte strings of a fixed length."""
         return DataType(Root.BINARY, nullable, length=_ranged(length, 1, MOST_LENGTH, "the length of a BINARY"))
 
     @staticmethod

@@ -70,7 +70,7 @@ class UserFunction:
         return body_of(self.function)(*args)
 
     def registered(self, name: str) -> Function:
-        """As a function of queries, under a name."""
+        """Return the function for queries, under a name."""
         low, high = _arity(self.function)
 
         def infer(args: Sequence[Expr]) -> DataType | str:

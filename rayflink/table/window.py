@@ -77,7 +77,7 @@ class Tumble:
 
     @classmethod
     def over(cls, size: Expression[Any]) -> TumbleWithSize:
-        """Of a length."""
+        """Set the length."""
         return TumbleWithSize(size)
 
 
@@ -88,7 +88,7 @@ class TumbleWithSize:
         self._size = size
 
     def on(self, time_field: Expression[Any]) -> TumbleWithSizeOnTime:
-        """By a time attribute."""
+        """Use a time attribute."""
         return TumbleWithSizeOnTime(WindowKind.TUMBLE, (self._size,), time_field)
 
 
@@ -108,7 +108,7 @@ class SessionWithGap:
         self._gap = gap
 
     def on(self, time_field: Expression[Any]) -> SessionWithGapOnTime:
-        """By a time attribute."""
+        """Use a time attribute."""
         return SessionWithGapOnTime(WindowKind.SESSION, (self._gap,), time_field)
 
 
@@ -117,7 +117,7 @@ class Slide:
 
     @classmethod
     def over(cls, size: Expression[Any]) -> SlideWithSize:
-        """Of a length."""
+        """Set the length."""
         return SlideWithSize(size)
 
 
@@ -139,7 +139,7 @@ class SlideWithSizeAndSlide:
         self._size, self._slide = size, slide
 
     def on(self, time_field: Expression[Any]) -> SlideWithSizeAndSlideOnTime:
-        """By a time attribute."""
+        """Use a time attribute."""
         return SlideWithSizeAndSlideOnTime(WindowKind.HOP, (self._slide, self._size), time_field)
 
 

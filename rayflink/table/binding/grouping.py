@@ -47,7 +47,7 @@ def _is_aggregate(tree: Tree) -> bool:
 
 @dataclass(frozen=True)
 class GroupingSet:
-    """What one part of GROUP BY groups by.
+    """The keys of one part of GROUP BY.
 
     Args:
         keys: what stands outside of GROUPING SETS, and one of these.
@@ -105,7 +105,7 @@ def _members(tree: Tree) -> list[Tree]:
 
 
 class GroupedSelect:
-    """What is computed for SELECT and HAVING before them: the groups and their aggregates.
+    """The groups and aggregates of a SELECT, computed before its list and HAVING.
 
     Args:
         inner: binds over the rows that are grouped.
@@ -340,7 +340,7 @@ def _canonical(name: str) -> str:
 
 
 def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Place | None) -> DataType:
-    """Of an aggregate.
+    """Return the type of an aggregate's result.
 
     Raises:
         SqlError: it does not take these arguments.
@@ -435,7 +435,7 @@ def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowi
 
 
 def _are_windows(relation: Relation, keys: Sequence[Expr]) -> bool:
-    """Whether both bounds of a window are grouped by."""
+    """Return whether both bounds of a window are grouped by."""
     return {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {relation_part(relation, key) for key in keys}
 
 
@@ -460,7 +460,7 @@ _BOUNDS = (TimePart.WINDOW_START, TimePart.WINDOW_END, TimePart.WINDOW_TIME)
 
 
 def relation_part(relation: Relation, key: Expr) -> TimePart | None:
-    """What a key has to do with time."""
+    """Return the part that a key has in time."""
     return relation.schema[key.index].part if isinstance(key, Column) else None
 
 

@@ -22,7 +22,7 @@ _TRUE = Literal(DataTypes.BOOLEAN(False), True)
 
 
 class Queries(Protocol):
-    """What binds tables, queries and expressions."""
+    """Binds tables, queries and expressions."""
 
     @property
     def is_batch(self) -> bool: ...
@@ -153,7 +153,7 @@ def conjuncts(tree: Tree) -> list[Tree]:
 
 
 def asks_query(tree: Tree) -> bool:
-    """Whether a condition is [NOT] IN or [NOT] EXISTS of a query."""
+    """Return whether a condition is [NOT] IN or [NOT] EXISTS of a query."""
     inner = tree
     while isinstance(inner, (exp.Not, exp.Paren)):
         inner = inner.this

@@ -16,7 +16,7 @@ _TAKES = {"JSON_ARRAYAGG": (1, "ABSENT"), "JSON_OBJECTAGG": (2, "NULL")}
 
 
 def element(binder: ExpressionBinder, tree: Tree) -> tuple[Expr, Expr | None]:
-    """What a row adds, as text, and whether it adds anything; None: it does.
+    """Return the string that a row adds and whether it adds one; None: it always does.
 
     Raises:
         SqlError: the arguments are others.

@@ -1,4 +1,4 @@
-"""What stands beside each row of FROM: UNNEST of a collection, and LATERAL TABLE of a table function."""
+"""Binds what stands beside each row of FROM: UNNEST of a collection, and LATERAL TABLE of a table function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _USAGE = "write t CROSS JOIN UNNEST(a) AS u(x), t, LATERAL TABLE(f(a)) AS u(x, y
 
 
 def is_one(tree: Tree) -> bool:
-    """Whether a part of FROM is UNNEST or a table function that is no window's."""
+    """Return whether a part of FROM is UNNEST or a table function that is no window's."""
     if isinstance(tree, (exp.Unnest, exp.Lateral)):
         return True
     called = tree.this if isinstance(tree, exp.Table) else None

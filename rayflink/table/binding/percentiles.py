@@ -16,7 +16,7 @@ USAGE = "PERCENTILE(number, percentage or array of percentages [, frequency])"
 
 @dataclass(frozen=True)
 class Percentile:
-    """What is asked for.
+    """A percentile that a query asks for.
 
     Args:
         argument: a DOUBLE, or a row of one and how often it counts.

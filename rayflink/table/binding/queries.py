@@ -46,7 +46,7 @@ _MOST_ROWS = 2**61
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a SELECT asks for: expressions, the condition of QUALIFY, and the numberings of rows in both."""
+    """The parts of a SELECT: expressions, the condition of QUALIFY, and the row numberings in both."""
 
     selected: list[Any]
     condition: Tree | None
@@ -237,7 +237,7 @@ class QueryBinder:
         return self._qualified(group.relation, chosen, group)
 
     def _chosen(self, tree: Tree, selected: list[Any], scope: Scope) -> Chosen:
-        """What SELECT and QUALIFY ask for."""
+        """Return the parts of SELECT and QUALIFY."""
         qualify, trees = tree.args.get("qualify"), [one for one in selected if not isinstance(one, Column)]
         condition = None
         if qualify is not None:
@@ -254,7 +254,7 @@ class QueryBinder:
         return ExpressionBinder(scope, of, self.functions)
 
     def _qualified(self, relation: Relation, chosen: Chosen, binder: ExpressionBinder | GroupedSelect) -> Relation:
-        """What is selected of the rows that QUALIFY leaves."""
+        """Filter the selected rows by QUALIFY."""
         if chosen.condition is not None:
             condition = binder.condition(chosen.condition, "the condition of QUALIFY")
             relation = Filter(relation.schema, relation, condition, place=place_of(chosen.condition))
@@ -270,7 +270,7 @@ class QueryBinder:
         return replace(relation, emission=self.emit.of_window(relation.windowing, relation.place))
 
     def _stars(self, trees: list[Tree], scope: Scope) -> list[Any]:
-        """What is selected: trees, or the columns of `*`."""
+        """Expand `*` in the selected trees to columns."""
         found: list[Any] = []
         for tree in trees:
             if isinstance(tree, exp.Star):
@@ -295,7 +295,7 @@ class QueryBinder:
         return project(relation, exprs, _distinct(names))
 
     def _unseen_keys(self, tree: Tree, selected: list[Any]) -> dict[int, Tree]:
-        """What ORDER BY asks for that is not selected: the number of the key -> an expression to select, too."""
+        """Return the expressions that ORDER BY needs and SELECT lacks, by the number of the key."""
         order = tree.args.get("order")
         if order is None or not self.is_batch or tree.args.get("distinct") is not None:
             return {}
@@ -342,7 +342,7 @@ class QueryBinder:
         return found.index
 
     def _count(self, limit: Tree) -> int:
-        """How many rows LIMIT or FETCH keeps."""
+        """Return the number of rows that LIMIT or FETCH keeps."""
         if isinstance(limit, exp.Limit):
             return self._whole(limit.expression)
         asked = limit.args.get("limit_options")
@@ -496,7 +496,7 @@ def _cast_to(relation: Relation, schema: Schema) -> Relation:
 
 
 def _common_part(sides: list[Relation], at: int) -> TimePart | None:
-    """What a column of all has to do with time; bounds of other windows are none."""
+    """Return the part in time that a column has in all inputs; bounds of other windows have none."""
     found = [one.schema[at] for one in sides]
     windows = {None if one.windowing is None else one.windowing.describe_without_time() for one in found}
     parts = {one.part for one in found}
@@ -504,7 +504,7 @@ def _common_part(sides: list[Relation], at: int) -> TimePart | None:
 
 
 def _name_of(tree: Tree, at: int) -> str:
-    """Of a selected expression without a name."""
+    """Return the name of a selected expression that has no alias."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     return str(tree.name) if isinstance(tree, exp.Column) else f"EXPR${at}"

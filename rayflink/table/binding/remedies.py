@@ -1,4 +1,4 @@
-"""What to write in the place of clauses that are not supported, which differs between streams and whole tables."""
+"""Remedies for unsupported clauses; they differ between streams and whole tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RANKS = ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
 
 
 def of_over(name: str, is_whole: bool) -> str:
-    """What to write for a function with OVER other than ROW_NUMBER().
+    """Return the remedy for a function with OVER other than ROW_NUMBER().
 
     Args:
         name: of the function.
@@ -35,7 +35,7 @@ def of_over(name: str, is_whole: bool) -> str:
 
 
 def of_versions(is_whole: bool) -> str:
-    """What to write for FOR SYSTEM_TIME AS OF.
+    """Return the remedy for FOR SYSTEM_TIME AS OF.
 
     Args:
         is_whole: the rows are those of whole tables, in batch mode.

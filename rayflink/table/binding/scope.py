@@ -1,4 +1,4 @@
-"""Which columns a name can mean."""
+"""Resolves names to columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scope:
 
     @classmethod
     def of(cls, alias: str, schema: Schema) -> Scope:
-        """Of one table."""
+        """Return the scope of one table."""
         return cls((Part(alias, schema),))
 
     def beside(self, other: Scope) -> Scope:

@@ -16,7 +16,7 @@ _KNOWN: dict[str, Connector] = {
 
 
 def connector(path: Path, table: TableDefinition) -> Connector:
-    """What a table is kept in.
+    """Return the connector that a table is defined with.
 
     Raises:
         SqlError: its options do not say, or name nothing that is known.

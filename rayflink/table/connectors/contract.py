@@ -1,4 +1,4 @@
-"""What a connector of tables is: options in, columns out or in."""
+"""The interface of table connectors: options in, columns in or out."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TableSource(ABC):
         return None
 
     def statistics(self) -> TableStatistics | None:
-        """What is known of its rows; None: nothing. To ask it is cheap: the rows are not read."""
+        """Return statistics of the rows without reading them; None: there are none."""
         return None if self.rows is None else TableStatistics(float(self.rows), "counted")
 
     def in_order(self) -> TableSource:
@@ -73,7 +73,7 @@ class TableSource(ABC):
         return self
 
     def pushed(self) -> tuple[str, ...]:
-        """What was pushed into it, as plans show it."""
+        """Return the parts of the query that were pushed into the source, as EXPLAIN shows them."""
         return ()
 
 
@@ -83,7 +83,7 @@ class TableSink(ABC):
     is_append_only = True
     """Whether it takes new rows alone, and no changes of rows."""
     requires_update_before = True
-    """Whether updates must tell what was there before; not where rows have a key."""
+    """Whether updates must include the row before; not where rows have a key."""
     instead = "write into a table that takes changes, such as one of 'print'"
     """What to do where it does not take the changes of a query."""
 
@@ -118,7 +118,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Connected:
-    """What a connector is given to make a source or sink.
+    """The table and environment that a connector makes a source or sink for.
 
     Args:
         table: full name, for messages.
@@ -149,7 +149,7 @@ class Connector:
     """Options that begin so are passed on as they are."""
 
     def source(self, table: Connected) -> TableSource:
-        """What reads such a table.
+        """Return a source that reads the table.
 
         Raises:
             SqlError: it can only be written.
@@ -158,7 +158,7 @@ class Connector:
         raise SqlError(f"{table.table} can only be written", remedy)
 
     def sink(self, table: Connected) -> TableSink:
-        """What writes such a table.
+        """Return a sink that writes the table.
 
         Raises:
             SqlError: it can only be read.

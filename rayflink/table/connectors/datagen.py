@@ -35,7 +35,7 @@ _MOST_LENGTH = 1_000_000  # of one text: a batch has many
 
 @dataclass(frozen=True)
 class GeneratedField:
-    """How the values of a column are made.
+    """The generator of a column's values.
 
     Args:
         settings: of the field, by name.
@@ -149,7 +149,7 @@ class DatagenSource(TableSource):
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]
-        """Whether the rows end."""
+        """Return whether the rows end."""
         return self.count is not None
 
     def limited(self, rows: int) -> TableSource | None:
@@ -197,7 +197,7 @@ class Datagen(Connector):
 
 
 def _check(field: GeneratedField, table: str) -> None:
-    """Whether the values of a column can be made.
+    """Check whether the values of a column can be made.
 
     Raises:
         SqlError: they cannot.
@@ -223,7 +223,7 @@ def _check(field: GeneratedField, table: str) -> None:
 
 
 def _check_range(field: GeneratedField, table: str) -> None:
-    """Whether the settings of a column are numbers that its type and its maker can have.
+    """Check whether the settings of a column are numbers that its type and its maker can have.
 
     Raises:
         SqlError: one is not.

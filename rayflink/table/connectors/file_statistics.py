@@ -27,7 +27,7 @@ _Part = tuple[float, dict[str, ColumnStatistics]]
 
 
 def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
-    """What files tell; None: what cannot be read, which is told when the query is run.
+    """Return statistics that the files contain; None: they cannot be read, which is an error when the query runs.
 
     Args:
         form: parquet, arrow, csv or json.
@@ -87,7 +87,7 @@ def _chunk(column: Any, rows: int) -> ColumnStatistics:
 
 @lru_cache(maxsize=1024)
 def _arrow(path: str, size: int, changed_ns: int) -> _Part:
-    """By the first record batch, as far as the file goes on like it; of a file one column of it and of the last."""
+    """Estimate by the first record batch, and by one column of it and of the last batch."""
     import pyarrow
 
     with open_bytes(path) as raw:
@@ -105,7 +105,7 @@ def _arrow(path: str, size: int, changed_ns: int) -> _Part:
 
 @lru_cache(maxsize=1024)
 def _lines(path: str, size: int, changed_ns: int) -> _Part:
-    """By the length of the first lines."""
+    """Estimate by the length of the first lines."""
     with open_bytes(path) as raw:
         head = raw.read(HEAD_BYTES)
     lines = head.count(b"\n") + (not head.endswith(b"\n") and bool(head))

@@ -83,7 +83,7 @@ class FilesSource(TableSource):
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
-        """Whether the files are those there at the start."""
+        """Return whether the files are those there at the start."""
         return self.monitor_ms is None
 
     def projected(self, names: Sequence[str]) -> TableSource:
@@ -148,7 +148,7 @@ class FilesSource(TableSource):
 
 
 def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:
-    """Whether partitions alone decide on a condition, in whatever time zone."""
+    """Return whether partitions alone decide on a condition, in whatever time zone."""
     parts = list(condition.walk())
     columns = [one for one in parts if isinstance(one, Column)]
     zoned = any(one.type.root is Root.TIMESTAMP_LTZ for one in parts)
@@ -287,7 +287,7 @@ class Filesystem(Connector):
         return FileSinkSettings(buckets, policy, names, check_ms, most_open=MOST_OPEN, marks=success_files(table))
 
     def _partitions(self, path: str, table: Connected) -> Partitions | None:
-        """How the table is divided.
+        """Return the partitioning of the table.
 
         Raises:
             SqlError: by columns that cannot be names of folders, or by all that it has.

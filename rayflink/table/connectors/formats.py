@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Format(ABC):
-    """How rows lie in a file."""
+    """A file format of rows."""
 
     options: Mapping[str, Option] = {}
     """By name, without the format's."""
@@ -39,7 +39,7 @@ class Format(ABC):
 
     @abstractmethod
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
-        """What reads some columns of a file.
+        """Return the format that reads some columns of a file.
 
         Args:
             given: the options, parsed.
@@ -47,14 +47,14 @@ class Format(ABC):
 
     @abstractmethod
     def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
-        """What writes a file.
+        """Return the factory of writers of files.
 
         Raises:
             SqlError: it has no form of a column.
         """
 
     def check(self, given: Mapping[str, Any]) -> None:  # noqa: B027
-        """Whether the options go together.
+        """Check whether the options go together.
 
         Raises:
             SqlError: they do not.

@@ -193,7 +193,7 @@ def _within(kind: DataType) -> Sequence[DataType]:
 
 
 def _raw_type(kind: DataType) -> Any:
-    """As what Arrow's parser reads a type; None: it cannot."""
+    """Return the type as which Arrow's parser reads the values; None: it cannot."""
     import pyarrow
 
     root = kind.root
@@ -213,7 +213,7 @@ def _raw_type(kind: DataType) -> Any:
 
 
 def _offsets(lists: pyarrow.ListArray) -> pyarrow.Array:
-    """Where lists begin in the elements that `flatten` gives."""
+    """Return the positions at which lists begin in the elements that `flatten` gives."""
     import pyarrow
     from pyarrow import compute
 
@@ -251,7 +251,7 @@ def _from_strings(strings: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.
 
 
 def _check_form(strings: pyarrow.Array, iso: bool, is_instant: bool) -> None:
-    """Whether all strings are of the form that the option says.
+    """Check whether all strings are of the form that the option says.
 
     Raises:
         BadValue: one is not.

@@ -156,7 +156,7 @@ def _base64(column: pyarrow.Array) -> pyarrow.Array:
 
 
 def _sizes(column: pyarrow.Array) -> pyarrow.Array:
-    """How many elements each list or map has."""
+    """Return the number of elements of each list or map."""
     if not pyarrow.types.is_map(column.type):
         return pc.list_value_length(column)
     offsets = column.offsets

@@ -67,7 +67,7 @@ class JsonValues:
         return rows
 
     def parsed_quickly(self, kinds: Sequence[DataType]) -> Callable[[str], list[Any]]:
-        """As `parsed`, for values of these types alone: others may have lost how they were written."""
+        """Return a faster `parsed` for values of these types alone; others may lose how they were written."""
         exact = any(is_exact(kind) for kind in kinds)
         decode = json.JSONDecoder(parse_float=Number if exact else None, parse_constant=_no_constant).decode
 
@@ -101,7 +101,7 @@ class JsonValues:
         return found
 
     def converter(self, kind: DataType) -> Convert:
-        """What makes values of a type."""
+        """Return the conversion to values of a type."""
         root = kind.root
         if root in _BITS:
             return _whole(_BITS[root], kind)
@@ -182,7 +182,7 @@ class JsonValues:
 
 
 def is_exact(kind: DataType) -> bool:
-    """Whether a number must be known as it was written."""
+    """Return whether a number must be known as it was written."""
     inner = [*kind.items, *(field.type for field in kind.fields)]
     return kind.root is Root.DECIMAL or kind.is_text or any(map(is_exact, inner))
 

@@ -31,7 +31,7 @@ METADATA: Mapping[str, tuple[Root, ...]] = {
 
 
 def check_metadata_types(table: str, schema: Schema, metadata: Mapping[int, str]) -> None:
-    """Whether metadata columns are of types that hold what they tell.
+    """Check whether metadata columns are of types that hold what they tell.
 
     Raises:
         SqlError: one is not.
@@ -60,7 +60,7 @@ class LocatedFormat(FileFormat):
 
     @property
     def divisible(self) -> bool:  # type: ignore[override]  # a property here, as it depends on the format within
-        """Whether several readers may read parts of one file."""
+        """Return whether several readers may read parts of one file."""
         return self.inner.divisible
 
     def counting(self, metrics: Any) -> FileFormat:

@@ -81,7 +81,7 @@ class NexmarkSource(TableSource):
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]
-        """Whether the events end."""
+        """Return whether the events end."""
         return self.count is not None
 
     def projected(self, names: Sequence[str]) -> TableSource:
@@ -153,7 +153,7 @@ class NexmarkConnector(Connector):
 
 
 def _check(table: Connected, rules: Nexmark) -> None:
-    """Whether the columns are those of the events.
+    """Check whether the columns are those of the events.
 
     Raises:
         SqlError: they are not.

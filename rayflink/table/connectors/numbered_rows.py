@@ -64,7 +64,7 @@ class NumberedRowsOperator(Operator):
 
 
 class _TimestampsOfNumbers:
-    """What a strategy's timestamps are of the rows of numbers."""
+    """The timestamps that a watermark strategy assigns to rows made from numbers."""
 
     def __init__(self, of_rows: BatchTimestamps, made: NumberedRows) -> None:
         self._of_rows, self._made = of_rows, made

@@ -1,4 +1,4 @@
-"""How strings become values of options."""
+"""Parses the values of options from strings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def typed(kind: ValueType[Any]) -> Callable[[str], Any]:
 
 
 def is_number(text: str, whole: bool) -> bool:
-    """Whether a text is a number, or a whole one."""
+    """Return whether a text is a number, or a whole one."""
     try:
         int(text) if whole else float(text)
     except ValueError:

@@ -90,7 +90,7 @@ def partition_strings(values: pyarrow.Array, kind: DataType) -> list[str | None]
 
 
 def _moment(text: str) -> str:
-    """As Java's LocalDateTime: without seconds where there are none, and with 3, 6 or 9 digits of their fraction."""
+    """Format a time as Java's LocalDateTime does: no seconds where they are 0, fractions of 3, 6 or 9 digits."""
     whole, _, fraction = text.replace(" ", "T").partition(".")
     fraction = fraction.rstrip("0")
     if fraction:

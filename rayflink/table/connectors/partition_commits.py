@@ -42,7 +42,7 @@ OPTIONS: Mapping[str, Option] = {
 
 
 def success_files(table: Connected) -> SuccessFiles | None:
-    """What tells that partitions of a table are complete; None: nothing.
+    """Return the files that mark the partitions of a table as complete; None: there are none.
 
     Raises:
         SqlError: the table has no partitions, or the time of one cannot be told.
@@ -83,7 +83,7 @@ class PartitionTime:
         self._pattern, self._formatter, self._zone = pattern, formatter, zone
 
     def __call__(self, bucket: str) -> int:
-        """Of a partition's path.
+        """Return the time of a partition by its path.
 
         Raises:
             ValueError: it is no time.

@@ -25,7 +25,7 @@ _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]")
 
 
 def check_partition_types(table: str, keys: Schema) -> None:
-    """Whether values of the keys can be names of folders.
+    """Check whether values of the keys can be names of folders.
 
     Raises:
         SqlError: those of one cannot.
@@ -51,7 +51,7 @@ def unescaped(text: str) -> str:
 
 
 def value_of(text: str, kind: DataType, default_name: str) -> Any:
-    """What a folder's name says, as pyarrow takes it for the type.
+    """Parse the name of a folder to a value that pyarrow accepts for the type.
 
     Raises:
         ValueError: it says nothing of that type.
@@ -70,7 +70,7 @@ def value_of(text: str, kind: DataType, default_name: str) -> Any:
 
 @dataclass(frozen=True)
 class Partitions:
-    """How the folder of a table is divided.
+    """The partitioning of a table's folder.
 
     Args:
         root: the folder.

@@ -1,4 +1,4 @@
-"""What a table tells of its rows without being read: the planner guesses by it."""
+"""Statistics that a table has without being read; the planner estimates by them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """What is known of a column; None: nothing.
+    """Statistics of a column; None: unknown.
 
     Args:
         low, high: least and greatest value, see `as_number`.
@@ -34,7 +34,7 @@ class ColumnStatistics:
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """What is known of a table.
+    """Statistics of a table; None: unknown.
 
     Args:
         rows: how many it has.
@@ -65,7 +65,7 @@ def as_number(value: Any) -> float | None:
 
 
 def joined(parts: list[tuple[float, ColumnStatistics]]) -> ColumnStatistics:
-    """Of several parts of a column, each with its number of rows; what not all know nobody does.
+    """Combine the statistics of parts of a column, each with its number of rows; unknown in one part is unknown in all.
 
     >>> print(joined([(1, ColumnStatistics(1, 2, 0.0)), (3, ColumnStatistics(0, 1, 0.5))]))
     min 0, max 2, nulls 0.375

@@ -12,7 +12,7 @@ from ..types import DataType, Root
 
 
 def plain_of(kind: DataType) -> Callable[[Any], Any] | None:
-    """What turns a function's value into one that pyarrow takes; None: it is one."""
+    """Return the conversion of a function's value to one that pyarrow accepts; None: it needs none."""
     if kind.root is Root.ROW:
         inner = [plain_of(field.type) for field in kind.fields]
         names = [field.name for field in kind.fields]

@@ -28,7 +28,7 @@ class ValueFormat:
     null: str = "null"
 
     def of(self, kind: DataType) -> Text:
-        """What gives the text of a value of a type."""
+        """Return the function that formats values of a type."""
         shown = self._of(kind)
         return lambda value: self.null if value is None else shown(value)
 

@@ -48,7 +48,7 @@ class TableRows(RowTypeInfo):
         return pyarrow.schema([one.type.to_arrow_field(one.name) for one in self.columns])
 
     def text_of(self, row: Any) -> str:
-        """As Java's Row prints itself: `+I[ann, 2026-01-01T08:00]`."""
+        """Format a row as Java's Row prints itself: `+I[ann, 2026-01-01T08:00]`."""
         text: str = self._text(row)
         return text
 

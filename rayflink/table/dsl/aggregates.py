@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Aggregates(Written[T]):
-    """What many values of an expression can be made to.
+    """Aggregate functions as methods of an expression.
 
     >>> from rayflink.table.expressions import col
     >>> col("price").sum.distinct
@@ -43,7 +43,7 @@ class Aggregates(Written[T]):
         return self._call("LISTAGG", separator)
 
     def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:
-        """What lies at a percentage of the values in order, between two of them in proportion.
+        """Compute the value at a percentage of the ordered values, interpolated between two of them.
 
         Args:
             percentage: within [0, 1]; an array or list of several gives an array.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Collections(Written[T]):
-    """What an expression of a row, an array or a map can be asked for. Places in an array count from 1."""
+    """Methods of expressions of rows, arrays and maps. Positions in an array count from 1."""
 
     cardinality = Property("CARDINALITY", "The number of elements.")
     element = Property("ELEMENT", "The only element of an array; NULL where it has none.")
@@ -49,11 +49,11 @@ class Collections(Written[T]):
         return self._call("ARRAY_APPEND", tree_of(addition))
 
     def array_contains(self, needle: Any) -> Expression[bool]:
-        """Whether it has an element."""
+        """Test whether it has an element."""
         return self._call("ARRAY_CONTAINS", tree_of(needle))
 
     def array_position(self, needle: Any) -> Expression[int]:
-        """Where an element stands first, 0 where it does not."""
+        """Find the first position of an element, 0 where there is none."""
         return self._call("ARRAY_POSITION", tree_of(needle))
 
     def array_prepend(self, addition: Any) -> Expression[Any]:

@@ -1,4 +1,4 @@
-"""What all expressions of a program are: a tree, not bound to any table."""
+"""The tree of an expression, not yet bound to a table."""
 
 from __future__ import annotations
 

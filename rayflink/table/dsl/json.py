@@ -25,18 +25,18 @@ _STRING = DataTypes.STRING()
 
 
 class Json(Written[T]):
-    """What an expression of a text of JSON can be asked for."""
+    """Methods of expressions of JSON strings."""
 
     json_quote = Function("JSON_QUOTE", "As a text in JSON.")
     json_unquote = Function("JSON_UNQUOTE", "The text that a text in JSON stands for.")
 
     def is_json(self, json_type: JsonType | None = None) -> Expression[bool]:
-        """Whether it is JSON, or JSON of a kind."""
+        """Test whether it is JSON, or JSON of a kind."""
         kind = exp.JSON() if json_type is None else exp.JSON(this=json_type.name)
         return made(exp.Is(this=self._tree, expression=kind))
 
     def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression[bool]:
-        """Whether something is at a path."""
+        """Test whether something is at a path."""
         return self._call("JSON_EXISTS", path, *([] if on_error is None else _words(f"{on_error.name} ON ERROR")))
 
     def json_value(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Numbers(Written[T]):
-    """What an expression of a number can be asked for."""
+    """Methods of numeric expressions."""
 
     exp = Property("EXP", "e to this power.")
     log10 = Property("LOG10", "The logarithm to the base 10.")

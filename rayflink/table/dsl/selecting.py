@@ -1,4 +1,4 @@
-"""What a program selects as the list of a SELECT: choices of columns written out, and names for what has none."""
+"""The select list of a program: expanded column choices, and names for unnamed expressions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def named(trees: Sequence[Tree], first: int = 0) -> list[Tree]:
 
 
 def _field_name(tree: Tree) -> str:
-    """Of a field of a column: `column$field`."""
+    """Return the name of a field of a column: `column$field`."""
     if not isinstance(tree, exp.Dot):
         return ""
     above = tree.this.name if isinstance(tree.this, exp.Column) else _field_name(tree.this)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Strings(Written[T]):
-    """What an expression of a text can be asked for. Places in a text count from 1."""
+    """Methods of string expressions. Positions in a string count from 1."""
 
     char_length = Property("CHAR_LENGTH", "The number of characters.")
     upper_case = Property("UPPER", "In capitals.")
@@ -42,11 +42,11 @@ class Strings(Written[T]):
         return self._call("CONCAT", other)
 
     def starts_with(self, start_expr: Any) -> Expression[bool]:
-        """Whether it begins with a text."""
+        """Test whether it begins with a text."""
         return self._call("STARTSWITH", start_expr)
 
     def ends_with(self, end_expr: Any) -> Expression[bool]:
-        """Whether it ends with a text."""
+        """Test whether it ends with a text."""
         return self._call("ENDSWITH", end_expr)
 
     def substring(self, begin_index: Any, length: Any = None) -> Expression[str]:
@@ -93,16 +93,16 @@ class Strings(Written[T]):
         return self._call("TRANSLATE", from_str, to_str)
 
     def like(self, pattern: Any = None, escape: Any = None) -> Expression[bool]:
-        """Whether it is as a pattern, in which % stands for any characters and _ for one."""
+        """Test whether it is as a pattern, in which % stands for any characters and _ for one."""
         found: Any = exp.Like(this=self._tree, expression=tree_of(pattern))
         return made(found if escape is None else exp.Escape(this=found, expression=tree_of(escape)))
 
     def similar(self, pattern: Any = None) -> Expression[bool]:
-        """Whether it is as a regular expression of SQL."""
+        """Test whether it is as a regular expression of SQL."""
         return made(exp.SimilarTo(this=self._tree, expression=tree_of(pattern)))
 
     def position(self, haystack: Any = None) -> Expression[int]:
-        """Where this begins first in another text, 0 where it does not."""
+        """Find the first position of this string in another, 0 where it does not occur."""
         return self._call("POSITION", haystack)
 
     def lpad(self, length: Any, pad: Any) -> Expression[str]:
@@ -118,11 +118,11 @@ class Strings(Written[T]):
         return self._call("OVERLAY", new_string, starting, length)
 
     def regexp(self, regex: Any) -> Expression[bool]:
-        """Whether a regular expression matches a part of it."""
+        """Test whether a regular expression matches a part of it."""
         return self._call("REGEXP", regex)
 
     def regexp_count(self, regex: Any) -> Expression[int]:
-        """How often a regular expression matches."""
+        """Count the matches of a regular expression."""
         return self._call("REGEXP_COUNT", regex)
 
     def regexp_replace(self, regex: Any, replacement: Any) -> Expression[str]:
@@ -130,7 +130,7 @@ class Strings(Written[T]):
         return self._call("REGEXP_REPLACE", regex, replacement)
 
     def regexp_extract(self, regex: Any, extract_index: Any = None) -> Expression[str]:
-        """What a regular expression, or a group of it, matches first."""
+        """Extract the first match of a regular expression, or of one of its groups."""
         return self._call("REGEXP_EXTRACT", regex, extract_index)
 
     def regexp_extract_all(self, regex: Any, extract_index: Any = None) -> Expression[Any]:
@@ -138,11 +138,11 @@ class Strings(Written[T]):
         return self._call("REGEXP_EXTRACT_ALL", regex, extract_index)
 
     def regexp_instr(self, regex: Any) -> Expression[int]:
-        """Where a regular expression matches first."""
+        """Find the position of the first match of a regular expression."""
         return self._call("REGEXP_INSTR", regex)
 
     def regexp_substr(self, regex: Any) -> Expression[str]:
-        """What a regular expression matches first."""
+        """Extract the first match of a regular expression."""
         return self._call("REGEXP_SUBSTR", regex)
 
     def decode(self, charset: Any) -> Expression[str]:
@@ -162,11 +162,11 @@ class Strings(Written[T]):
         return self._call("RIGHT", length)
 
     def instr(self, s: Any) -> Expression[int]:
-        """Where a text begins first in this one, 0 where it does not."""
+        """Find the first position of another string in this one, 0 where it does not occur."""
         return self._call("INSTR", s)
 
     def locate(self, s: Any, pos: Any = None) -> Expression[int]:
-        """Where this begins first in another text, at a place or behind; 0 where it does not."""
+        """Find the first position of this string in another, at or after a position; 0 where it does not occur."""
         return self._call("LOCATE", s, pos)
 
     def parse_url(self, part_to_extract: Any, key: Any = None) -> Expression[str]:
@@ -178,7 +178,7 @@ class Strings(Written[T]):
         return self._call("PRINTF", *obj)
 
     def repeat(self, n: Any) -> Expression[str]:
-        """So many times."""
+        """Repeat the string n times."""
         return self._call("REPEAT", n)
 
     def split_index(self, separator: Any, index: Any) -> Expression[str]:

@@ -50,7 +50,7 @@ class Part:
 
 
 class Times(Written[T]):
-    """What an expression of a time or a number of units can be asked for.
+    """Methods of expressions of times, and of numbers of time units.
 
     >>> from rayflink.table.expressions import lit
     >>> lit(10).minutes

@@ -41,7 +41,7 @@ class TimePointUnit(Enum):
 
 
 class JsonType(Enum):
-    """What a text of JSON holds."""
+    """The kind of value in a JSON string."""
 
     VALUE = 0
     SCALAR = 1
@@ -50,7 +50,7 @@ class JsonType(Enum):
 
 
 class JsonExistsOnError(Enum):
-    """What JSON_EXISTS gives for a text that is no JSON."""
+    """The result of JSON_EXISTS for a string that is not JSON."""
 
     TRUE = 0
     FALSE = 1
@@ -59,7 +59,7 @@ class JsonExistsOnError(Enum):
 
 
 class JsonValueOnEmptyOrError(Enum):
-    """What JSON_VALUE gives where nothing is found."""
+    """The result of JSON_VALUE where nothing is found."""
 
     NULL = 0
     ERROR = 1
@@ -67,7 +67,7 @@ class JsonValueOnEmptyOrError(Enum):
 
 
 class JsonQueryWrapper(Enum):
-    """When JSON_QUERY puts what it found into an array."""
+    """The cases in which JSON_QUERY puts its result into an array."""
 
     WITHOUT_ARRAY = 0
     CONDITIONAL_ARRAY = 1
@@ -75,7 +75,7 @@ class JsonQueryWrapper(Enum):
 
 
 class JsonQueryOnEmptyOrError(Enum):
-    """What JSON_QUERY gives where nothing is found."""
+    """The result of JSON_QUERY where nothing is found."""
 
     NULL = 0
     EMPTY_ARRAY = 1
@@ -84,7 +84,7 @@ class JsonQueryOnEmptyOrError(Enum):
 
 
 class JsonOnNull(Enum):
-    """Whether JSON_OBJECT and JSON_ARRAY keep nulls."""
+    """The treatment of nulls in JSON_OBJECT and JSON_ARRAY."""
 
     NULL = 0
     ABSENT = 1

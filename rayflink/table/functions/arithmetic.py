@@ -86,7 +86,7 @@ def _remainder(left: Values, right: Values) -> Values:
 
 
 def _remainder_kernel(arguments: Arguments) -> Values:
-    """Of whole numbers it is computed in the wider type and has the type of the divisor."""
+    """Compute the remainder of whole numbers in the wider type; the result has the type of the divisor."""
     kind, (left, right) = arguments.call.type, arguments.call.args
     if not (left.type.is_integer and right.type.is_integer):
         return _numeric(decimals.remaining, _remainder)(arguments)

@@ -244,7 +244,7 @@ def _with_needle(gives: Any, null: bool | None = None) -> Callable[[Sequence[Exp
 
 
 def _matches(arguments: Arguments, columns: Any) -> tuple[Any, Any]:
-    """Which elements are equal to the row's value, and the row of each."""
+    """Return which elements are equal to the row's value, and the row of each."""
     values, needle = columns
     item, given = arguments.call.args[0].type.items[0], arguments.call.args[1].type
     both = common_type([item, given])

@@ -134,7 +134,7 @@ def _is_not_null(arguments: Arguments) -> Values:
 
 
 def _same(arguments: Arguments) -> Values:
-    """Whether both are equal or both are null."""
+    """Return whether both are equal or both are null."""
     a, b = arguments.values
     found = pc.fill_null(_compared("equal")(arguments), False)
     return pc.or_(found, pc.and_(pc.is_null(a), pc.is_null(b)))
@@ -180,7 +180,7 @@ def _infer_listed(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | 
 
 
 def _is_listed(arguments: Arguments, listed: ValueList) -> Values:
-    """Whether values are constants of a long list."""
+    """Return whether values are constants of a long list."""
     (value,), (arg,) = arguments.values, arguments.call.args
     kind, session = _type_of_all([arg.type, *listed.types]), arguments.session
 

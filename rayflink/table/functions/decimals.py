@@ -63,7 +63,7 @@ def subtracted(left: Values, right: Values, kind: DataType) -> Values:
 
 
 def compared(kernel: Callable[[Any, Any], Any], left: Values, right: Values) -> Values:
-    """What a comparison says of both, made alike."""
+    """Compare two numbers after bringing them to one type."""
     return kernel(*_same_scale(left, right))
 
 
@@ -110,7 +110,7 @@ def divided(left: Values, right: Values, kind: DataType) -> Values:
 
 
 def remaining(left: Values, right: Values, kind: DataType) -> Values:
-    """What remains of left / right, with the sign of left.
+    """Return the remainder of left / right, with the sign of left.
 
     Raises:
         RowError: a divisor is zero.
@@ -123,7 +123,7 @@ def remaining(left: Values, right: Values, kind: DataType) -> Values:
 
 
 def divided_by_zero() -> RowError:
-    """What a division of exact numbers by zero raises."""
+    """Return the error of a division of exact numbers by zero."""
     return RowError("a division by zero", "divide by NULLIF(divisor, 0) to get null")
 
 

@@ -1,4 +1,4 @@
-"""How a function is declared: what kinds of arguments it wants, and what comes out."""
+"""Declares functions: the kinds of arguments they take, and their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Kind:
     default: DataType
 
     def takes(self, found: DataType) -> bool:
-        """Whether a value of the type may be given."""
+        """Return whether a value of the type may be given."""
         return found.root is Root.NULL or self.holds(found)
 
 
@@ -70,7 +70,7 @@ Given: TypeAlias = "DataType | Callable[[Sequence[Expr]], DataType | str]"
 
 
 def is_nullable(args: Sequence[Expr]) -> bool:
-    """Whether one of the arguments may be null."""
+    """Return whether one of the arguments may be null."""
     return any(arg.type.is_nullable for arg in args)
 
 
@@ -157,7 +157,7 @@ def constant(expr: Expr) -> Any:
 
 
 def can_raise(expr: Expr) -> bool:
-    """Whether some rows may have no result."""
+    """Return whether some rows may have no result."""
     return isinstance(expr, Call) and expr.may_raise
 
 

@@ -154,7 +154,7 @@ def _from_base64(arguments: Arguments, columns: Any) -> Any:
 
 
 def _each(compute: Callable[[str], Any]) -> Any:
-    """Of each different text once; a text without a result gives null."""
+    """Compute each distinct string once; a string without a result gives null."""
 
     def one(text: str | None) -> Any:
         try:

@@ -19,7 +19,7 @@ _WHOLE = {32: pyarrow.int32(), 64: pyarrow.int64()}
 
 
 def has_hash(kind: DataType) -> bool:
-    """Whether HASH_CODE takes values of a type."""
+    """Return whether HASH_CODE takes values of a type."""
     return kind.root not in _NESTED
 
 

@@ -41,7 +41,7 @@ _PATH = Kind("a path such as '$.a'", TEXT.holds, STRING)
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What comes where there is nothing, or an error: NULL, ERROR, DEFAULT, TRUE, EMPTY ARRAY and so on.
+    """The results for nothing and for errors: NULL, ERROR, DEFAULT, TRUE, EMPTY ARRAY and so on.
 
     Args:
         empty: for nothing.
@@ -57,7 +57,7 @@ class Behaviour:
 
 
 def behaviour(options: tuple[Any, ...], error: str = "NULL") -> Behaviour:
-    """What the words behind a path say, in the order in which they are written."""
+    """Return the meaning of the words after a path, in the order in which they are written."""
     empty, wrapper, returning = "NULL", "", STRING
     words: list[str] = []
     for option in options:

@@ -45,7 +45,7 @@ class Path:
 
     @property
     def is_definite(self) -> bool:
-        """Whether it leads to one value at most."""
+        """Return whether it leads to one value at most."""
         return not any(step is True or isinstance(step, tuple) for step in self.steps)
 
 
@@ -122,7 +122,7 @@ def _taken(value: Any, step: Any) -> list[Any]:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether it is no object and no array."""
+    """Return whether it is no object and no array."""
     return not isinstance(value, (dict, list))
 
 

@@ -159,7 +159,7 @@ for _name, _up, _meaning in (
 
 
 def _infer_cut(grows: int) -> Callable[[Sequence[Expr]], DataType]:
-    """Of a decimal to so many digits behind the point, where they are constant."""
+    """Infer the type of a decimal that is cut to a constant number of fractional digits."""
 
     def infer(args: Sequence[Expr]) -> DataType:
         kind = args[0].type
@@ -191,7 +191,7 @@ def _rounding(mode: str) -> Callable[..., Any]:
 
 
 def _rounded_floats(values: Any, digits: int, mode: str) -> Any:
-    """By the decimal number that names the float, as Java's BigDecimal.valueOf takes it.
+    """Round by the decimal number that names the float, as Java's BigDecimal.valueOf does.
 
     Only where the float is so near to where it tips over that it matters; else by multiplication.
     """

@@ -1,4 +1,4 @@
-"""Whether arrays, maps and rows are equal, column by column."""
+"""Compares arrays, maps and rows, column by column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
 
 
 def equal_or_both_null(left: pyarrow.Array, right: pyarrow.Array) -> pyarrow.Array:
-    """Whether two values of one type are equal, or both are null; so it is within nested ones too.
+    """Return whether two values of one type are equal, or both are null; so it is within nested ones too.
 
     >>> equal_or_both_null(pyarrow.array([[1, None], [2]]), pyarrow.array([[1, None], [3]])).to_pylist()
     [True, False]
@@ -35,7 +35,7 @@ def equal_or_both_null(left: pyarrow.Array, right: pyarrow.Array) -> pyarrow.Arr
 
 
 def sizes(values: pyarrow.Array) -> Any:
-    """How many elements each list or map has, 0 where it is null: int64[n]."""
+    """Return the number of elements of each list or map, 0 where it is null: int64[n]."""
     lengths = numpy.diff(values.offsets.to_numpy()).astype(numpy.int64)
     if values.null_count:
         lengths[pc.is_null(values).to_numpy(zero_copy_only=False)] = 0

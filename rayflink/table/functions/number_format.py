@@ -96,7 +96,7 @@ _BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
 
 
 def _quickly(strings: pyarrow.Array, kind: pyarrow.DataType, otherwise: str) -> pyarrow.Array | None:
-    """What Arrow reads itself; None where it cannot read a text, or reads some letters otherwise than Java."""
+    """Parse by Arrow; None where it cannot read a string, or reads some letters differently from Java."""
     try:
         found = pc.cast(strings, kind)
     except pyarrow.ArrowInvalid:
@@ -141,7 +141,7 @@ def parsed_decimals(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 def _parsed_plain(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Of digits with a point: what is behind the digit that decides on the rounding is cut off."""
+    """Parse digits with a point; digits after the one that decides on the rounding are cut off."""
     more = kind.scale + 1
     strings = pc.replace_substring_regex(strings, rf"^(.*\.[0-9]{{{more}}}).*$", r"\1")
     strings = pc.replace_substring_regex(strings, r"^([+-]?)0+([0-9])", r"\1\2")
@@ -160,7 +160,7 @@ def _whole_digits(strings: pyarrow.Array, most: int) -> pyarrow.Array:
 
 
 def _parsed_scientific(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Of numbers with an exponent, each different text once: Arrow reads no more than 76 digits of them."""
+    """Parse numbers with an exponent, each distinct string once: Arrow reads at most 76 digits of them."""
     coded = pc.dictionary_encode(strings)
     quantum = decimal.Decimal(1).scaleb(-kind.scale)
     limit = decimal.Decimal(10) ** (kind.precision - kind.scale)

@@ -42,7 +42,7 @@ def strings_of(values: Any) -> Any:
 
 
 def each_distinct(strings: Any, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
-    """What Python computes of each different value once; for what neither Arrow nor numpy nor polars can."""
+    """Compute each distinct value once in Python; for what Arrow, numpy and polars cannot do."""
     coded = strings.dictionary_encode()
     found = pyarrow.array([compute(text) for text in coded.dictionary.to_pylist()], kind)
     return found.take(coded.indices)

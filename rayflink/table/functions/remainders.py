@@ -10,7 +10,7 @@ from pyarrow import types
 
 
 def remainder(left: Any, right: Any) -> Any:
-    """What is left of a division that cuts; it has the sign of `left`.
+    """Return the remainder of a truncating division; it has the sign of `left`.
 
     >>> remainder(pyarrow.array([7, -7]), 3).to_pylist()
     [1, -1]

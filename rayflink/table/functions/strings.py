@@ -49,7 +49,7 @@ def _plain(kernel: Callable[..., Any]) -> Callable[[Arguments], Values]:
 
 
 def _cased(fast: Callable[[Any], Any], name: str) -> Callable[..., Any]:
-    """By Arrow where all is ASCII; else by polars, which knows letters that become two."""
+    """Change case by Arrow where all is ASCII; else by polars, which knows letters that become two."""
 
     def computed(arguments: Arguments, columns: Any) -> Any:
         values = strings_of(columns[0])
@@ -61,7 +61,7 @@ def _cased(fast: Callable[[Any], Any], name: str) -> Callable[..., Any]:
 
 
 def by_polars(values: Any, compute: Callable[[Any], Any]) -> Any:
-    """What polars computes of a column of strings, as strings."""
+    """Apply a function of polars to a column of strings."""
     import polars
 
     return compute(polars.from_arrow(values)).to_arrow().cast(pyarrow.string())
@@ -69,7 +69,7 @@ def by_polars(values: Any, compute: Callable[[Any], Any]) -> Any:
 
 @by_columns
 def _titled(arguments: Arguments, columns: Any) -> Any:
-    """By bytes where all is ASCII; else each different text once: polars begins a word behind a digit too."""
+    """Capitalize by bytes where all is ASCII; else each distinct string once, as polars starts a word after a digit."""
     values = strings_of(columns[0])
     if not pc.all(pc.string_is_ascii(values)).as_py() and len(values) != values.null_count:
         return each_distinct(values, _title, pyarrow.string())
@@ -275,7 +275,7 @@ def _overlaid(arguments: Arguments, columns: Any, start: int, length: int | None
 
 
 def _rest(values: Any, starts: Any) -> Any:
-    """What is behind so many characters."""
+    """Return the part after a number of characters."""
     import polars
 
     frame: Any = polars.DataFrame({"text": values, "start": starts})
@@ -316,7 +316,7 @@ def _located(arguments: Arguments, columns: Any, part: str, start: int = 1) -> A
 
 
 def _place(values: Any, part: str, start: int = 1) -> Any:
-    """Where a part begins first at a place or behind, 0 where it does not."""
+    """Find the first position of a part at or after a position, 0 where it does not occur."""
     skipped = max(start - 1, 0)
     behind = pc.utf8_slice_codeunits(values, skipped) if skipped else values
     if not part:

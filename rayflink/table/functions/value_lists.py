@@ -99,7 +99,7 @@ class ValueSet:
         self._values = _of_one_zero(values)
 
     def has(self, values: pyarrow.Array) -> pyarrow.Array:
-        """Whether each value is one of them; NULL may be anything."""
+        """Return whether each value is one of them; NULL may be anything."""
         if self._sorted is None:
             return pc.is_in(_of_one_zero(values), self._values)
         places = pc.min_element_wise(pc.search_sorted(self._sorted, values), len(self._sorted) - 1)

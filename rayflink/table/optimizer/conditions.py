@@ -22,7 +22,7 @@ def parts_of(condition: Expr) -> list[Expr]:
 
 
 def all_of(parts: Sequence[Expr]) -> Expr | None:
-    """Whether all are true; None where there are none."""
+    """Join conditions by AND; None where there are none."""
     if not parts:
         return None
     return joined_in_pairs(parts, _both) if len(parts) > _MANY else reduce(_both, parts)
@@ -48,13 +48,13 @@ def filtered(relation: Relation, parts: Sequence[Expr]) -> Relation:
 
 
 def reads_only(expr: Expr, columns: Iterable[int]) -> bool:
-    """Whether it reads no other columns, and some."""
+    """Return whether it reads no other columns, and some."""
     found = set(columns_of(expr))
     return bool(found) and found <= set(columns)
 
 
 def is_movable(expr: Expr) -> bool:
-    """Whether it gives the same wherever it is computed."""
+    """Return whether it gives the same wherever it is computed."""
     return all(one.function.is_deterministic for one in expr.walk() if isinstance(one, Call))
 
 

@@ -29,7 +29,7 @@ class Cost:
 
 @dataclass
 class Costs:
-    """Of the steps of a plan."""
+    """The estimated costs of the steps of a plan."""
 
     estimates: Estimates = field(default_factory=Estimates)
     _known: dict[int, Cost] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Costs:
 
 
 def statistics_text(plans: Sequence[Relation], estimates: Estimates) -> str:
-    """What the tables of plans tell of themselves, each once."""
+    """Return the statistics of the tables in plans, each table once."""
     lines: dict[str, None] = {}
     for scan in (one for plan in plans for one in plan.walk() if isinstance(one, Scan)):
         found, name = estimates.statistics_of(scan), ".".join(scan.path)
@@ -83,7 +83,7 @@ def statistics_text(plans: Sequence[Relation], estimates: Estimates) -> str:
 
 
 def _shown(number: float) -> str:
-    """As Flink writes it: 2.5E7.
+    """Format a number as Flink does: 2.5E7.
 
     >>> _shown(25_000_000.0), _shown(3.0), _shown(0.0)
     ('2.5E7', '3.0', '0.0')

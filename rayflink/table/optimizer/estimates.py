@@ -56,13 +56,13 @@ class Estimate:
     is_known: bool = True
 
     def distinct(self, at: int) -> float:
-        """How many values a column has."""
+        """Return the estimated number of values of a column."""
         known = self.columns[at].distinct
         return max(1.0, min(self.rows, self.rows / FEWER if known is None else known))
 
 
 class Estimates:
-    """Of the relations of a program; each is guessed once."""
+    """Estimates of the relations of a program; each is computed once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Relation, Estimate]] = {}
@@ -77,7 +77,7 @@ class Estimates:
         return found[1]
 
     def bytes(self, plan: Relation) -> float:
-        """Of all its rows."""
+        """Return the estimated size of all rows."""
         found = self.of(plan)
         return found.rows * width(plan.schema, found.columns)
 
@@ -89,7 +89,7 @@ class Estimates:
         return max(found, 1 / max(1.0, left.rows, right.rows)) if len(pairs) > 1 else found
 
     def statistics_of(self, scan: Scan) -> TableStatistics | None:
-        """What a table tells of itself."""
+        """Return the statistics of a table; None: it has none."""
         found = self._statistics.get(id(scan))
         if found is None:
             found = self._statistics[id(scan)] = scan, scan.source.statistics()
@@ -139,7 +139,7 @@ class Estimates:
         return replace(below, rows=self.groups(plan), columns=_wider(keys, plan))
 
     def groups(self, plan: GroupAggregate | WindowAggregate) -> float:
-        """How many groups an aggregate has."""
+        """Return the estimated number of groups of an aggregate."""
         below = self.of(plan.input)
         if not plan.grouping and isinstance(plan, GroupAggregate):
             return 1.0
@@ -148,7 +148,7 @@ class Estimates:
         return min(max(1.0, below.rows), prod(below.distinct(at) for at in plan.grouping))
 
     def knows_groups(self, plan: GroupAggregate) -> bool:
-        """Whether how many groups there are is from tables."""
+        """Return whether how many groups there are is from tables."""
         below = self.of(plan.input)
         return below.is_known and all(below.columns[at].distinct is not None for at in plan.grouping)
 

@@ -28,7 +28,7 @@ MOST_BUSHY = 14
 
 @dataclass(frozen=True)
 class RuleSettings:
-    """By what plans are rewritten.
+    """Settings of the optimizer.
 
     Args:
         is_batch: the tables are read to their ends.

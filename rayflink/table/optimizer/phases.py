@@ -91,7 +91,7 @@ BATCH_ONLY = frozenset({"broadcast_join", "drop_watermarks", "one_phase_aggregat
 
 
 def name_of(rule: Rule) -> str:
-    """What a rule is called.
+    """Return the name of a rule.
 
     >>> name_of(merge_projections_and_filters)
     'merge_projections_and_filters'

@@ -1,4 +1,4 @@
-"""Which rules rewrite plans: the planner's own, others beside them or in their place.
+"""The choice of rules that rewrite plans: the planner's own, and the user's beside them or in their place.
 
 Source: apache/flink CalciteConfig, CalciteConfigBuilder.
 """

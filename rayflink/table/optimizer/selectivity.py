@@ -1,4 +1,4 @@
-"""Which share of rows a condition passes, guessed by what is known of their columns.
+"""Estimates the share of rows that a condition passes, by the statistics of their columns.
 
 Source: P. Selinger et al., Access Path Selection in a Relational Database Management System, table 1; the shares where
 nothing is known are those of Calcite's RelMdUtil.guessSelectivity.
@@ -41,7 +41,7 @@ def selectivity(condition: Expr, columns: Columns) -> float:
 
 
 def narrowed(condition: Expr, columns: Columns) -> list[ColumnStatistics]:
-    """What is known of the columns of the rows for which a condition is true."""
+    """Return the statistics of the columns of the rows for which a condition is true."""
     found = list(columns)
     for part in parts_of(condition):
         compared = _compared(part)
@@ -114,7 +114,7 @@ def _compared(part: Expr) -> tuple[int, str, float | None] | None:
 
 
 def _bounded(column: ColumnStatistics, sign: str, value: float | None) -> ColumnStatistics:
-    """What is left of a column's range."""
+    """Narrow a column's range."""
     low, high = column.low, column.high
     if low is None or high is None or value is None or sign == "<>":
         return column

@@ -61,7 +61,7 @@ def _changed(rule: OwnRule, one: Relation) -> Relation:
 
 
 def _wrong(one: Relation, found: object) -> str | None:
-    """What is wrong with what a rule gave; None: nothing."""
+    """Return the problem with the result of a rule; None: there is none."""
     if not isinstance(found, Relation):
         return f"{found!r}, which is no relation"
     if isinstance(found, Sink):

@@ -280,7 +280,7 @@ class FlinkParser(TypeNames):
         return balanced(super()._parse_conjunction())
 
     def _parse_select_or_expression(self, alias: bool = False) -> Any:
-        """Of a long list of constants each is read at once."""
+        """Parse the constants of a long list directly."""
         if self._curr.token_type in _PLAIN and self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN):
             return super()._parse_primary()
         return super()._parse_select_or_expression(alias=alias)

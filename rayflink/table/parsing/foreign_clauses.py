@@ -127,7 +127,7 @@ CLASSES: Mapping[type, Foreign] = {
 
 
 def foreign_part(kind: type, name: str) -> Foreign:
-    """How a part of a class is written, and what to write instead."""
+    """Return how a part of a class is written, and what to write instead."""
     words = name.rstrip("_").replace("_", " ").upper()
     default = Foreign(words, "leave it out; docs/sql.md says what there is")
     return CLAUSES.get((kind, name)) or PARTS.get(name) or default

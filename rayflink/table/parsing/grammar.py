@@ -1,4 +1,4 @@
-"""Which parts of a parsed query have a meaning here.
+"""The parts of a parsed query that are supported.
 
 A role is what a node is used for, such as "table" in FROM. For each role there are the classes that may stand in it,
 and for each class its parts, with the role of what stands in them. A part that is not listed, or a class that is not,
@@ -160,7 +160,7 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
 
 
 def is_table(tree: exp.Expression) -> bool:
-    """Whether what stands in parentheses behind FROM is a table, maybe with joins, and no query.
+    """Return whether what stands in parentheses behind FROM is a table, maybe with joins, and no query.
 
     >>> is_table(exp.Subquery(this=exp.Table(this=exp.to_identifier("t"))))
     True

@@ -17,7 +17,7 @@ _alone = threading.Lock()
 
 
 def deeply(call: Callable[[], T], text: str = "") -> T:
-    """What a call gives that walks a statement and changes nothing; one that is too deep is made again with more room.
+    """Call a function that walks a statement and changes nothing; where it is nested too deeply, again with more room.
 
     Raises:
         SqlError: that is not enough either.

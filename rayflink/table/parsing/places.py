@@ -1,4 +1,4 @@
-"""Where a part of a statement stands in its text."""
+"""The places of the parts of a statement in its text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .statements import Tree
 
 
 def place_of(tree: Tree) -> Place | None:
-    """Where a tree stands in the text; None where nothing in it says so."""
+    """Return the place of a tree in the text; None where nothing in it has one."""
     return place_of_all([tree])
 
 
@@ -30,7 +30,7 @@ def place_of_all(trees: Iterable[Tree]) -> Place | None:
 
 
 def place_of_words(words: str, tokens: Sequence[Token], after: int, before: int | None = None) -> Place | None:
-    """Where words of a clause stand, outside of quotes.
+    """Return the place of the words of a clause, outside of quotes.
 
     Args:
         after: the first character from which on they are looked for.

@@ -43,7 +43,7 @@ class ScriptPart:
     tokens: tuple[Token, ...]
 
     def statement(self) -> statements.Statement:
-        """What it says.
+        """Parse the statement.
 
         Raises:
             SqlError: that is no statement.
@@ -168,7 +168,7 @@ def script_parts(text: str) -> list[ScriptPart]:
 
 
 def _begins_set(before: Sequence[Token]) -> bool:
-    """Whether BEGIN behind these words begins a statement set."""
+    """Return whether BEGIN behind these words begins a statement set."""
     return not before or (len(before) > 1 and [one.text.upper() for one in before[-2:]] == ["STATEMENT", "SET"])
 
 
@@ -202,7 +202,7 @@ class StatementParser(TableDefinitions):
         self._known_parts.check(tree, role)
 
     def statement(self) -> statements.Statement:
-        """What the text says.
+        """Parse the text.
 
         Raises:
             SqlError: that is no statement.
@@ -221,7 +221,7 @@ class StatementParser(TableDefinitions):
                     raise hint.misplaced(self.text)
 
     def whole(self, parse: Any) -> Any:
-        """What a part of the grammar makes of the whole text.
+        """Parse the whole text by one part of the grammar.
 
         Raises:
             SqlError: it is something else, or something stands behind it.
@@ -243,7 +243,7 @@ class StatementParser(TableDefinitions):
             raise self._to_sql_error(error) from error
 
     def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
-        """What stands next is not what is wanted.
+        """Raise an error about the next token.
 
         Raises:
             SqlError: always.

@@ -1,4 +1,4 @@
-"""What a statement of SQL says, before anything of it is looked up; queries and expressions are sqlglot's trees."""
+"""Statements of SQL before names are resolved; queries and expressions are sqlglot's trees."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class TableDefinitions(FlinkParser):
     text: str
 
     def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
-        """What stands next is not what is wanted."""
+        """Raise an error about the next token."""
         raise NotImplementedError
 
     def ensure_known(self, tree: statements.Tree, role: str) -> None:

@@ -57,7 +57,7 @@ class TypeNames(Parser):
         return found
 
     def _words(self, *words: str) -> bool:
-        """Whether these words come next, outside of quotes; then they are passed over."""
+        """Return whether these words come next, outside of quotes; then they are passed over."""
         index, left = self._index, list(words)
         while left:
             quoted = self._curr.token_type in (TokenType.STRING, TokenType.IDENTIFIER)

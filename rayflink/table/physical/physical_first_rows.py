@@ -23,7 +23,7 @@ def keys_of(plan: FirstOfKeys) -> tuple[int, ...]:
 
 
 def ttl_of(plan: FirstOfKeys, ttl_ms: int) -> int:
-    """How long a key is known, in milliseconds, where `table.exec.state.ttl` says `ttl_ms`; 0: for ever."""
+    """Return how long a key is known, in milliseconds; `ttl_ms` is `table.exec.state.ttl`; 0: for ever."""
     hinted = plan.ttl if isinstance(plan, GroupAggregate) else None
     return ttl_ms if hinted is None else DURATION.read(hinted[1]).to_millis()
 
@@ -34,7 +34,7 @@ def explain_line(plan: FirstOfKeys, ttl_ms: int) -> str:
 
 
 def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
-    """What makes the operator, and what it keeps, as text.
+    """Return the factory of the operator, and its state identity.
 
     Each row of a group prolongs its time; that of a key whose rows are numbered goes on from the first one.
     """

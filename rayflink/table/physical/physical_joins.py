@@ -45,7 +45,7 @@ def join_factory(plan: KeyedJoin, session: Session) -> Factory:
 
 
 def side_identity(plan: KeyedJoin, at: int) -> str:
-    """What the operator keeps of a side, as text."""
+    """Return the state identity of one side."""
     side = plan.inputs[at]
     bounds = (plan.left_bounds, plan.right_bounds)[at] if isinstance(plan, WindowJoin) else ()
     times = ((plan.interval.left, plan.interval.right)[at],) if isinstance(plan, IntervalJoin) else ()
@@ -54,7 +54,7 @@ def side_identity(plan: KeyedJoin, at: int) -> str:
 
 
 def _time(at: int, side: Relation, session: Session) -> SideTime:
-    """What is known of times to come of a column, see `interval_bounds`."""
+    """Return the bounds of a column's future times, see `interval_bounds`."""
     one = side.schema[at]
     if one.part is TimePart.PROCTIME:
         return SideTime(None)
@@ -67,7 +67,7 @@ def _time(at: int, side: Relation, session: Session) -> SideTime:
 
 
 def refused(plan: Join) -> SqlError:
-    """What is wrong with a join of streams that keeps all rows for ever."""
+    """Return the error for a join of streams that keeps all rows for ever."""
     parts = (TimePart.WINDOW_START, TimePart.WINDOW_END)
     equal = [
         plan.left.schema[pair.left.index].part

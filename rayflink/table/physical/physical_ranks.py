@@ -22,7 +22,7 @@ def row_of(relation: Relation) -> DataType:
 
 
 def first_rows(plan: Rank) -> tuple[Ranking, Factory]:
-    """Which rows of whole tables are wanted, and what makes the operator that gives them."""
+    """Return the ranking of whole tables, and the factory of the operator."""
     assert plan.last is not None
     ranking = Ranking(row_of(plan.input), plan.partition, plan.keys, plan.first, plan.last)
     return ranking, Factory(BoundedRank, ranking, arrow_schema(plan.schema))
@@ -52,13 +52,13 @@ def first_rows_of_windows(plan: WindowRank, window: WindowSpec) -> tuple[Ranking
 
 
 def rank_identity(plan: WindowRank) -> str:
-    """What the operator keeps, as text."""
+    """Return the state identity of the operator."""
     order = all_of(plan.input, (at for at, _, _ in plan.keys))
     return f"{rows_of(plan.input, plan.partition)}, ordered by {order}"
 
 
 def refused(plan: Rank) -> SqlError:
-    """What is wrong with numbers of rows of a stream that are never final."""
+    """Return the error for row numbers in a stream that are never final."""
     if plan.last is not None:
         remedy = (
             "add window_start and window_end to PARTITION BY, over a window function or a windowed aggregate; or take "

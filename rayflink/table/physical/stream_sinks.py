@@ -70,7 +70,7 @@ class StreamSink(TableSink):
 
 
 def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogMode) -> StreamSink:
-    """What takes the rows of a plan.
+    """Return the sink of a plan's rows.
 
     Args:
         definition: of the rows as they are asked for; None: as the plan gives them.
@@ -125,7 +125,7 @@ def _in_key(column: Attribute, key: Sequence[str]) -> Any:
 
 
 def deletes_before(plan: Sink) -> bool:
-    """Whether what replaces a row may be left out on its way, so that the row has to be taken back by itself."""
+    """Return whether what replaces a row may be left out on its way, so that the row has to be taken back by itself."""
     modes = ChangelogModes([plan])
     return any(
         one.requires_update_before(False) and any(Change.UPDATE in modes.of(below).changes for below in one.inputs)

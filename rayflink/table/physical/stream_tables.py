@@ -129,7 +129,7 @@ def _with_fields(declared: Any) -> Any:
 
 
 def _is_single(declared: Any) -> bool:
-    """Whether records are values that are no rows, tuples or columns."""
+    """Return whether records are values that are no rows, tuples or columns."""
     if not isinstance(declared, TypeInformation) or isinstance(declared, TupleTypeInfo):
         return False
     try:
@@ -187,7 +187,7 @@ def _own_watermark(stream: DataStream, columns: Sequence[ColumnDefinition]) -> t
 
 
 def columns_asked(fields: Sequence[Tree], names: Sequence[str]) -> tuple[SchemaOfTable, list[Tree]]:
-    """What `from_data_stream(stream, col("a"), col("ts").rowtime)` asks for: further columns, and what to select.
+    """Return the further columns and the select list of `from_data_stream(stream, col("a"), col("ts").rowtime)`.
 
     Args:
         names: the columns of the stream; columns that are named otherwise are renamed, in order.

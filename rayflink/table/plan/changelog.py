@@ -1,4 +1,4 @@
-"""Which changes of rows each step of a plan gives, and whether updates tell what was there before.
+"""Changelog inference: the changes that each step of a plan produces, and whether updates include the row before.
 
 A step is asked three things: what it gives when its inputs give this, what it takes, and whether it wants to know
 what was there before an update. The answers are followed up the plan and down again.
@@ -18,7 +18,7 @@ from .typed import Place
 
 
 class Change(Flag):
-    """What happens to rows."""
+    """A kind of change of a row."""
 
     NONE = 0
     INSERT = 1
@@ -36,32 +36,32 @@ class Step(Protocol):
 
     @property
     def place(self) -> Place | None:
-        """Where it stands in the text."""
+        """Return its place in the text."""
 
     def explain_line(self) -> str:
         """Its line of the plan."""
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
-        """What its rows go through when those of its inputs go through these."""
+        """Return the changes of its rows, for the changes of its inputs."""
 
     def takes_changes(self) -> Change:
-        """What the rows of its inputs may go through."""
+        """Return the changes that its inputs may have."""
 
     def requires_update_before(self, is_wanted: bool) -> bool:
-        """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
+        """Return whether its inputs must send the row before an update; `is_wanted`: whether it must itself."""
 
     @property
     def produces_update_before(self) -> bool:
-        """Whether its own updates can tell it."""
+        """Return whether it can send the row before an update."""
 
     @property
     def instead(self) -> str:
-        """What to do where it does not take the changes of its inputs."""
+        """Return the remedy where it does not take the changes of its inputs."""
 
 
 @dataclass(frozen=True)
 class ChangelogMode:
-    """Which changes of rows there are: those that a step gives, or that a stream is to have.
+    """The kinds of changes that a step produces, or that a stream is to have.
 
     >>> str(ChangelogMode(Change.INSERT | Change.UPDATE, before=True))
     '[I,UB,UA]'
@@ -91,7 +91,7 @@ class ChangelogMode:
 
     @property
     def is_append_only(self) -> bool:
-        """Whether rows only come, and stay."""
+        """Return whether rows only come, and stay."""
         return self.changes in (Change.INSERT, Change.NONE)
 
     def __str__(self) -> str:
@@ -104,11 +104,11 @@ class ChangelogMode:
 
 
 class ChangelogModes:
-    """What each step of plans gives.
+    """The changelog modes of the steps of plans.
 
     Args:
         roots: what gives the results.
-        before: whether updates of results must tell what was there before.
+        before: whether updates of results must include the row before.
 
     Raises:
         SqlError: a step does not take what another gives.
@@ -122,7 +122,7 @@ class ChangelogModes:
             self._ask(root, before)
 
     def of(self, step: Step) -> ChangelogMode:
-        """What a step of the plans gives."""
+        """Return the changelog mode of a step."""
         return ChangelogMode(self._changes[step], self._before[step])
 
     def _rise(self, step: Step) -> Change:
@@ -136,7 +136,7 @@ class ChangelogModes:
         return known
 
     def _ask(self, step: Step, is_wanted: bool) -> None:
-        """Where a step has several consumers, it is as the one with the most wishes wants it."""
+        """Let the most demanding consumer of a step decide."""
         if self._before.get(step) in (True, is_wanted):
             return
         if is_wanted and Change.UPDATE in self._changes[step] and not step.produces_update_before:

@@ -1,4 +1,4 @@
-"""What is left of rows after all their changes."""
+"""Folds changelogs: the rows that are left after all changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `table.exec.emit.*` says of group windows.
+"""The options `table.exec.emit.*` of group windows.
 
 Source: apache/flink WindowEmitStrategy.
 """
@@ -56,7 +56,7 @@ class EmitOptions:
             raise SqlError(problem, "write GROUP BY TUMBLE(ts, INTERVAL ...), or reset the option", "", place)
 
     def of_window(self, windowing: Windowing, place: Place | None) -> Emission | None:
-        """When a group window shows its results besides at its end; None: not at all.
+        """Return when a group window emits before or after its end; None: only at its end.
 
         Raises:
             SqlError: the options do not go together, or the window cannot do it.

@@ -11,7 +11,7 @@ from .typed import Column, Expr, Literal
 
 
 class JoinKind(Enum):
-    """What becomes of rows of each side that match none of the other."""
+    """The kind of a join: the fate of rows that match no row of the other side."""
 
     INNER = "InnerJoin"
     LEFT = "LeftOuterJoin"
@@ -22,7 +22,7 @@ class JoinKind(Enum):
 
     @property
     def keeps_left(self) -> bool:
-        """Whether a row of the left side that matches none is in the result, with nulls for the right side."""
+        """Return whether a row of the left side that matches none is in the result, with nulls for the right side."""
         return self in (JoinKind.LEFT, JoinKind.FULL)
 
     @property
@@ -32,7 +32,7 @@ class JoinKind(Enum):
 
     @property
     def is_of_left(self) -> bool:
-        """Whether the result has the columns of the left side alone."""
+        """Return whether the result has the columns of the left side alone."""
         return self in (JoinKind.SEMI, JoinKind.ANTI)
 
 
@@ -165,7 +165,7 @@ class WindowJoin(KeyedJoin):
     right_bounds: tuple[int, int]
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
-        """By the keys, else by the end of the windows."""
+        """Distribute by the keys, else by the end of the windows."""
         return super().required_distribution(at) or ((self.left_bounds, self.right_bounds)[at][1],)
 
     def explain_line(self) -> str:
@@ -174,7 +174,7 @@ class WindowJoin(KeyedJoin):
 
 @dataclass(frozen=True)
 class Interval:
-    """How far apart the times of a pair lie: `lower_ms` <= right time - left time <= `upper_ms`.
+    """The bounds of the times of a pair: `lower_ms` <= right time - left time <= `upper_ms`.
 
     Args:
         left, right: numbers of the columns with the times, each of its side.
@@ -202,7 +202,7 @@ class IntervalJoin(KeyedJoin):
 
 
 def is_true(expr: Expr) -> bool:
-    """Whether it is the constant."""
+    """Return whether it is the constant."""
     return isinstance(expr, Literal) and expr.value is True
 
 

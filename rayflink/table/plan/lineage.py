@@ -1,4 +1,4 @@
-"""What the columns of a plan are in terms of its tables: by that the state of a query is told from that of another.
+"""Lineage of columns, in terms of a plan's tables; it identifies the state of a query.
 
 Filters take no part: a query whose conditions have changed goes on with the rows that it has.
 """
@@ -83,7 +83,7 @@ def all_of(relation: Relation, columns: Iterable[int]) -> str:
 
 
 def aggregation_of(relation: WindowAggregate) -> str:
-    """What an aggregation keeps: its keys, its aggregates and its windows."""
+    """Return the state identity of an aggregation: its keys, aggregates and windows."""
     below = relation.input
     names = [lineage(below, at) for at in range(len(below.schema))]
     calls = ", ".join(call.describe(names) for call in relation.calls)

@@ -17,7 +17,7 @@ from .typed import Call, Column, Expr, Literal, Place
 
 
 class TimePart(Enum):
-    """What a column has to do with time."""
+    """The part that a column has in time."""
 
     ROWTIME = "rowtime"
     PROCTIME = "proctime"
@@ -37,7 +37,7 @@ class WindowKind(Enum):
 
 @dataclass(frozen=True)
 class Windowing:
-    """How rows are put into windows; lengths in milliseconds.
+    """The assignment of rows to windows; lengths in milliseconds.
 
     Args:
         size_ms: of a window, the longest one of CUMULATE, the gap of SESSION.
@@ -57,7 +57,7 @@ class Windowing:
     by_local_time: bool = False
 
     def describe(self, names: Sequence[str]) -> str:
-        """As plans show it."""
+        """Return the windows as EXPLAIN shows them."""
         parts = [f"time_col=[{names[self.time]}]" if self.time < len(names) else "time_col=[?]"]
         if self.kind is WindowKind.SESSION:
             parts.append(f"gap=[{length_text(self.size_ms)}]")
@@ -74,7 +74,7 @@ class Windowing:
         return f"{self.kind.value}({', '.join(parts)})"
 
     def describe_without_time(self) -> str:
-        """What tells windows apart, whatever column they are made by."""
+        """Return the windows as EXPLAIN shows them, without the column that they are made by."""
         told = replace(self, time=0, partition=()).describe(["time"]).replace("time_col=[time], ", "")
         return f"{told} of local time" if self.by_local_time else told
 
@@ -106,12 +106,12 @@ class Attribute:
 
     @property
     def is_time(self) -> bool:
-        """Whether windows can be made by it."""
+        """Return whether windows can be made by it."""
         return self.part in (TimePart.ROWTIME, TimePart.PROCTIME, TimePart.WINDOW_TIME)
 
     @property
     def is_event_time(self) -> bool:
-        """Whether the watermark is about it."""
+        """Return whether the watermark is about it."""
         return self.part in (TimePart.ROWTIME, TimePart.WINDOW_TIME)
 
     def __str__(self) -> str:
@@ -146,11 +146,11 @@ class Relation:
 
     @property
     def names(self) -> list[str]:
-        """Of its columns."""
+        """Return the names of the columns."""
         return [one.name for one in self.schema]
 
     def walk(self) -> Iterator[Relation]:
-        """It and all below."""
+        """Yield the relation and all relations below it."""
         yield self
         for one in self.inputs:
             yield from one.walk()
@@ -163,7 +163,7 @@ class Relation:
 
     @property
     def exprs_of_rows(self) -> tuple[Expr, ...]:
-        """What it computes for each row."""
+        """Return the expressions that are computed for each row."""
         return ()
 
     def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
@@ -172,7 +172,7 @@ class Relation:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether its rows are the same each time, but for what clocks show: then two uses may be computed once."""
+        """Return whether its rows are the same each time, apart from clocks: then two uses may be computed once."""
         calls = (call for one in self.walk() for expr in one.exprs_of_rows for call in expr.walk())
         return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
 
@@ -184,25 +184,25 @@ class Relation:
         return None
 
     def takes_changes(self) -> Change:
-        """What the rows of its inputs may go through."""
+        """Return the changes that the rows of its inputs may have."""
         return Change.INSERT
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
-        """What its rows go through when those of its inputs go through these."""
+        """Return the changes of its rows, for the changes of its inputs."""
         return Change.INSERT
 
     def requires_update_before(self, is_wanted: bool) -> bool:
-        """Whether updates of its inputs must tell what was there before; `is_wanted`: whether its own must."""
+        """Return whether its inputs must send the row before an update; `is_wanted`: whether it must itself."""
         return is_wanted
 
     @property
     def produces_update_before(self) -> bool:
-        """Whether its own updates can tell what was there before."""
+        """Return whether it can send the row before an update."""
         return True
 
     @property
     def instead(self) -> str:
-        """What to do where it does not take the changes of its inputs."""
+        """Return the remedy where it does not take the changes of its inputs."""
         return "aggregate by windows before"
 
     def explain_line(self) -> str:
@@ -254,7 +254,7 @@ class Scan(Relation):
 
     @property
     def is_named(self) -> bool:
-        """Whether it is a table of the catalog."""
+        """Return whether it is a table of the catalog."""
         return not self.path[-1].startswith(UNNAMED)
 
     @property
@@ -283,7 +283,7 @@ class Values(Relation):
     rows: tuple[tuple[Any, ...], ...]
 
     def __eq__(self, other: object) -> bool:
-        """As literals: 0.0 is not -0.0."""
+        """Compare rows as literals: 0.0 is not -0.0."""
         if not isinstance(other, Values) or self.schema != other.schema:
             return False
         return self.rows is other.rows or repr(self.rows) == repr(other.rows)
@@ -412,7 +412,7 @@ class AggregateCall:
     options: tuple[Any, ...] = ()
 
     def describe(self, names: Sequence[str]) -> str:
-        """As plans show it."""
+        """Return the call as EXPLAIN shows it."""
         arguments = ", ".join(names[at] for at in self.arguments) or "*"
         filtered = f" FILTER {names[self.filter]}" if self.filter is not None else ""
         return f"{self.name}({'DISTINCT ' if self.distinct else ''}{arguments}){filtered}"
@@ -420,7 +420,7 @@ class AggregateCall:
 
 @dataclass(frozen=True)
 class Emission:
-    """When a group window shows its results besides at its end; lengths in milliseconds.
+    """The times at which a group window emits results besides its end; lengths in milliseconds.
 
     Args:
         early_ms: before its end, so long after its first row and again by this interval; 0: by each row; None: not.
@@ -441,7 +441,7 @@ class Emission:
 
 
 class PartialFinal(Enum):
-    """Which step of an aggregate in two steps it is."""
+    """The step of an aggregate that is computed in two steps."""
 
     NONE = "NONE"
     PARTIAL = "PARTIAL"
@@ -476,7 +476,7 @@ class WindowAggregate(_OnOne):
 
     @property
     def has_local_phase(self) -> bool:
-        """Whether rows may be aggregated before they are dealt, too."""
+        """Return whether rows may be aggregated before they are dealt, too."""
         if self.emission is not None:
             return False
         if self.windowing is not None:

@@ -1,4 +1,4 @@
-"""What rows do as a column of strings: tables whose rows change as tables of insertions, and back.
+"""Changelogs as tables with a column for the kind of change, and back.
 
 Source: apache/flink TO_CHANGELOG and FROM_CHANGELOG.
 """

@@ -36,7 +36,7 @@ class Rank(Relation):
 
     @property
     def number(self) -> int:
-        """Where the number is."""
+        """Return the position of the number's column."""
         return len(self.input.schema)
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
@@ -59,7 +59,7 @@ class Deduplicate(Rank):
 
     @property
     def is_event_time(self) -> bool:
-        """Whether the first by event time is wanted, which comes when the watermark has come to it."""
+        """Return whether the first by event time is wanted, which comes when the watermark has come to it."""
         return self.input.schema[self.keys[0][0]].is_event_time
 
     def explain_line(self) -> str:

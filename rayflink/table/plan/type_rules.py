@@ -1,4 +1,4 @@
-"""Which type results where types meet: Flink's rules for decimals, common types and implicit casts.
+"""Result types where types meet: Flink's rules for decimals, common types and implicit casts.
 
 Source: apache/flink LogicalTypeMerging, LogicalTypeCasts; docs/dev/table/types "Decimal results".
 """
@@ -27,17 +27,17 @@ def as_decimal(kind: DataType) -> DataType:
 
 
 def sum_type(left: DataType, right: DataType) -> DataType:
-    """Of `+` and `-` on numbers."""
+    """Return the type of `+` and `-` on numbers."""
     return _numeric(left, right, _decimal_sum)
 
 
 def product_type(left: DataType, right: DataType) -> DataType:
-    """Of `*` on numbers."""
+    """Return the type of `*` on numbers."""
     return _numeric(left, right, lambda a, b: decimal(a.precision + b.precision + 1, a.scale + b.scale))
 
 
 def quotient_type(left: DataType, right: DataType) -> DataType:
-    """Of `/` on numbers: of whole numbers a whole one."""
+    """Return the type of `/` on numbers: for whole numbers a whole one."""
 
     def of_decimals(a: DataType, b: DataType) -> DataType:
         scale = max(_LEAST_SCALE, a.scale + b.precision + 1)
@@ -47,7 +47,7 @@ def quotient_type(left: DataType, right: DataType) -> DataType:
 
 
 def remainder_type(left: DataType, right: DataType) -> DataType:
-    """Of `%` and MOD on numbers."""
+    """Return the type of `%` and MOD on numbers."""
 
     def of_decimals(a: DataType, b: DataType) -> DataType:
         scale = max(a.scale, b.scale)
@@ -169,7 +169,7 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
 
 
 def are_comparable(left: DataType, right: DataType) -> bool:
-    """Whether `=` and `<` are defined; a text is compared with a time as a time, never with a number."""
+    """Return whether `=` and `<` are defined; a text is compared with a time as a time, never with a number."""
     if _common(left, right) is not None:
         return True
     times = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
@@ -177,7 +177,7 @@ def are_comparable(left: DataType, right: DataType) -> bool:
 
 
 def widens(found: DataType, wanted: DataType) -> bool:
-    """Whether a value may stand where another type is wanted without a CAST, as in Flink's INSERT."""
+    """Return whether a value may stand where another type is wanted without a CAST, as in Flink's INSERT."""
     if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
         return True
     if found.is_numeric and wanted.is_numeric:

@@ -62,7 +62,7 @@ class Expr:
         return self
 
     def walk(self) -> Iterator[Expr]:
-        """It and all that it is made of."""
+        """Yield the expression and all its parts."""
         yield self
         for one in self.inputs:
             yield from one.walk()
@@ -140,7 +140,7 @@ class Call(Expr):
 
     @cached_property
     def may_raise(self) -> bool:
-        """Whether some rows may have no result."""
+        """Return whether some rows may have no result."""
         return self.function.may_raise(self) or any(isinstance(one, Call) and one.may_raise for one in self.args)
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a kernel works on.
+    """The arguments of a kernel.
 
     Args:
         values: of each argument.
@@ -188,7 +188,7 @@ class Arguments:
         return self.call.type.to_arrow()
 
     def once(self, about: Any, values: Values, compute: Callable[[], Any]) -> Any:
-        """What is computed of a column, once for all calls over the same rows that ask for it."""
+        """Compute something of a column once for all calls over the same rows."""
         key = about, id(values)
         if key not in self.kept:
             self.kept[key] = values, compute()  # an id is of one column as long as that is there
@@ -197,7 +197,7 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Session:
-    """What evaluation depends on besides its input.
+    """The settings that evaluation depends on besides its input.
 
     Args:
         zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
@@ -258,12 +258,12 @@ class Function:
         return self.infer(args) if self.by_options is None else self.by_options(args, options)
 
     def may_raise(self, call: Call) -> bool:
-        """Whether the call is an error for some values of its arguments."""
+        """Return whether the call is an error for some values of its arguments."""
         return self.raises if isinstance(self.raises, bool) else self.raises(call)
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it is none of the user's own."""
+        """Return whether it is none of the user's own."""
         return _FUNCTIONS.get(self.name) is self
 
     def describe(self, call: Call) -> str:
@@ -324,7 +324,7 @@ class Evaluation:
         return found
 
     def _taken_over(self, expr: Expr) -> Values | None:
-        """What was computed of all the rows among which these are; None: nothing yet."""
+        """Return the values computed for all rows that these are part of; None: there are none yet."""
         import pyarrow
 
         if self._within is None:

@@ -1,4 +1,4 @@
-"""By which columns updates find the row that they replace, where they do not tell what was there before.
+"""Upsert keys: the columns by which an update without the row before finds the row that it replaces.
 
 Source: apache/flink FlinkRelMdUpsertKeys.
 """

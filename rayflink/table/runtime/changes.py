@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def changed(fresh: Sequence[pa.Array], shown: Sequence[pa.Array], has_shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which rows are not shown as they are: bool[n].
+    """Return which rows differ from what was emitted: bool[n].
 
     Args:
         fresh: columns of results.

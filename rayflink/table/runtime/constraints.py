@@ -1,4 +1,4 @@
-"""What a table demands of the rows that are written to it: no NULL where it has none, and strings of a length."""
+"""Constraints of a table on the rows written to it: NOT NULL, and the length of strings."""
 
 from __future__ import annotations
 

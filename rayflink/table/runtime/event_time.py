@@ -47,7 +47,7 @@ def _milliseconds(values: Any) -> Any:
 
 
 def _delay_ms(expression: Expr, time: Expr) -> int | None:
-    """How much the expression is less than the time, where that is the same for all rows."""
+    """Return how much the expression is less than the time, where that is the same for all rows."""
     if expression == time:
         return 0
     if isinstance(expression, Call) and expression.function is named("-") and expression.args[0] == time:

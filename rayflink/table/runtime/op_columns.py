@@ -1,4 +1,4 @@
-"""What rows do as a column of strings, and strings as what rows do."""
+"""Conversion of the kinds of rows to a column of strings, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far time has come, as a part of a snapshot: what was late before a failure is late after it.
+"""Progress of time as a part of a snapshot: rows that were late before a failure are late after it.
 
 The last watermark of all is left out, for a job that was drained may be fed again.
 """

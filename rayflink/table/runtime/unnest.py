@@ -92,7 +92,7 @@ def _of_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 def elements_of(
     collection: Any, is_multiset: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[pa.Array]]:
-    """Where each row's elements begin, int64[n], how many there are, int64[n], and a column for each of their parts.
+    """Return where each row's elements begin, int64[n], their number, int64[n], and a column for each of their parts.
 
     >>> firsts, lengths, [elements] = elements_of(pa.array([[3, 4], None, [], [5]]))
     >>> firsts.tolist(), lengths.tolist(), elements.to_pylist()

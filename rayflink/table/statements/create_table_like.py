@@ -51,7 +51,7 @@ def like(made: TableDefinition, base: TableDefinition, asked: statements.LikeOf,
 
 
 def _feature(column: ColumnDefinition) -> str:
-    """What LIKE calls such columns; "": they are always taken."""
+    """Return LIKE's name for such columns; "": they are always included."""
     if column.computed is not None:
         return "GENERATED"
     return "" if column.metadata is None else "METADATA"

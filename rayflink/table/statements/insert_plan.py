@@ -1,4 +1,4 @@
-"""What an INSERT says, and the rows of INSERT INTO table PARTITION (key = value)."""
+"""The plan of an INSERT, and of INSERT INTO table PARTITION (key = value)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..plan.typed import Evaluation, Expr, Session
 
 
 class Insertion(NamedTuple):
-    """What an INSERT says.
+    """The parts of an INSERT.
 
     Args:
         path: of the table to write.

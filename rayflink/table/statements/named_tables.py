@@ -10,7 +10,7 @@ from ..definitions import TableDefinition, ViewDefinition
 
 
 class NamedTables:
-    """What a `TableEnvironment` knows by name."""
+    """The tables that a `TableEnvironment` knows by name."""
 
     _catalogs: Catalogs
 

@@ -189,7 +189,7 @@ class QueryRunner:
         return found
 
     def explained(self, plans: Sequence[Relation], details: Collection[ExplainDetail] = ()) -> str:
-        """How they would be run."""
+        """Explain how the plans would be run."""
         from ..explain import explained
         from ..plan.explain_steps import ShownPlan
 

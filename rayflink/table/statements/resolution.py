@@ -103,7 +103,7 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
 
 
 def _of_source(written: str, path: Path, table: TableDefinition, time: Attribute) -> Expr | None:
-    """What stands for SOURCE_WATERMARK(): the source's own watermarks are taken; None: another expression is written.
+    """Return the expression that stands for SOURCE_WATERMARK(); None: another expression is written.
 
     Raises:
         SqlError: the source has none of its own.
@@ -140,7 +140,7 @@ def _bound(written: str, over: Relation) -> Expr:
 
 
 def connected(path: Path, table: TableDefinition, reads: bool) -> Connected:
-    """What a connector learns of a table that is read or written.
+    """Return what a connector learns of a table that is read or written.
 
     Raises:
         SqlError: it has a metadata column that the connector does not know.
@@ -158,7 +158,7 @@ def connected(path: Path, table: TableDefinition, reads: bool) -> Connected:
 
 
 def checked_columns(names: list[str], known: list[str], place: Place | None, text: str) -> None:
-    """Whether all names are columns.
+    """Check whether all names are columns.
 
     Raises:
         SqlError: one is none.

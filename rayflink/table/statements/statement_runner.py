@@ -40,7 +40,7 @@ class StatementRunner:
         self._env, self._catalogs, self._text = env, catalogs, text
 
     def run(self, statement: statements.Statement) -> TableResult:
-        """What the statement gives.
+        """Run a statement and return its result.
 
         Raises:
             SqlError: it cannot be run.
@@ -51,7 +51,7 @@ class StatementRunner:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
     def explained(self, statement: statements.Statement, details: Collection[ExplainDetail] = ()) -> str:
-        """How a query or INSERT would be run.
+        """Explain how a query or INSERT would be run.
 
         Raises:
             SqlError: it is another statement, or cannot be run.
@@ -232,7 +232,7 @@ class StatementRunner:
         return done()
 
     def _is_absent(self, parts: statements.Path) -> bool:
-        """Whether there is no table or view of a name."""
+        """Return whether there is no table or view of a name."""
         try:
             self._catalogs.find(parts)
         except SqlError:

@@ -1,4 +1,4 @@
-"""What functions of the user's own are in queries: base classes with PyFlink's names, and what they learn."""
+"""Base classes of user functions in queries, with PyFlink's names, and the context they are opened with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rayflink.operators.base import OperatorContext
 
 
 class FunctionContext:
-    """What a function learns when it is opened.
+    """The context in which a function is opened.
 
     Args:
         context: of the subtask in which it runs.
@@ -21,7 +21,7 @@ class FunctionContext:
 
     @classmethod
     def of(cls, ctx: OperatorContext) -> FunctionContext:
-        """Of an operator."""
+        """Return the context of an operator."""
         return cls(RuntimeContext(ctx, None))
 
     def get_metric_group(self) -> Any:
@@ -67,12 +67,12 @@ class UserDefinedFunction(ABC):
         """Called once a subtask after the last row."""
 
     def is_deterministic(self) -> bool:
-        """Whether it gives the same for the same arguments."""
+        """Return whether it gives the same for the same arguments."""
         return True
 
     @abstractmethod
     def eval(self, *args: Any) -> Any:
-        """What it gives for the values of a row, or for columns."""
+        """Compute the result for the values of a row, or for columns."""
 
 
 class ScalarFunction(UserDefinedFunction):

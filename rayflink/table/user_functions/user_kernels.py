@@ -24,7 +24,7 @@ ROW_NUMBER = "row"
 
 
 def body_of(function: Any) -> Callable[..., Any]:
-    """What is called: `eval` of a UserDefinedFunction, else the callable itself."""
+    """Return the callable: `eval` of a UserDefinedFunction, else the callable itself."""
     found: Callable[..., Any] = function.eval if isinstance(function, UserDefinedFunction) else function
     return found
 
@@ -96,7 +96,7 @@ class UserKernel:
             raise RowError(problem, f"give a column of {self._kind} with one value for each row") from error
 
     def _of_columns(self, arguments: Arguments) -> Any:
-        """What the function gives for columns."""
+        """Call the function with columns."""
         form: Any = {"pandas": lambda one: one.to_pandas(), "polars": _to_polars, "arrow": lambda one: one}[self._kind]
         columns = [form(_column(values, arguments.rows)) for values in arguments.values]
         try:
@@ -106,7 +106,7 @@ class UserKernel:
             raise RowError(problem, "mend the function") from error
 
     def _by_row(self, arguments: Arguments, taken: Callable[[Any], Any]) -> list[Any]:
-        """What the function gives for each row."""
+        """Call the function for each row."""
         columns = [_python(_column(values, arguments.rows)) for values in arguments.values]
         rows: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * arguments.rows
         left, call = iter(rows), self._call

@@ -91,7 +91,7 @@ def group(kind: DataType) -> str:
 
 
 def castable(found: DataType, wanted: DataType) -> bool:
-    """Whether CAST knows a way from one type to another."""
+    """Return whether CAST knows a way from one type to another."""
     if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
         return True
     if (group(found), group(wanted)) not in _CASTS:
@@ -108,7 +108,7 @@ def castable(found: DataType, wanted: DataType) -> bool:
 
 
 def may_fail(found: DataType, wanted: DataType) -> bool:
-    """Whether CAST may be an error for some value."""
+    """Return whether CAST may be an error for some value."""
     if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
         return False
     inner = [*zip(found.items, wanted.items, strict=False)]

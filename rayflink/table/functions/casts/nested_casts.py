@@ -37,7 +37,7 @@ def _entries(maps: pyarrow.Array) -> pyarrow.Array:
 
 
 def nulls_of(values: pyarrow.Array) -> Any:
-    """Which are null: bool[n]."""
+    """Return which values are null: bool[n]."""
     return pc.is_null(values).to_numpy(zero_copy_only=False)
 
 

@@ -75,7 +75,7 @@ def _nulls(values: pyarrow.Array) -> Any:
 
 
 def _decimals_of_floats(values: Values, wanted: DataType) -> Values:
-    """By the shortest text that names the float, as BigDecimal.valueOf takes it.
+    """Convert by the shortest string that names the float, as BigDecimal.valueOf does.
 
     Only where the float is so large, or so near to the middle of two decimals that it matters; else by multiplication.
     """

@@ -41,7 +41,7 @@ def plain(values: Values, kind: DataType, session: Session) -> Any:
 
 
 def by_value(compute: Callable[[Any], Any], values: Values) -> Any:
-    """Of a constant what is computed of a column of one row."""
+    """Compute a constant as a column of one row."""
     if isinstance(values, pyarrow.Scalar):
         return compute(pyarrow.repeat(values, 1))[0]
     return compute(values)

@@ -76,7 +76,7 @@ def parsed_timestamps(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 def _quickly(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array | None:
-    """What Arrow reads itself; None where a text is none, or of a form that Flink does not take."""
+    """Parse by Arrow; None where a string is invalid, or has a form that Flink does not accept."""
     sizes = pc.min_max(pc.binary_length(strings)).as_py()
     if (sizes["min"], sizes["max"]) not in ((10, 10), (19, 19)) and not 20 < (sizes["min"] or 0) <= sizes["max"] < 30:
         return None

@@ -129,7 +129,7 @@ def _slices(parts: tuple[Part, ...], have: int) -> list[tuple[int, int, Part | N
 
 
 def _whole(part: Part, start: int) -> bool:
-    """Whether the letters are all of those of their kind, or digits of a fraction from its first."""
+    """Return whether the letters are all of those of their kind, or digits of a fraction from its first."""
     return part.letter == "S" or (part.count == _ISO.count(part.letter) and _ISO[start] == part.letter)
 
 
@@ -200,7 +200,7 @@ def _weeks(times: Any, day: Any) -> Any:
 
 
 def _is_next_year(times: Any) -> Any:
-    """Whether the week, which begins on Sunday, has the first day of the next year in it."""
+    """Return whether the week, which begins on Sunday, has the first day of the next year in it."""
     sunday_based = modulo(pc.add(pc.day_of_week(times), 1), 7)
     to_saturday = pc.subtract(6, sunday_based)
     return pc.and_(pc.equal(pc.month(times), 12), pc.greater(pc.add(pc.day(times), to_saturday), 31))

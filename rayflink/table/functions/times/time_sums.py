@@ -20,7 +20,7 @@ _TIMES = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
 
 
 def infer_sum(args: Sequence[Expr]) -> DataType | str:
-    """Of a time and an interval, in any order, or of two intervals."""
+    """Infer the type of the sum of a time and an interval, in any order, or of two intervals."""
     if len(args) == 2:
         left, right = args
         if left.type.is_interval and right.type.root in _TIMES:
@@ -32,7 +32,7 @@ def infer_sum(args: Sequence[Expr]) -> DataType | str:
 
 
 def infer_difference(args: Sequence[Expr]) -> DataType | str:
-    """Of a time and an interval, or of two intervals."""
+    """Infer the type of the difference of a time and an interval, or of two intervals."""
     if len(args) == 2:
         found = _moved(args[0], args[1])
         if found is not None:
@@ -41,7 +41,7 @@ def infer_difference(args: Sequence[Expr]) -> DataType | str:
 
 
 def infer_scaled(args: Sequence[Expr]) -> DataType | str:
-    """Of an interval and a number, in any order."""
+    """Infer the type of the product of an interval and a number, in any order."""
     if len(args) == 2:
         for one, other in (args, (args[1], args[0])):
             if one.type.is_interval and other.type.is_numeric:

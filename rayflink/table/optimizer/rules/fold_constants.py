@@ -80,7 +80,7 @@ def _truth(value: bool) -> Literal:
 
 
 def _decided(decided: bool) -> Callable[[Call], Expr]:
-    """Of AND and OR.
+    """Simplify AND and OR with a constant operand.
 
     Args:
         decided: the argument that decides; the opposite changes nothing.

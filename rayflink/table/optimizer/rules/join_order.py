@@ -57,7 +57,7 @@ class JoinOrder:
         return self._step(*map(tables_of, order)) + self.cost(order[0]) + self.cost(order[1])
 
     def _step(self, one: int, other: int) -> float:
-        """Of one join."""
+        """Return the selectivity of one join."""
         if self._are_joined(one, other, by_equation=True):
             return self.rows_of(one | other)
         return max(self.rows_of(one | other), self.rows_of(one) * self.rows_of(other))

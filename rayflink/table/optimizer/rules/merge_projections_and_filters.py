@@ -63,7 +63,7 @@ def inlined(expr: Expr, below: tuple[Expr, ...]) -> Expr:
 
 
 def is_cheap(above: tuple[Expr, ...], below: tuple[Expr, ...]) -> bool:
-    """Whether inlining computes nothing twice, and nothing that gives another value each time."""
+    """Return whether inlining computes nothing twice, and nothing that gives another value each time."""
     uses = [0] * len(below)
     for expr in above:
         for one in expr.walk():

@@ -56,7 +56,7 @@ def _windowed(one: Relation) -> Relation:
 
 
 def _is_event_time(relation: Relation, at: int) -> bool:
-    """Whether a column is the event time, or was it before rows were put into windows."""
+    """Return whether a column is the event time, or was it before rows were put into windows."""
     if relation.schema[at].is_event_time:
         return True
     if isinstance(relation, Project):

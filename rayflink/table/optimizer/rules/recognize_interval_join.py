@@ -52,7 +52,7 @@ def recognize_interval_join(plan: Relation) -> Relation:
 
 @dataclass(frozen=True)
 class _Bound:
-    """What a condition says: right time - left time is at least `lower`, at most `upper`."""
+    """A bound from a condition: right time - left time is at least `lower`, at most `upper`."""
 
     columns: tuple[int, int]
     lower: int | None
@@ -92,7 +92,7 @@ def _interval(bounds: Sequence[_Bound], join: Join) -> Interval | None:
 
 
 def _digits(interval: Interval, join: Join) -> int:
-    """Of a second, in either of the times."""
+    """Return the number of fractional digits of a second in either time."""
     kinds = join.left.schema[interval.left].type, join.right.schema[interval.right].type
     return max(kind.precision or 0 for kind in kinds) if interval.is_event_time else 0
 
@@ -116,7 +116,7 @@ def _bound(part: Expr, join: Join) -> _Bound | None:
 
 
 def _are_times(left: Attribute, right: Attribute) -> bool:
-    """Whether rows with such times may be forgotten after a while."""
+    """Return whether rows with such times may be forgotten after a while."""
     if left.type.root is not right.type.root:
         return False
     if left.part is TimePart.PROCTIME or right.part is TimePart.PROCTIME:

@@ -79,7 +79,7 @@ def _joined(one: Relation) -> Relation:
 
 
 def _bound_of(pair: Pair, join: Join) -> TimePart | None:
-    """Which bound of windows is equal on both sides, if one is."""
+    """Return the window bound that both sides have equal, if there is one."""
     if not (isinstance(pair.left, Column) and isinstance(pair.right, Column)):
         return None
     part = join.left.schema[pair.left.index].part

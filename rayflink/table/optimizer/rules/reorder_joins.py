@@ -61,7 +61,7 @@ GAIN = 0.99
 
 @dataclass(frozen=True)
 class _Tables:
-    """What inner joins are of; columns are numbered over all tables, one after the other.
+    """The tables of inner joins; columns are numbered over all tables, one after the other.
 
     Args:
         relations: the tables, as they are written.
@@ -102,7 +102,7 @@ def reorder_joins(plan: Relation, estimates: Estimates, most_bushy: int) -> Rela
 
 
 def _tables(one: Relation) -> _Tables | None:
-    """What a relation joins; None: it is no inner join whose order does not matter."""
+    """Return the tables that a relation joins; None: it is not an inner join whose order can change."""
     if isinstance(one, Join) and one.is_whole and one.kind is JoinKind.INNER and _is_safe(one.condition):
         left, right = (_tables(side) or _alone(side) for side in one.inputs)
         width = left.width
@@ -138,7 +138,7 @@ def _shifted(order: Order, by: int) -> Order:
 
 
 def _owners(tables: _Tables) -> list[int]:
-    """Of each column the number of its table."""
+    """Return the number of each column's table."""
     return [at for at, one in enumerate(tables.relations) for _ in one.schema]
 
 

@@ -109,7 +109,7 @@ def _windowing_of(one: WindowAggregate) -> Windowing:
 
 
 def _is_splittable(call: AggregateCall, kind: DataType | None) -> bool:
-    """Whether results of parts of the rows give that of all; others go by the order of rows, or need all of them."""
+    """Return whether results of parts of the rows combine to that of all rows."""
     if call.name in ("SUM", "AVG"):
         return kind is not None and (kind.root is not Root.DECIMAL or kind.precision <= _EXACT_DIGITS)
     return call.name == "COUNT" or call.name in _SELECTING
@@ -196,7 +196,7 @@ class _Split:
         return [Attribute(f"$r{at}", call.type) for at, call in enumerate(self._final)]
 
     def _value(self, final: Relation, parts: tuple[int, ...], kind: DataType) -> Expr:
-        """What a call gives, of final calls; an average of no values is NULL."""
+        """Return the value of a call from its final calls; an average of no values is NULL."""
         total, *counts = (final.column(self._keys + at) for at in parts)
         if not counts:
             return total

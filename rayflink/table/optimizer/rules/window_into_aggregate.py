@@ -78,7 +78,7 @@ def _pulled(one: Relation) -> Relation:
 
 
 def _keeps_sessions(windows: WindowTable, condition: Expr, lower: _Lower) -> bool:
-    """Whether the windows are the same of the rows that a filter leaves: sessions depend on all rows of their key."""
+    """Return whether a filter leaves the windows as they are: sessions depend on all rows of their key."""
     if windows.windowing.kind is not WindowKind.SESSION:
         return True
     return all(lower.places[at] in lower.partition for at in columns_of(condition))
@@ -101,7 +101,7 @@ class _Lower:
         """Number of a column of the steps above -> its number here; the bounds of windows have none."""
 
     def has(self, expr: Expr) -> bool:
-        """Whether an expression reads no bound of a window."""
+        """Return whether an expression reads no bound of a window."""
         return all(at in self.places for at in columns_of(expr))
 
     def over(self, expr: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""What is kept of the rows of a group so that an aggregate can be told at the end: columns, with a row for each group.
+"""Aggregate accumulators: columnar partial state with one row per group, from which the final value is computed.
 
 An accumulator is made of rows and joined with others of its kind; both ways go from columns to columns. Aggregates that
 need the same share it.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Accumulator:
-    """Of the rows where the argument is not null and the filter is true.
+    """Partial state of an aggregate over the rows where the argument is not null and the filter is true.
 
     Args:
         argument: number of the input's column; None: it needs none.
@@ -37,7 +37,7 @@ class Accumulator:
     """Whether a null is a value."""
 
     def describe(self) -> str:
-        """What it is, without the columns it is of."""
+        """Describe the accumulator without the columns that it reads."""
         own = [one.name for one in fields(self) if one.name not in ("argument", "filter") and getattr(self, one.name)]
         return " ".join((type(self).__name__, *own))
 
@@ -71,7 +71,7 @@ def without_nulls(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
 
 @dataclass(frozen=True)
 class Count(Accumulator):
-    """How many rows; never null."""
+    """The number of rows; never null."""
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
         return (pa.int64(),)

@@ -40,7 +40,7 @@ _NEVER_DISTINCT = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.FIRST_VAL
 
 
 def accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, ...]:
-    """What is kept for an aggregate.
+    """Return the accumulators of an aggregate.
 
     Args:
         has_arrival: whether rows carry the number of their arrival, for partial rows that may be joined in any order.

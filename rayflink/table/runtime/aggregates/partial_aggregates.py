@@ -33,19 +33,19 @@ class PartialRows(Protocol):
 
     @property
     def width(self) -> int:
-        """How many columns are the key by which partial rows are joined, the first ones."""
+        """Return the number of columns in the key of partial rows, the first ones."""
         ...
 
     def describe(self) -> str:
-        """What they are for, as text."""
+        """Describe the purpose of the partial rows."""
         ...
 
     def weight(self, columns: Sequence[pa.Array]) -> int:
-        """How much partial rows are."""
+        """Return the size of partial rows, in rows and listed values."""
         ...
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """What is left of partial rows, in the order of their groups; `groups` tells those of one key."""
+        """Merge partial rows by key, in the order of their groups; `groups` has the rows of one key together."""
         ...
 
 
@@ -84,7 +84,7 @@ class Partials:
         """Where the number of rows is that a partial row stands for."""
 
     def describe(self) -> str:
-        """What the query computes, and its accumulators, without the numbers of columns, which differ between plans."""
+        """Describe the aggregates and their accumulators without column numbers, which differ between plans."""
         slots = ", ".join(slot.describe() for slot in self._slots)
         return f"{self._state_identity}: {slots}" if self._state_identity else slots
 
@@ -109,7 +109,7 @@ class Partials:
         return columns
 
     def weight(self, columns: Sequence[pa.Array]) -> int:
-        """How much partial rows are: their number, and that of the values they list."""
+        """Return the number of partial rows and of the values that they list."""
         return len(columns[0]) + sum(len(columns[at].flatten()) for at in self._lists)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
@@ -130,7 +130,7 @@ class Partials:
 
     @property
     def width(self) -> int:
-        """How many columns are the key."""
+        """Return the number of columns in the key."""
         return len(self._keys)
 
 

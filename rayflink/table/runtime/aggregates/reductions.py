@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def counts(codes: Codes, count: int) -> NDArray[np.int64]:
-    """How many rows each group has: int64[count]."""
+    """Count the rows of each group: int64[count]."""
     return np.bincount(codes, minlength=count)
 
 
 def sums(values: pa.Array, codes: Codes, count: int) -> pa.Array:
-    """Of whole numbers as int64, which wraps; of floating point numbers as float64; of decimals in all digits."""
+    """Sum by group: whole numbers as int64, which wraps; floating point as float64; decimals with all digits."""
     kind = values.type
     if types.is_decimal(kind):
         return _by_arrow(values, codes, count, "sum")
@@ -64,14 +64,14 @@ def ends(values: pa.Array, codes: Codes, count: int, last: bool) -> pa.Array:
 
 
 def has_values(codes: Codes, count: int) -> NDArray[np.bool_]:
-    """Whether each group has a row: bool[count]."""
+    """Return whether each group has a row: bool[count]."""
     found = np.zeros(count, dtype=np.bool_)
     found[codes] = True
     return found
 
 
 def _by_arrow(values: pa.Array, codes: Codes, count: int, function: str) -> pa.Array:
-    """What numpy has no type for."""
+    """Reduce values of types that numpy lacks."""
     table = pa.table({"code": codes, "value": values})
     found = table.group_by("code", use_threads=False).aggregate([("value", function)])
     places = np.full(count, -1, dtype=np.int64)
@@ -84,7 +84,7 @@ def _by_arrow(values: pa.Array, codes: Codes, count: int, function: str) -> pa.A
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Whether values are numbers to numpy."""
+    """Return whether values are numbers to numpy."""
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind) or types.is_boolean(kind))
 
 

@@ -1,4 +1,4 @@
-"""What a window aggregation is of: its windows, its keys and its aggregates, and the columns that flow from it."""
+"""Specification of a window aggregation: its windows, keys and aggregates, and the columns of its result."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class WindowSpec:
 
     @property
     def is_ltz(self) -> bool:
-        """Whether the time is an instant, which has an hour of the day in a zone only."""
+        """Return whether the time is an instant, which has an hour of the day in a zone only."""
         return self.time_type.root is Root.TIMESTAMP_LTZ
 
     @property

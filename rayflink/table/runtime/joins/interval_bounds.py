@@ -1,4 +1,4 @@
-"""How long the rows of an interval join are kept.
+"""The time for which the rows of an interval join are kept.
 
 A pair (l, r) fulfils lower <= time(r) - time(l) <= upper. Let W be the watermark. What is known of the times of rows
 that are still to come on a side, those that are late left out:
@@ -67,7 +67,7 @@ class SideTime:
 
 @dataclass(frozen=True)
 class IntervalBounds:
-    """Which times go together: `lower_ms` <= right time - left time <= `upper_ms`."""
+    """The bounds of the times of a pair: `lower_ms` <= right time - left time <= `upper_ms`."""
 
     left: SideTime
     right: SideTime
@@ -80,7 +80,7 @@ class IntervalBounds:
         return self.left, self.right
 
     def partners(self, side: int) -> tuple[int, int]:
-        """How far the times of partners are from that of a row: (least, most)."""
+        """Return the distance of the times of partners from that of a row: (least, most)."""
         return (-self.upper_ms, -self.lower_ms) if side else (self.lower_ms, self.upper_ms)
 
     def forgotten(self, side: int, progress: int) -> int:
@@ -94,7 +94,7 @@ class IntervalBounds:
 
     @property
     def delay_ms(self) -> int:
-        """By how much the times of results are behind the watermark at most."""
+        """Return how far the times of results are behind the watermark at most."""
         apart = self.left.shift_ms - self.right.shift_ms
         clocks = 0 if is_utc(self.left.zone) and is_utc(self.right.zone) else _HOUR_MS
         return max(0, self.upper_ms + apart, -self.lower_ms - apart) + clocks

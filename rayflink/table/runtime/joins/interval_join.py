@@ -233,7 +233,7 @@ class TimeIntervalJoinOperator(JoinOperator):
             yield self.rows.of_pairs(left, right, (partners, given) if side else (given, partners))
 
     def _equal(self, columns: Columns, others: Columns, pairs: tuple[Rows, Rows]) -> NDArray[np.bool_]:
-        """Whether keys are equal, not their hashes alone: bool[n]."""
+        """Return whether keys are equal, not their hashes alone: bool[n]."""
         equal = np.ones(len(pairs[0]), dtype=np.bool_)
         own = pa.array(pairs[0])
         for at in range(len(self.spec.left.partition_columns)):

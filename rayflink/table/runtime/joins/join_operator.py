@@ -1,4 +1,4 @@
-"""What kinds of joins share: the life of their condition, rows as state has them, snapshots of two sides."""
+"""The common part of join operators: the condition, the form of rows in state, and snapshots of two sides."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class JoinOperator(OfRows):
     # rows
 
     def count_late(self, rows: int) -> None:
-        """So many rows are dropped since they come too late."""
+        """Count rows that are dropped because they are late."""
         if self._late is not None and rows:
             self._late.inc(rows)
 
@@ -124,7 +124,7 @@ def _in_order(side: JoinSide) -> Iterator[pa.Field]:
 
 
 def rows_of_columns(columns: Iterable[pa.Array]) -> int:
-    """How many rows columns have."""
+    """Return the number of rows in columns."""
     return len(next(iter(columns)))
 
 

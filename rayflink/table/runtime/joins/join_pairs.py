@@ -1,4 +1,4 @@
-"""Which rows of two sides have equal keys, and the pairs they make, in blocks of a bounded size.
+"""Pairs of rows with equal keys, in blocks of a bounded size.
 
 Pairs come in the order of the left rows, those of one in the order of the right rows. Arrow's and polars' joins say
 nothing of order, and make all pairs at once.

@@ -46,7 +46,7 @@ class JoinSide:
 
     @cached_property
     def places(self) -> list[int]:
-        """Where the state has each column."""
+        """Return the position of each column in the state."""
         found = {at: place for place, at in reversed([*enumerate(self.order)])}
         return [found[at] for at in range(len(self.schema))]
 
@@ -61,7 +61,7 @@ class JoinSide:
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """What is joined, and how.
+    """Specification of a join.
 
     Args:
         nulls_match: of each key, whether a null is equal to a null.

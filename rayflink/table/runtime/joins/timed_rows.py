@@ -51,7 +51,7 @@ class _Index:
         self.rows = order if rows is None else rows[order]
 
     def ranges(self, hashes: NDArray[np.uint32], least: Times, most: Times) -> tuple[Rows, Rows]:
-        """Of each hash with a range of times: (the first place in `rows`, how many).
+        """Return, for each hash with a range of times, the first position in `rows` and the number of rows.
 
         Args:
             hashes: ascending, so that the searches stay in the processor's cache.
@@ -95,7 +95,7 @@ class Piece:
         self._hashes = self._index = None
 
     def index(self, hashes: NDArray[np.uint32]) -> _Index:
-        """What finds rows with these hashes."""
+        """Return an index of the rows by hash."""
         if self._index is not None:
             return self._index
         own = self._own_hashes()

@@ -23,7 +23,7 @@ _DECIMAL_BYTES = 16
 
 
 class KeyForms:
-    """How the columns of a key are kept.
+    """The stored form of the columns of a key.
 
     Args:
         kinds: their types.
@@ -78,7 +78,7 @@ def _validity(values: pa.Array) -> Any:
 
 
 def prints_of(kept: Sequence[pa.Array]) -> NDArray[np.uint32]:
-    """What tells most keys apart: uint32[n], never 0."""
+    """Return a fingerprint of each key: uint32[n], never 0."""
     found: NDArray[np.uint32] = np.maximum(digest_columns(kept).astype(np.uint32), np.uint32(1))
     return found
 

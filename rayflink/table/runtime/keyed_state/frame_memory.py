@@ -1,4 +1,4 @@
-"""How much of a state of columns is kept in memory, and where the rest goes: files of Arrow's format, read by mapping.
+"""Memory of columnar state: part of it in memory, the rest in Arrow files that are mapped.
 
 A file has no name once it is mapped, and is gone when its last column is.
 """
@@ -53,7 +53,7 @@ class FrameMemory:
             ctx.metrics.gauge(STATE_MEMORY, lambda: self.held)
 
     def hold(self, wanted: int) -> bool:
-        """Whether so many bytes may be in memory; what is not wanted any more is given back."""
+        """Reserve memory for a number of bytes, or release the rest; returns whether it was granted."""
         if self._allowance is None or not self._folder:
             return True
         rounded = -(-wanted // STEP_BYTES) * STEP_BYTES

@@ -59,13 +59,13 @@ class KeyIndex:
         self._depths, self._counts = np.full(pages, depth), np.zeros(pages, dtype=np.int64)
 
     def expect(self, rows: int) -> None:
-        """So many rows are about to be added to those that are there, of which there are none."""
+        """Prepare for a number of rows, while there are none."""
         assert not len(self), f"there are {len(self)} rows"
         self._begin(min(max(2 * rows // PLACES, 1).bit_length() - 1, MOST_DEPTH))
 
     @property
     def pages(self) -> int:
-        """How many pages there are."""
+        """Return the number of pages."""
         return len(self._counts)
 
     def __len__(self) -> int:
@@ -228,7 +228,7 @@ def _next(buckets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _bounds(pages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many rows each page has at most: five to eight tenths of its places."""
+    """Return the largest number of rows of each page: five to eight tenths of its slots."""
     return (PLACES * (0.5 + 0.3 * (pages * 0.6180339887498949 % 1.0))).astype(np.int64)
 
 

@@ -39,7 +39,7 @@ class _Block:
 
     @property
     def is_sealed(self) -> bool:
-        """Whether no row is added to it any more."""
+        """Return whether no row is added to it any more."""
         return self.count == BLOCK_ROWS
 
     def add(self, columns: Columns, count: int) -> None:
@@ -131,7 +131,7 @@ class KeyRows:
         return self._firsts, self._pieces
 
     def forget(self, rows: Rows) -> None:
-        """So many rows of each block are wanted no more."""
+        """Reduce the number of live rows of each block."""
         for number, count in enumerate(np.bincount(rows >> BLOCK_BITS).tolist()):
             if count:
                 self._blocks[number].forgotten += count

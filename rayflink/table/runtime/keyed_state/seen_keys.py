@@ -1,4 +1,4 @@
-"""Which keys were there before: a state of columns that grows with the keys, and forgets those that expired.
+"""The set of keys seen so far: columnar state that grows with the keys, and drops expired ones.
 
 Their columns are kept in blocks (`key_rows.py`), and found by an index (`key_index.py`). Where keys expire, the time of
 each one's last access is kept beside them; what is over counts as not there at once, and a sweep goes through the
@@ -76,7 +76,7 @@ class SeenKeys:
         return self._forms.of(keys)
 
     def knows(self, kept: Columns, now_ms: int) -> Truths:
-        """Which of some keys are there: bool[n]."""
+        """Return which of some keys are present: bool[n]."""
         found = self._find(kept, prints_of(kept))
         known = found >= 0
         if self._ttl_ms:
@@ -84,7 +84,7 @@ class SeenKeys:
         return known
 
     def first(self, kept: Columns, now_ms: int) -> Truths:
-        """Which of some keys, no two of them equal, were not there: bool[n]; from now on they are."""
+        """Add keys, no two of them equal, and return which of them are new: bool[n]."""
         prints = prints_of(kept)
         found = self._find(kept, prints)
         is_first = found < 0
@@ -105,7 +105,7 @@ class SeenKeys:
         return self._index.find(prints, partial(self._are, kept))
 
     def _are(self, kept: Columns, which: NDArray[np.int64], rows: Rows) -> Truths:
-        """Whether keys are those of rows."""
+        """Return whether keys are those of rows."""
         stored, order = self._rows.gathered(rows)
         own = taken(kept, which[order])
         found = np.ones(len(rows), dtype=np.bool_)
@@ -210,7 +210,7 @@ class SeenKeys:
     # snapshots
 
     def frames(self, schema: pa.Schema, now_ms: int) -> list[Callable[[], pa.RecordBatch]]:
-        """What give the keys that are there now, when they are called later.
+        """Return functions that give the present keys when they are called later.
 
         Args:
             schema: of the keys' columns, and of `ACCESSED` behind them where keys expire.

@@ -215,7 +215,7 @@ class EarliestRows(FirstOfKey):
 
 
 def earliest(codes: Codes, times: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Of each group the row with the least time, of equal ones the first: ascending numbers of rows."""
+    """Return the row with the least time of each group, the first of equal ones: ascending row numbers."""
     order = np.lexsort((times, codes))
     is_first = np.ones(len(order), dtype=np.bool_)
     is_first[1:] = np.diff(codes[order]) != 0

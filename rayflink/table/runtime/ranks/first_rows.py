@@ -31,7 +31,7 @@ _NO_KEY = pa.array([0], pa.int8())
 
 
 class FirstOfKey(Operator):
-    """What operators that give one row of each key share: the keys that had theirs, and snapshots.
+    """The common part of operators that give one row per key: the keys that had theirs, and snapshots.
 
     Args:
         input: type of the rows that come in.
@@ -76,11 +76,11 @@ class FirstOfKey(Operator):
         return OperatorSnapshot(raw_keyed=FrozenFrames(frames_by_progress, len(self._keys), self.ctx.max_parallelism))
 
     def more_schemas(self) -> list[pa.Schema]:
-        """Of frames of snapshots besides those of keys."""
+        """Return the schemas of further frames in snapshots."""
         return []
 
     def more_frames(self) -> list[Callable[[], pa.RecordBatch]]:
-        """What give these, with the keys in front, when they are called later."""
+        """Return functions that give these frames, with the keys in front, when they are called later."""
         return []
 
     def take_frame(self, frame: pa.RecordBatch) -> None:
@@ -108,7 +108,7 @@ class FirstOfKey(Operator):
                                 for one, kind in zip(columns, kinds, strict=True)])  # fmt: skip
 
     def count_duplicates(self, rows: int) -> None:
-        """So many rows are dropped, since others of their keys are given."""
+        """Count rows that are dropped because their key had its row."""
         if self._duplicates is not None and rows:
             self._duplicates.inc(rows)
 

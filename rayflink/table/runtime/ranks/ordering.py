@@ -106,7 +106,7 @@ class _Span:
 
 
 def _ranks(numbers: Numbers) -> Numbers:
-    """How many lesser values there are among them."""
+    """Return the number of lesser values for each number."""
     order = np.argsort(numbers)
     found = np.zeros(len(numbers), dtype=np.int64)
     found[order[1:]] = np.cumsum(np.diff(numbers[order]) != 0)

@@ -23,7 +23,7 @@ ROWS = "rows"
 
 @dataclass(frozen=True)
 class Ranking:
-    """Which rows are wanted: those with the numbers `first` to `last`, from 1, among rows of equal keys.
+    """A range of row numbers, `first` to `last` from 1, among rows with equal keys.
 
     Args:
         input: type of the rows that come in.
@@ -81,7 +81,7 @@ class RankedRows:
         self.schema: pa.Schema = pa.schema([*zip(names, kinds, strict=True), (ROWS, pa.int64())])
 
     def describe(self) -> str:
-        """Which rows are kept, as text."""
+        """Describe which rows are kept."""
         order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
         told = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
         return f"{told} of {self._state_identity}" if self._state_identity else told
@@ -92,7 +92,7 @@ class RankedRows:
         return [*(rows.column(at) for at in self._columns), ones]
 
     def weight(self, columns: Sequence[pa.Array]) -> int:
-        """How much partial rows are: their number."""
+        """Return the number of partial rows."""
         return len(columns[0])
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:

@@ -61,7 +61,7 @@ class SortedRows:
             self._memory.hold(0)
 
     def _fits(self) -> bool:
-        """Whether what there is may stay in memory; to sort rows takes as much again."""
+        """Return whether what there is may stay in memory; to sort rows takes as much again."""
         return self._memory is None or self._memory.hold(2 * self._held_size + self._runs_size)
 
     def _hold(self, batch: pa.RecordBatch) -> None:
@@ -101,7 +101,7 @@ class SortedRows:
                 return
 
     def _block_rows(self, runs: Sequence[Columns]) -> int:
-        """So many rows of each run are merged at a time."""
+        """Return the number of rows of each run that are merged at a time."""
         limit = RUN_BYTES if self._memory is None or self._memory.limit is None else self._memory.limit
         width = max(1, sum(map(size_of, runs)) // max(1, sum(len(run[0]) for run in runs)))
         return min(max(limit // (2 * width * len(runs)), 1), BLOCK_ROWS)

@@ -124,7 +124,7 @@ class EmittingWindowAggregate(TableWindowOperator):
         return np.repeat(np.arange(len(slice_ends)), each), (slice_ends[:, None] + steps[None, :]).ravel()
 
     def _shown_at_once(self, rows: pa.RecordBatch, ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which rows change a result that is shown row by row."""
+        """Return which rows change a result that is emitted row by row."""
         found = np.zeros(len(ends), dtype=np.bool_)
         for end in np.unique(ends).tolist():
             is_over = self._window.is_event_time and self._fires_at(end) <= self.progress
@@ -140,7 +140,7 @@ class EmittingWindowAggregate(TableWindowOperator):
         return found
 
     def _was_there(self, window: OpenWindow, rows: pa.RecordBatch) -> NDArray[np.bool_]:
-        """Of which rows the key was in the window when its end came."""
+        """Return for which rows the key was in the window when its end came."""
         held = self._windows.merge(window)
         if held is None:
             return np.zeros(rows.num_rows, dtype=np.bool_)
@@ -212,7 +212,7 @@ class EmittingWindowAggregate(TableWindowOperator):
         return self._results.of(columns, starts[np.unique(ends, return_inverse=True)[1]], ends).data
 
     def _shown(self, end: int, window: OpenWindow) -> Iterator[ArrowBatch]:
-        """What has changed in a window since it was shown."""
+        """Yield the changes of a window since it was emitted last."""
         windows, window.due = self._windows, None
         rows = windows.merge(window)
         if rows is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SlicedWindowAggregate(SlicedWindows):
-    """What both ways to aggregate windows that are made of slices share.
+    """The common part of both ways to aggregate windows that are made of slices.
 
     Args:
         aggregation: what is computed, over windows that are not sessions.

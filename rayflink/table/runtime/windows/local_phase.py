@@ -39,7 +39,7 @@ class LocalPhase(Operator):
         """Partial rows of some rows, of which there is one at least."""
 
     def ends_a_window(self, watermark: int) -> bool:
-        """Whether rows may be asked for behind this watermark that came before it."""
+        """Return whether rows may be asked for behind this watermark that came before it."""
         return True
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:

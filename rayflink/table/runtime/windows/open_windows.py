@@ -114,7 +114,7 @@ class OpenWindows:
     # parts of rows
 
     def partial(self, rows: Columns) -> Columns:
-        """What they are made of."""
+        """Return the partial rows of results."""
         return rows[: self._made]
 
     def shown(self, rows: Columns) -> Columns:
@@ -122,12 +122,12 @@ class OpenWindows:
         return rows[self._made + len(FLAGS) :]
 
     def has_shown(self, rows: Columns) -> NDArray[np.bool_]:
-        """Of which any were."""
+        """Return which rows were emitted before."""
         found: NDArray[np.bool_] = rows[self._made].to_numpy(zero_copy_only=False)
         return found
 
     def was_over(self, rows: Columns) -> NDArray[np.bool_]:
-        """Which were there when the window's end came."""
+        """Return which rows were there when the window's end came."""
         found: NDArray[np.bool_] = rows[self._made + 1].to_numpy(zero_copy_only=False)
         return found
 

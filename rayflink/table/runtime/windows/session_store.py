@@ -192,7 +192,7 @@ class SessionStore:
         return hash_columns(columns[: self._partials.width]).astype(np.uint16)
 
     def _have_keys_of(self, keys: Sequence[pa.Array], buckets: NDArray[np.uint16]) -> NDArray[np.bool_]:
-        """Which of the buckets have one of the keys: bool[n]."""
+        """Return which buckets have one of the keys: bool[n]."""
         if not self._partials.width:
             return np.ones(len(buckets), dtype=np.bool_)
         there = np.zeros(_BUCKETS, dtype=np.bool_)

@@ -110,7 +110,7 @@ class SessionWindowAggregate(TableWindowOperator):
         return local_ms(rows.column(window.time_column), window.shift_zone, rows.schema.names[window.time_column])
 
     def _in_time(self, rows: pa.RecordBatch, times: NDArray[np.int64], late: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which rows are not late, given those that are by themselves: bool[n]."""
+        """Return which rows are not late, given those that are late by themselves: bool[n]."""
         count, keys, starts, ends, lives = len(times), self._partials.keys_of(rows), times, times + self._gap, ~late
         known = self._store.of_keys([key.filter(pa.array(late)) for key in keys] or [rows.column(0)])
         if known:

@@ -86,7 +86,7 @@ class _Key:
 def accepted(
     keys: Sequence[int], starts: Sequence[int], is_late: Sequence[bool], gap: int, known: Sequence[tuple[int, int, int]]
 ) -> list[bool]:
-    """Which records get into a session, one after the other: a late one does only if it meets one that is there.
+    """Return which records join a session, one after the other: a late one only if it meets an existing session.
 
     This is a loop of Python, for records that came late and whose key has a session that could take them.
 

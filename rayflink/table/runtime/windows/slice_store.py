@@ -78,7 +78,7 @@ class SliceStore:
 
     @property
     def is_short_of_memory(self) -> bool:
-        """Whether more memory was refused."""
+        """Return whether more memory was refused."""
         return self._memory is not None and self._memory.limit is not None
 
     def add(self, end: int, columns: Columns) -> None:

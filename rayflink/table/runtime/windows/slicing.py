@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Slicing:
-    """Which slice a time lies in, and which windows have which slices.
+    """The slices of windows: the slice of a time, and the slices of a window.
 
     Args:
         spec: windows that are not sessions.

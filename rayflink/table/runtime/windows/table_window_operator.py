@@ -1,4 +1,4 @@
-"""What operators that work windows share: time, late rows, and snapshots."""
+"""The common part of operators over windows: time, late rows, and snapshots."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TableWindowOperator(Operator):
             self.memory.release()
 
     def count_late(self, rows: int) -> None:
-        """So many rows are dropped since their windows are over."""
+        """Count rows that are dropped because their windows are over."""
         if self._late is not None and rows:
             self._late.inc(rows)
 
@@ -126,7 +126,7 @@ class TableWindowOperator(Operator):
 
     @property
     def _may_be_over(self) -> bool:
-        """Whether rows come for windows that are over by the clock: those that an operator before this one gave."""
+        """Return whether rows may come for windows that are over by the clock: those of an operator before this one."""
         return not self._window.is_event_time and self._window.end_column is not None
 
     def _advance(self, until: int) -> Iterator[Element]:

@@ -29,7 +29,7 @@ _MS = timedelta(milliseconds=1)
 
 
 def is_utc(zone: str) -> bool:
-    """Whether local times are instants."""
+    """Return whether local times are instants."""
     return zone in ("UTC", "Z", "Etc/UTC", "GMT", "+00:00")
 
 
