@@ -104,33 +104,45 @@ def _members(tree: Tree) -> list[Tree]:
     return [tree.this] if isinstance(tree, exp.Paren) else [tree]
 
 
+@dataclass(frozen=True)
+class GroupedRows:
+    """A relation with a row for each group, and the columns that its keys and aggregates have become.
+
+    Args:
+        relation: has a row for each group and window.
+        keys: expressions over the rows that are grouped -> columns of `relation`.
+        calls: aggregates -> columns of `relation`.
+        window: the columns of the windows' bounds by their part, where a group window was written.
+    """
+
+    relation: Relation
+    keys: list[tuple[Expr, int]]
+    calls: list[tuple[Any, int]]
+    window: dict[TimePart, int]
+
+
 class GroupedSelect:
     """The groups and aggregates of a SELECT, computed before its list and HAVING.
 
     Args:
         inner: binds over the rows that are grouped.
-        relation: gives a row for each group and window.
-        keys: expressions over the rows -> columns of `relation`.
-        calls: aggregates -> columns of `relation`.
-        window: the columns of the windows' bounds by their part, where a group window was written.
+        rows: the groups.
+        absent: keys of other grouping sets, which are NULL in this one.
+        group_id: the number of this grouping set.
+        is_window: returns whether a group window is the one of GROUP BY.
     """
 
-    def __init__(self, inner: ExpressionBinder, relation: Relation, keys: list[tuple[Expr, int]],
-                 calls: list[tuple[Any, int]], window: dict[TimePart, int]) -> None:  # fmt: skip
-        self._inner, self.relation, self._keys, self._calls, self._window = inner, relation, keys, calls, window
-        self._absent: list[Expr] = []
-        """Keys of other grouping sets, which are NULL in this one."""
-        self._group_id = 0
-        """The number of this one."""
-        self._is_window: Callable[[Tree], bool] = lambda asked: True
-        """Whether a window is the one of GROUP BY."""
+    def __init__(self, inner: ExpressionBinder, rows: GroupedRows, absent: list[Expr], group_id: int,
+                 is_window: Callable[[Tree], bool]) -> None:  # fmt: skip
+        self._inner, self.relation, self._keys, self._calls = inner, rows.relation, rows.keys, rows.calls
+        self._window, self._absent, self._group_id, self._is_window = rows.window, absent, group_id, is_window
 
     @classmethod
     def of(
         cls, inner: ExpressionBinder, relation: Relation, scope: Scope, tree: Tree, grouped: GroupingSet,
         is_batch: bool,
     ) -> GroupedSelect:  # fmt: skip
-        """The groups of a SELECT by one of its grouping sets.
+        """Group the rows of a SELECT by one of its grouping sets.
 
         Raises:
             SqlError: they are in no window, and the query is not over whole tables.
@@ -139,40 +151,20 @@ class GroupedSelect:
         windowing, keys = _keys(inner, relation, scope, grouped.keys, tree.expressions)
         gathered = _Gathered(relation, inner)
         columns = [gathered.column(key) for key in keys]
-        asked: list[Any] = []
-        calls: list[AggregateCall] = []
-        conditions = [one.this for name in ("having", "qualify") if (one := tree.args.get(name))]
-        order = tree.args.get("order")
-        ordered = [] if order is None else [one.this for one in order.expressions]
-        for one in [*tree.expressions, *conditions, *ordered]:
-            within = [found for numbering in numberings_in(one) for found in parts_of(numbering)]
-            for found in [part for part in (one, *within) for part in aggregates_in(part)]:
-                if found not in asked:
-                    asked.append(found)
-                    calls.append(gathered.call(found))
+        aggregates = _aggregates_of(tree)
+        calls = [gathered.call(aggregate) for aggregate in aggregates]
         place = place_of(group) if group is not None else place_of(tree)
         is_first = bool(keys) and not calls  # each group comes with its first row
         if (is_batch or is_first) and windowing is None and not _are_windows(relation, keys):
-            made = _of_all_rows(inner, gathered, (keys, columns), (asked, calls), place, is_batch)
+            rows = _of_all_rows(gathered, (keys, columns), (aggregates, calls), place, is_batch)
         else:
-            made = _aggregated(inner, gathered, windowing, (keys, columns), (asked, calls), place)
-        made._absent = [inner.bind(one) for one in grouped.absent]
-        made._group_id = grouped.number
-        made._is_window = lambda asked: windows.group_window(asked, scope, relation) == windowing
-        return made
+            rows = _aggregated(gathered, windowing, (keys, columns), (aggregates, calls), place)
+        absent = [inner.bind(key) for key in grouped.absent]
 
-    @classmethod
-    def distinct(cls, relation: Relation) -> Relation:
-        """The rows without repetition, in windows whose bounds are among their columns."""
-        start, end = _bounds_of(relation.schema)
-        assert start is not None and end is not None
-        others = [at for at in range(len(relation.schema)) if at not in (start, end)]
-        schema = tuple(relation.schema[at] for at in others)
-        made = WindowAggregate(
-            (*schema, *_bound_attributes(relation.schema, start)), relation, tuple(others), (), None, (start, end)
-        )
-        order = [others.index(at) if at in others else len(others) + (at == end) for at in range(len(relation.schema))]
-        return Project(relation.schema, made, tuple(made.column(at) for at in order))
+        def is_window(window: Tree) -> bool:
+            return windows.group_window(window, scope, relation) == windowing
+
+        return cls(inner, rows, absent, grouped.number, is_window)
 
     def bind(self, tree: Tree) -> Expr:
         """An expression of SELECT or HAVING.
@@ -393,9 +385,37 @@ def _bound_attributes(schema: Schema, start: int) -> tuple[Attribute, ...]:
     return windows.bounds(windowing, time)
 
 
-def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowing | None,
+def _aggregates_of(tree: Tree) -> list[Any]:
+    """Return the aggregates in the list, HAVING, QUALIFY and ORDER BY of a SELECT, each once."""
+    conditions = [clause.this for name in ("having", "qualify") if (clause := tree.args.get(name))]
+    order = tree.args.get("order")
+    ordered = [] if order is None else [key.this for key in order.expressions]
+    aggregates: list[Any] = []
+    for expression in [*tree.expressions, *conditions, *ordered]:
+        numbered = [part for numbering in numberings_in(expression) for part in parts_of(numbering)]
+        for aggregate in [found for part in (expression, *numbered) for found in aggregates_in(part)]:
+            if aggregate not in aggregates:
+                aggregates.append(aggregate)
+    return aggregates
+
+
+def distinct_in_windows(relation: Relation) -> Relation:
+    """Remove repeated rows within windows whose bounds are among the columns."""
+    start, end = _bounds_of(relation.schema)
+    assert start is not None and end is not None
+    others = [index for index in range(len(relation.schema)) if index not in (start, end)]
+    schema = (*(relation.schema[index] for index in others), *_bound_attributes(relation.schema, start))
+    aggregate = WindowAggregate(schema, relation, tuple(others), (), None, (start, end))
+    order = [
+        others.index(index) if index in others else len(others) + (index == end)
+        for index in range(len(relation.schema))
+    ]
+    return Project(relation.schema, aggregate, tuple(aggregate.column(index) for index in order))
+
+
+def _aggregated(gathered: _Gathered, windowing: Windowing | None,
                 grouped: tuple[list[Expr], list[int]], aggregates: tuple[list[Any], list[AggregateCall]],
-                place: Place | None) -> GroupedSelect:  # fmt: skip
+                place: Place | None) -> GroupedRows:  # fmt: skip
     (keys, columns), (asked, calls) = grouped, aggregates
     relation = gathered.relation
     if windowing is not None:
@@ -409,7 +429,7 @@ def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowi
         parts = {one.part: first + at for at, one in enumerate(bounds) if one.part is not None}
         taken = list(zip(keys, range(len(columns)), strict=True))
         counted = [(one, len(columns) + at) for at, one in enumerate(asked)]
-        return GroupedSelect(inner, aggregate, taken, counted, parts)
+        return GroupedRows(aggregate, taken, counted, parts)
     found = [at for at, key in enumerate(keys) if isinstance(key, Column)]
     parts_of = {relation.schema[keys[at].index].part: at for at in found}  # type: ignore[attr-defined]
     if not _are_windows(relation, keys):
@@ -431,7 +451,7 @@ def _aggregated(inner: ExpressionBinder, gathered: _Gathered, windowing: Windowi
         if part in _BOUNDS:
             taken.append((key, first + _BOUNDS.index(part)))
     counted = [(one, len(group) + at) for at, one in enumerate(asked)]
-    return GroupedSelect(inner, aggregate, taken, counted, {})
+    return GroupedRows(aggregate, taken, counted, {})
 
 
 def _are_windows(relation: Relation, keys: Sequence[Expr]) -> bool:
@@ -439,9 +459,9 @@ def _are_windows(relation: Relation, keys: Sequence[Expr]) -> bool:
     return {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {relation_part(relation, key) for key in keys}
 
 
-def _of_all_rows(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple[list[Expr], list[int]],
+def _of_all_rows(gathered: _Gathered, grouped: tuple[list[Expr], list[int]],
                  aggregates: tuple[list[Any], list[AggregateCall]], place: Place | None,
-                 is_whole: bool) -> GroupedSelect:  # fmt: skip
+                 is_whole: bool) -> GroupedRows:  # fmt: skip
     (keys, columns), (asked, calls) = grouped, aggregates
     if not gathered.exprs:  # COUNT(*) alone: rows are counted by a column
         gathered.column(Literal(DataTypes.INT(False), 1))
@@ -453,7 +473,7 @@ def _of_all_rows(inner: ExpressionBinder, gathered: _Gathered, grouped: tuple[li
     schema = _schema(made, columns, calls, ())
     found = GroupAggregate(schema, made, tuple(columns), tuple(calls), is_whole, place=place)
     taken = list(zip(keys, range(len(keys)), strict=True))
-    return GroupedSelect(inner, found, taken, [(one, len(keys) + at) for at, one in enumerate(asked)], {})
+    return GroupedRows(found, taken, [(one, len(keys) + at) for at, one in enumerate(asked)], {})
 
 
 _BOUNDS = (TimePart.WINDOW_START, TimePart.WINDOW_END, TimePart.WINDOW_TIME)

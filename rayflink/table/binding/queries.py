@@ -30,7 +30,7 @@ from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
 from . import joins, laterals, set_operations, windows
 from .expressions import ExpressionBinder, cast, place_of
-from .grouping import GroupedSelect, GroupingSet, aggregates_in, grouping_sets
+from .grouping import GroupedSelect, GroupingSet, aggregates_in, distinct_in_windows, grouping_sets
 from .numbering import ensure_order, numbered, numberings_in, without_aliases
 from .remedies import of_versions
 from .scope import Scope
@@ -223,7 +223,7 @@ class QueryBinder:
         """Each row once: of all, or of windows."""
         of_windows = {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {one.part for one in relation.schema}
         if of_windows:
-            return GroupedSelect.distinct(relation)
+            return distinct_in_windows(relation)
         return set_operations.distinct(relation, place, self.is_batch)
 
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
