@@ -1,4 +1,4 @@
-"""The checkpoints of one job, decided: events and the moment in, commands out. No clock, no Ray, no files.
+"""Decides the checkpoints of one job: events and the time go in, commands come out. No clock, no Ray, no files.
 
 Intervals while a source works off a backlog (`execution.checkpointing.interval-during-backlog`) are not heeded.
 
@@ -39,13 +39,13 @@ from .completed import CompletedCheckpoint, CompletedCheckpoints
 from .failures import AbortCause, FailJob, FailureCounter
 from .history import CheckpointHistory, CheckpointRecord, RestoredRecord
 from .master_hooks import MasterHooks
-from .pending import Acknowledged, PendingCheckpoint, files_of
+from .pending import Acknowledged, CheckpointPhase, PendingCheckpoint, files_of
 from .plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointProperties
 from .timing import CheckpointTiming
 
 log = get_logger(__name__)
 Decision = CheckpointCommand | FailJob
-"""What follows from an event: what the shell carries out, or that the job fails."""
+"""The answer to an event: a command that the shell carries out, or the failure of the job."""
 _NOT_STOPPED = "the job did not stop with it: a task failed, and the job starts again"
 _REMEMBERED = 100
 """Checkpoints that are decided whose end is remembered, for what comes late."""
@@ -64,7 +64,7 @@ _AFTER_DRAIN = {AbortCause.EXPIRED, AbortCause.NOT_PUBLISHED, AbortCause.NOT_REA
 
 
 class CheckpointCoordinator:
-    """Decides when a checkpoint is triggered, when it is complete, when it is given up, and what is kept.
+    """Decides when a checkpoint is triggered, complete or aborted, and which completed ones are retained.
 
     It begins suspended: `resume` is called when the tasks run, and `suspend` when they are started anew.
 
@@ -97,8 +97,8 @@ class CheckpointCoordinator:
         self._failures = FailureCounter(settings.tolerable_failures)
         self._completed = CompletedCheckpoints(self.base, settings.retained)
         self._pending: dict[int, PendingCheckpoint] = {}
-        self._abandoned: dict[int, PendingCheckpoint] = {}
-        self._decided: dict[int, tuple[str, frozenset[TaskAddress]]] = {}
+        self._unresolved_publications: dict[int, PendingCheckpoint] = {}
+        self._concluded: dict[int, tuple[str, frozenset[TaskAddress]]] = {}
         self._next_id = 1
         self._suspended = True
         self._stopping: CheckpointProperties | None = None
@@ -107,42 +107,42 @@ class CheckpointCoordinator:
 
     @property
     def latest(self) -> CompletedCheckpoint | None:
-        """From which the job would start again now; savepoints count only when they stop the job."""
+        """The checkpoint from which the job would restart now; savepoints count only if they stop the job."""
         return self._completed.latest
 
     @property
     def completed(self) -> tuple[CompletedCheckpoint, ...]:
-        """All that are kept, from the oldest to the newest."""
+        """All retained checkpoints, from the oldest to the newest."""
         return self._completed.kept
 
     @property
     def pending(self) -> tuple[int, ...]:
-        """Numbers of those that are under way."""
+        """The ids of the checkpoints under way."""
         return tuple(self._pending)
 
     @property
     def undecided(self) -> tuple[int, ...]:
-        """Those whose metadata is being written: what is restored, and what is deleted, is known after these."""
-        return tuple(number for number, pending in self._pending.items() if pending.publishing)
+        """The ids of those that are being published: until they are resolved nothing is restored or deleted."""
+        return tuple(number for number, pending in self._pending.items() if pending.phase is CheckpointPhase.PUBLISHING)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the job ends with a savepoint that is under way or complete: some tasks may have ended for it."""
+        """Return whether a savepoint that stops the job is under way or complete: some tasks may have ended for it."""
         return self._stopping is not None
 
     @property
     def next_id(self) -> int:
-        """The number of the next one."""
+        """The id of the next checkpoint."""
         return self._next_id
 
     @property
     def due_ms(self) -> int | None:
-        """When the next checkpoint is triggered by the clock; None: none is."""
+        """When the next periodic checkpoint is due, in epoch milliseconds; None: none is."""
         return None if self._suspended or self._stopping is not None else self._timing.due_ms
 
     @property
     def next_tick_ms(self) -> int | None:
-        """When `tick` has something to do by the clock; None while there is nothing to wait for."""
+        """When `tick` is due, in epoch milliseconds; None while there is nothing to wait for."""
         ends = [pending.since_ms + self.settings.timeout_ms for pending in self._pending.values()]
         due = self._timing.due_ms
         return min([*ends, *([] if due is None else [due])], default=None)
@@ -159,7 +159,7 @@ class CheckpointCoordinator:
         self._next_id = max(next_id, *(known.checkpoint_id + 1 for known in completed), self._next_id)
 
     def restore(self, now_ms: int) -> tuple[CompletedCheckpoint | None, list[Decision]]:
-        """The job starts from `latest`; what is still undecided is given up.
+        """Start the job from `latest`, and abort what is under way.
 
         Raises:
             HookError: a hook of the program fails, or is missing; then the job must fail.
@@ -179,7 +179,7 @@ class CheckpointCoordinator:
         return found, commands
 
     def unreadable(self, checkpoint_id: int) -> bool:
-        """A task could not read what it was to start from; whether there is an older checkpoint to start from."""
+        """Drop a checkpoint that a task could not read, and return whether there is another one to start from."""
         if any(kept.checkpoint_id == checkpoint_id for kept in self._completed.kept):
             self._completed.drop(checkpoint_id)
             older = self.latest
@@ -236,7 +236,7 @@ class CheckpointCoordinator:
         return commands
 
     def _answer_stop(self, failure: str) -> list[Decision]:
-        """Who wanted the job stopped hears of its end; `failure` is "" when it ended as it should."""
+        """Answer the request that stops the job, at its end; `failure` is "" if it ended as it should."""
         if self._stopping is None:
             return []
         asked, self._stopping = self._stopping, None
@@ -247,7 +247,7 @@ class CheckpointCoordinator:
     # triggers
 
     def tick(self, now_ms: int) -> list[Decision]:
-        """Time has passed: give up what takes too long, and begin what is due."""
+        """Abort what takes too long, and trigger what is due."""
         return self.expire(now_ms) + self._begin_due(now_ms)
 
     def expire(self, now_ms: int, stalled: Callable[[TaskAddress], str] = lambda task: "") -> list[Decision]:
@@ -261,7 +261,7 @@ class CheckpointCoordinator:
         for pending in list(self._pending.values()):
             if now_ms - pending.since_ms < self.settings.timeout_ms:
                 continue
-            if pending.publishing:
+            if pending.phase is CheckpointPhase.PUBLISHING:
                 silence = f"the storage did not answer {within} when its metadata was written"
                 commands += self.not_published(pending.checkpoint_id, silence, now_ms, in_doubt=True)
             else:
@@ -273,7 +273,7 @@ class CheckpointCoordinator:
         return commands
 
     def trigger_now(self, now_ms: int) -> list[Decision]:
-        """A checkpoint that begins after this call is wanted, whatever the interval and the pause."""
+        """Trigger a checkpoint as soon as possible after this call, whatever the interval and the pause."""
         if self._suspended or self._stopping is not None:
             return []
         self._timing.want(self._next_id)
@@ -285,7 +285,7 @@ class CheckpointCoordinator:
         return self.trigger(PERIODIC, now_ms)
 
     def savepoint(self, request: SavepointRequested, now_ms: int) -> list[Decision]:
-        """Somebody wants a savepoint: it begins at once, beside whatever is under way, or is refused."""
+        """Trigger a savepoint at once, beside whatever is under way, or refuse it."""
         directory = (request.directory or self.settings.savepoint_directory).rstrip("/")
         problem = self._no_savepoint(directory)
         if problem:
@@ -312,12 +312,12 @@ class CheckpointCoordinator:
         return ""
 
     def trigger(self, properties: CheckpointProperties, now_ms: int) -> list[Decision]:
-        """Begin a checkpoint now, whatever is under way; where it cannot begin, `refused` says why."""
+        """Trigger a checkpoint now, whatever is under way; if it cannot begin, `refused` says why."""
         plan = self._plan()
         if isinstance(plan, str):
             self.refused = plan
             log.info("no checkpoint was triggered: %s", plan, extra={"reason": plan, "kind": properties.kind})
-            return self._unasked(properties, f"no savepoint was triggered: {plan}", now_ms)
+            return self._answer_refusal(properties, f"no savepoint was triggered: {plan}", now_ms)
         self.refused = ""
         number, self._next_id = self._next_id, self._next_id + 1
         pending = PendingCheckpoint(number, now_ms, properties, plan, properties.location or self.base)
@@ -337,7 +337,7 @@ class CheckpointCoordinator:
     # what tasks and the shell say
 
     def acknowledge(self, part: CheckpointAcknowledged, now_ms: int) -> list[Decision]:
-        """An attempt has written its part of a checkpoint."""
+        """Count the acknowledgement of an attempt, whose part is written; publish the checkpoint after the last one."""
         number = part.checkpoint_id
         pending = self._pending.get(number)
         if pending is None:
@@ -356,12 +356,12 @@ class CheckpointCoordinator:
     def _late(
         self, attempt: TaskAddress, checkpoint_id: int, snapshots: Mapping[str, StoredSnapshot]
     ) -> list[Decision]:
-        """A part of a checkpoint that is decided; who has a part in a complete one can only have said it again."""
-        base, belonging = self._decided.get(checkpoint_id, (self.base, frozenset()))
+        """Discard a part that comes after the end of its checkpoint, unless it repeats one of a complete one."""
+        base, belonging = self._concluded.get(checkpoint_id, (self.base, frozenset()))
         return [] if attempt in belonging else self._discard_given(base, snapshots)
 
     def _discard_given(self, base: str, snapshots: Mapping[str, StoredSnapshot]) -> list[Decision]:
-        """Delete what an attempt wrote for nothing, but not what others may refer to."""
+        """Delete what an attempt has written in vain, except shared files that others may refer to."""
         paths = files_of(snapshots.values())
         if not base or not paths:
             return []
@@ -372,9 +372,11 @@ class CheckpointCoordinator:
         return [*([DiscardFiles(base, own)] if own else []), *self._sweep()]
 
     def decline(self, answer: CheckpointDeclined, now_ms: int) -> list[Decision]:
-        """An attempt takes no part."""
+        """Abort a checkpoint in which an attempt takes no part."""
         pending = self._pending.get(answer.checkpoint_id)
-        if pending is None or pending.publishing or answer.attempt not in pending.plan.acknowledge:
+        if pending is None or pending.phase is CheckpointPhase.PUBLISHING:
+            return []
+        if answer.attempt not in pending.plan.acknowledge:
             return []
         vertex, subtask = pending.plan.acknowledge[answer.attempt]
         cause = AbortCause.DECLINED if answer.is_failure else AbortCause.NOT_READY
@@ -383,7 +385,7 @@ class CheckpointCoordinator:
         return self._abort(pending, cause, f"{answer.reason} (vertex {vertex}, subtask {subtask})", now_ms)
 
     def task_ended(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
-        """An attempt has ended: what still waits for it is given up."""
+        """Abort the checkpoints that wait for an attempt that has ended."""
         commands: list[Decision] = []
         for pending in list(self._pending.values()):
             if attempt in pending.waits_for:
@@ -393,34 +395,36 @@ class CheckpointCoordinator:
         return commands
 
     def published(self, checkpoint_id: int, now_ms: int) -> list[Decision]:
-        """The metadata is written."""
+        """Complete a checkpoint whose metadata is committed: from here on tasks are notified of it."""
         pending = self._pending.get(checkpoint_id)
-        if pending is None or not pending.publishing:
-            return self._discard_abandoned(checkpoint_id)
+        if pending is None or pending.phase is not CheckpointPhase.PUBLISHING:
+            return self._discard_unresolved(checkpoint_id)
         return self._complete(pending, now_ms)
 
     def not_published(
         self, checkpoint_id: int, reason: str, now_ms: int, exists: bool = False, in_doubt: bool = False
     ) -> list[Decision]:
-        """The metadata could not be written.
+        """Abort a checkpoint whose metadata could not be written.
 
-        Where it `exists`, as another coordinator leads the job, that checkpoint is not touched, and the job ends here.
-        Where that is `in_doubt`, it has failed, but none of its files is deleted.
+        Args:
+            exists: another coordinator has written it, and leads the job: its checkpoint is not touched, and this job
+                ends here.
+            in_doubt: the answer was lost: the checkpoint has failed, but none of its files is deleted.
         """
         pending = self._pending.get(checkpoint_id)
-        if pending is None or not pending.publishing:
-            return [] if in_doubt else self._discard_abandoned(checkpoint_id, exists)
+        if pending is None or pending.phase is not CheckpointPhase.PUBLISHING:
+            return [] if in_doubt else self._discard_unresolved(checkpoint_id, exists)
         pending.in_doubt = in_doubt
         if exists:
             commands = self._abort(pending, AbortCause.FENCED, reason, now_ms)
-            commands += self._discard_abandoned(checkpoint_id, True)
+            commands += self._discard_unresolved(checkpoint_id, True)
             return [*commands, FailJob(AbortCause.FENCED.describe(reason), is_final=True)]
         pending.published_from = None
         return self._abort(pending, AbortCause.NOT_PUBLISHED, reason, now_ms)
 
-    def _discard_abandoned(self, checkpoint_id: int, is_anothers: bool = False) -> list[Decision]:
-        """What was given up while it was published; of another's folder only what our tasks have put there."""
-        pending = self._abandoned.pop(checkpoint_id, None)
+    def _discard_unresolved(self, checkpoint_id: int, is_anothers: bool = False) -> list[Decision]:
+        """Delete what was aborted while it was published; in the folder of another leader only our own files."""
+        pending = self._unresolved_publications.pop(checkpoint_id, None)
         if pending is None:
             return []
         if not is_anothers:
@@ -431,20 +435,20 @@ class CheckpointCoordinator:
     # the end of a checkpoint
 
     def _publish(self, pending: PendingCheckpoint, now_ms: int) -> list[Decision]:
-        pending.manifest = pending.made(self._job, now_ms)
+        pending.published = manifest = pending.manifest(self._job, now_ms)
         if not pending.base:
             return self._complete(pending, now_ms)
         pending.published_from = now_ms
         counts = not pending.properties.is_savepoint or pending.properties.stop is not None
         path = pending.metadata_path
-        return [PublishCheckpoint(pending.checkpoint_id, pending.base, path, pending.manifest, counts)]
+        return [PublishCheckpoint(pending.checkpoint_id, pending.base, path, manifest, counts)]
 
     def _complete(self, pending: PendingCheckpoint, now_ms: int) -> list[Decision]:
         number, what = pending.checkpoint_id, pending.properties
         commits = not what.is_savepoint or what.stop is not None
-        assert pending.manifest is not None
-        completed = CompletedCheckpoint(pending.base, pending.manifest, not what.is_savepoint)
-        self._decide(pending, was_completed=True)
+        assert pending.published is not None
+        completed = CompletedCheckpoint(pending.base, pending.published, not what.is_savepoint)
+        self._conclude(pending, was_completed=True)
         self.history.completed(number, completed.path, now_ms)
         self._failures.succeeded(number)
         self._timing.completed(number, commits, now_ms)
@@ -459,7 +463,7 @@ class CheckpointCoordinator:
         return commands + self._sweep() + self._begin_due(now_ms)
 
     def _keep(self, completed: CompletedCheckpoint, now_ms: int) -> list[Decision]:
-        """It is the newest one: older ones are given up, under way or complete."""
+        """Retain the newest checkpoint, and drop older ones, whether under way or complete."""
         commands: list[Decision] = []
         for older in list(self._pending.values()):
             if older.checkpoint_id < completed.checkpoint_id and not older.properties.is_savepoint:
@@ -480,20 +484,21 @@ class CheckpointCoordinator:
     def _abort_all(self, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
         commands: list[Decision] = []
         for pending in list(self._pending.values()):
-            if not pending.publishing:
+            if pending.phase is not CheckpointPhase.PUBLISHING:
                 commands += self._abort(pending, cause, detail, now_ms)
         return commands
 
     def _abort(self, pending: PendingCheckpoint, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
-        """Give a checkpoint up whose tasks know of it."""
+        """Abort a checkpoint, notify its tasks, and delete its files if nothing can refer to them."""
         number = pending.checkpoint_id
         commands: list[Decision] = [SendToTask(task, CheckpointAborted(number)) for task in pending.plan.everybody]
-        self._decide(pending, was_completed=pending.in_doubt)
-        if pending.in_doubt:
+        phase = pending.phase
+        self._conclude(pending, was_completed=phase is CheckpointPhase.IN_DOUBT)
+        if phase is CheckpointPhase.IN_DOUBT:
             log.warning("files of checkpoint %d are left behind in %s: it may count", number, pending.base)
             return commands + self._failed(pending, cause, detail, now_ms)
-        if pending.publishing:
-            self._abandoned[number] = pending  # its metadata may still appear
+        if phase is CheckpointPhase.PUBLISHING:
+            self._unresolved_publications[number] = pending  # its metadata may still appear
         elif pending.base:
             commands.append(DiscardFiles(pending.base, (), pending.folder))
         if pending.base == self.base:
@@ -501,11 +506,11 @@ class CheckpointCoordinator:
         return commands + self._sweep() + self._failed(pending, cause, detail, now_ms)
 
     def _failed(self, pending: PendingCheckpoint, cause: AbortCause, detail: str, now_ms: int) -> list[Decision]:
-        """Tell of a checkpoint that will not be; perhaps the job fails for it."""
+        """Record the failure of a checkpoint, answer its request, and fail the job if too many have failed."""
         number, what, reason = pending.checkpoint_id, pending.properties, cause.describe(detail)
         self.history.failed(number, reason, now_ms)
         log.info("checkpoint failed", extra={"checkpoint_id": number, "reason": reason, "kind": what.kind})
-        commands = self._unasked(what, reason, now_ms)
+        commands = self._answer_refusal(what, reason, now_ms)
         if what.stop is not None:
             if cause is AbortCause.DECLINED or (what.stop is StopMode.DRAIN and cause in _AFTER_DRAIN):
                 commands.append(FailJob(f"stop with savepoint {what.location} failed: {reason}"))
@@ -513,20 +518,20 @@ class CheckpointCoordinator:
             commands += self._failures.failed(number, reason)
         return commands
 
-    def _unasked(self, what: CheckpointProperties, reason: str, now_ms: int) -> list[Decision]:
-        """Answer who waits for a savepoint that will not be; a job that was to be stopped goes on."""
+    def _answer_refusal(self, what: CheckpointProperties, reason: str, now_ms: int) -> list[Decision]:
+        """Answer the request of a savepoint that fails; a job that was to be stopped with it runs on."""
         if what is self._stopping:
             self._stopping = None
             if not self._suspended:
                 self._timing.start(now_ms)
         return [AnswerSavepoint(what.request_id, "", reason)] if what.is_savepoint else []
 
-    def _decide(self, pending: PendingCheckpoint, was_completed: bool) -> None:
+    def _conclude(self, pending: PendingCheckpoint, was_completed: bool) -> None:
         del self._pending[pending.checkpoint_id]
         belonging = frozenset(pending.plan.acknowledge if was_completed else ())
-        self._decided[pending.checkpoint_id] = (pending.base, belonging)
-        if len(self._decided) > _REMEMBERED:
-            del self._decided[next(iter(self._decided))]
+        self._concluded[pending.checkpoint_id] = (pending.base, belonging)
+        if len(self._concluded) > _REMEMBERED:
+            del self._concluded[next(iter(self._concluded))]
 
 
 __all__ = ["CheckpointCoordinator", "Decision"]
