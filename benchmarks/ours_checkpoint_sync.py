@@ -201,7 +201,7 @@ def in_a_job(size: Size, checkpoints: int) -> dict[str, float]:
         write(env.set_parallelism(1), Updates(size, count=size.updates * (checkpoints + 4)), Reached(str(out)))
         client: Any = env.execute_async("checkpoints")
         vertices = client.get_job_execution_result().result().vertices
-        history = client._cluster.job.checkpoints.coordinator.history
+        history = client._cluster.job.checkpoints.history
         complete = [one for one in client.checkpoints()["history"] if one["status"] == "COMPLETED"]
     newest = complete[1 : checkpoints + 1]  # the very last one is that of the end
     if len(newest) < checkpoints // 2:

@@ -262,7 +262,7 @@ class LocalJobClient(SubmittedJob):
         return cluster.answers[request.request_id]
 
     def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        return self._cluster.job.checkpoints.coordinator.history.describe(checkpoint_id)
+        return self._cluster.job.checkpoints.history.describe(checkpoint_id)
 
     def _accumulators(self) -> dict[str, Any]:
         return self._cluster.job.accumulators()

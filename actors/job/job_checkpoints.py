@@ -1,4 +1,4 @@
-"""What a job's checkpoints need to know of its attempts, and what attempts start from. Pure."""
+"""The checkpoints of one job beside its attempts: the only door to their coordinator. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rayflink.common.configuration import reading
+from rayflink.common.errors import assert_never
 from rayflink.common.options import registry as options
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import JobGraph
@@ -14,19 +15,41 @@ from rayflink.state.storage.storage import MissingFileError
 
 from ..checkpoints.completed import CompletedCheckpoint
 from ..checkpoints.coordinator import CheckpointCoordinator, Decision
+from ..checkpoints.history import CheckpointHistory
 from ..checkpoints.master_hooks import MasterHooks
 from ..checkpoints.plan import CheckpointedJob, CheckpointPlan, OperatorPlace
 from ..exchange.frames import TaskAddress
 from ..messages.checkpoint_settings import CheckpointSettings
-from ..messages.commands import SendToTask
+from ..messages.commands import (
+    CheckpointNotPublished,
+    CheckpointPublished,
+    CheckpointsLeft,
+    SavepointRequested,
+    SendToTask,
+)
 from ..messages.executions import Execution
 from ..messages.job_history import JobHistory
-from ..messages.messages import CheckpointAnnounced, TaskDeployment, TaskFailure
-from ..messages.states import ExecutionState
+from ..messages.messages import (
+    CheckpointAcknowledged,
+    CheckpointAnnounced,
+    CheckpointDeclined,
+    LastCheckpointAwaited,
+    TaskDeployment,
+    TaskFailure,
+)
+from ..messages.states import ExecutionState, JobStatus
 from .attempts import Attempts
 from .enumeration import Enumerators
 from .restoring import Restoring
 
+CheckpointEvent = (
+    SavepointRequested
+    | CheckpointAcknowledged
+    | CheckpointDeclined
+    | LastCheckpointAwaited
+    | CheckpointPublished
+    | CheckpointNotPublished
+)
 _UNREADABLE = (DamagedFileError.__name__, MissingFileError.__name__)
 _UNFIT = (SnapshotMismatch.__name__, UnresolvedClassError.__name__, VersionMismatch.__name__)
 MOST_LEAD_MS = 500
@@ -62,7 +85,7 @@ def _refused(graph: JobGraph) -> str:
 
 
 class JobCheckpoints:
-    """The checkpoints of one job beside its executions.
+    """The checkpoints of one job: who takes part in them, what attempts start from, and their coordinator.
 
     Args:
         graph: the job.
@@ -94,16 +117,119 @@ class JobCheckpoints:
         self._epoch = start.epoch
         job = CheckpointedJob(graph.id, graph.name, start.epoch)
         hooks = MasterHooks(graph.master_hooks)
-        self.coordinator = CheckpointCoordinator(job, settings, self.plan, enumerators.snapshot, new_id, hooks)
-        self.coordinator.restored(start.completed, start.next_number)
+        self._coordinator = CheckpointCoordinator(job, settings, self.plan, enumerators.snapshot, new_id, hooks)
+        self._coordinator.restored(start.completed, start.next_number)
         self._restoring: Restoring | None = None
         self._at_the_end: set[TaskAddress] = set()
         self._announced_for: int | None = None
 
+    # the door to the coordinator
+
+    def handle(self, event: CheckpointEvent, now_ms: int) -> list[Decision]:
+        """Return what follows from a request, from the answer of a task, or from the answer of the storage."""
+        coordinator = self._coordinator
+        match event:
+            case SavepointRequested():
+                return coordinator.savepoint(event, now_ms)
+            case CheckpointAcknowledged():
+                return coordinator.acknowledge(event, now_ms)
+            case CheckpointDeclined():
+                return coordinator.decline(event, now_ms)
+            case LastCheckpointAwaited():
+                return self._await_final(event.attempt, now_ms)
+            case CheckpointPublished():
+                return coordinator.published(event.checkpoint_id, now_ms)
+            case CheckpointNotPublished():
+                number, reason = event.checkpoint_id, event.reason
+                return coordinator.not_published(number, reason, now_ms, event.exists, event.in_doubt)
+            case _:
+                assert_never(event)
+
+    @property
+    def settings(self) -> CheckpointSettings:
+        """The options of the job's checkpoints, as far as the job can follow them."""
+        return self._settings
+
+    @property
+    def history(self) -> CheckpointHistory:
+        """Statistics of the checkpoints so far."""
+        return self._coordinator.history
+
+    @property
+    def latest(self) -> CompletedCheckpoint | None:
+        """The checkpoint from which the job would restart now."""
+        return self._coordinator.latest
+
+    @property
+    def completed(self) -> tuple[CompletedCheckpoint, ...]:
+        """All retained checkpoints, from the oldest to the newest."""
+        return self._coordinator.completed
+
+    @property
+    def left(self) -> CheckpointsLeft:
+        """The checkpoints that are left after the end of the job."""
+        return self._coordinator.left
+
+    @property
+    def next_id(self) -> int:
+        """The id of the next checkpoint."""
+        return self._coordinator.next_id
+
+    @property
+    def are_pending(self) -> bool:
+        """Whether a checkpoint is under way."""
+        return bool(self._coordinator.pending)
+
+    @property
+    def are_undecided(self) -> bool:
+        """Whether a checkpoint is being published: until that is resolved nothing is restored or deleted."""
+        return bool(self._coordinator.undecided)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether a savepoint that stops the job is under way or complete."""
+        return self._coordinator.is_stopping
+
+    @property
+    def next_tick_ms(self) -> int | None:
+        """When `tick` or `announcement` is due, in epoch milliseconds; None: neither is."""
+        times = (self.announced_ms, self._coordinator.next_tick_ms)
+        return min((time for time in times if time is not None), default=None)
+
+    def trigger_now(self, now_ms: int) -> list[Decision]:
+        """Trigger a checkpoint as soon as possible, whatever the interval and the pause."""
+        return self._coordinator.trigger_now(now_ms)
+
+    def resume(self, now_ms: int) -> list[Decision]:
+        """Take checkpoints from now on: the tasks are deployed."""
+        return self._coordinator.resume(now_ms)
+
+    def suspend(self, now_ms: int, reason: str) -> list[Decision]:
+        """Take no checkpoints until `resume`: tasks are started anew."""
+        return self._coordinator.suspend(now_ms, reason)
+
+    def task_ended(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
+        """Abort the checkpoints that wait for an attempt that has ended."""
+        return self._coordinator.task_ended(attempt, now_ms)
+
+    def job_ended(self, status: JobStatus, now_ms: int) -> list[Decision]:
+        """Abort what is under way, and drop the checkpoints that do not outlive a job with this status."""
+        return self._coordinator.job_ended(status, now_ms)
+
+    def expire(self, now_ms: int, stalled: Callable[[TaskAddress], str]) -> list[Decision]:
+        """Abort what takes too long; `stalled` describes the function of a task that has not returned for long."""
+        return self._coordinator.expire(now_ms, stalled)
+
+    def tick(self, now_ms: int) -> list[Decision]:
+        """Abort what takes too long, and trigger what is due."""
+        return self._coordinator.tick(now_ms)
+
+    # facts
+
     @property
     def restored_bytes(self) -> int:
         """Size of the state the job has started from; 0 where it started from nothing."""
-        return self.coordinator.history.restored_bytes
+        return self._coordinator.history.restored_bytes
 
     @property
     def are_periodic(self) -> bool:
@@ -161,7 +287,7 @@ class JobCheckpoints:
             HookError: a hook of the program fails.
         """
         self._at_the_end &= {execution.attempt for execution in self._attempts}  # regions that run on still wait
-        found, commands = self.coordinator.restore(now_ms)
+        found, commands = self._coordinator.restore(now_ms)
         self._restoring = None
         if found is None:
             return {}, commands
@@ -178,13 +304,13 @@ class JobCheckpoints:
         has_begun = ExecutionState.RUNNING.value in execution.timestamps
         if self._restoring is None or has_begun or failure.kind not in _UNREADABLE:
             return True
-        return self.coordinator.unreadable(self._restoring.manifest.checkpoint_id)
+        return self._coordinator.unreadable(self._restoring.manifest.checkpoint_id)
 
     def equipped(self, deployment: TaskDeployment, execution: Execution) -> TaskDeployment:
         """The deployment with what the attempt starts from."""
         deployment = replace(
             deployment,
-            checkpoint_base=self.coordinator.base,
+            checkpoint_base=self._coordinator.base,
             checkpointing=self.are_periodic,
             epoch=self._epoch,
         )
@@ -207,7 +333,7 @@ class JobCheckpoints:
     @property
     def announced_ms(self) -> int | None:
         """When the next checkpoint is announced, so that tasks begin to write what its snapshot would have to."""
-        due = self.coordinator.due_ms
+        due = self._coordinator.due_ms
         if due is None or due == self._announced_for:
             return None
         return due - min(MOST_LEAD_MS, (self._settings.interval_ms or 0) // 2)
@@ -217,28 +343,28 @@ class JobCheckpoints:
         at = self.announced_ms
         if at is None or now_ms < at:
             return []
-        self._announced_for = self.coordinator.due_ms
+        self._announced_for = self._coordinator.due_ms
         plan = self.plan()
         if isinstance(plan, str):
             return []
-        message = CheckpointAnnounced(self.coordinator.next_id)
+        message = CheckpointAnnounced(self._coordinator.next_id)
         return [SendToTask(attempt, message) for attempt in plan.commit_to]
 
     # the end of the data
 
-    def at_the_end(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
-        """A task has worked all its data, and waits for the last checkpoint."""
+    def _await_final(self, attempt: TaskAddress, now_ms: int) -> list[Decision]:
+        """Record that a task has worked all its data and waits for its final checkpoint; trigger it if it is due."""
         self._at_the_end.add(attempt)
-        return self.last_if_due(now_ms)
+        return self.final_if_due(now_ms)
 
-    def last_if_due(self, now_ms: int) -> list[Decision]:
-        """Where no source gives data any more, the last checkpoint does not wait for its time."""
-        if not self._at_the_end or self.coordinator.pending:
+    def final_if_due(self, now_ms: int) -> list[Decision]:
+        """Trigger the final checkpoint at once if no source has data any more."""
+        if not self._at_the_end or self._coordinator.pending:
             return []
         plan = self.plan()
         if isinstance(plan, str) or not self._at_the_end.issuperset(plan.trigger):
             return []
-        return self.coordinator.trigger_now(now_ms)
+        return self._coordinator.trigger_now(now_ms)
 
 
 __all__ = ["JobCheckpoints", "JobStart", "takes_checkpoints"]

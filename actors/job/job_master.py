@@ -1,4 +1,4 @@
-"""A job as its coordinator sees it: events in, commands out. No clock, no Ray, no files.
+"""The life of one job, as decisions: events go in, commands come out. No clock, no Ray, no files.
 
 Source: apache/flink ExecutionGraph, DefaultScheduler, JobMaster.
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from rayflink.common.errors import NotSerializable, PlanError, described
+from rayflink.common.errors import NotSerializable, PlanError, assert_never, described
 from rayflink.common.records.batches import MAX_TIMESTAMP
 from rayflink.graph.job_graph import JobEdge, JobGraph
 
@@ -73,12 +73,14 @@ from .rescaled_graph import rescaled_graph
 from .source_stops import SourceStops
 from .watermark_groups import WatermarkGroups
 
+AttemptEvent = ToCoordinator | TaskGone | DeploymentFailed | CommandLost
+"""An event of one attempt: its report, or what the shell has learned of it."""
 HISTORY_LENGTH = 16
-"""Failures kept (web.exception-history-size)."""
+"""The number of failures in the history (web.exception-history-size)."""
 
 
 class JobMaster:
-    """Decides when what is deployed, cancelled and ended.
+    """Decides when tasks are deployed, cancelled and restarted, and when the job ends.
 
     Args:
         graph: the job.
@@ -118,7 +120,7 @@ class JobMaster:
         self._accumulators = JobAccumulators(self.restarts.are_possible)
         self._rescale: Rescale | None = None
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
-        self.checkpoints.coordinator.history.measure(self.metrics.group)
+        self.checkpoints.history.measure(self.metrics.group)
         self._now_ms = 0
 
     @property
@@ -129,73 +131,68 @@ class JobMaster:
     # in
 
     def start(self, now_ms: int) -> list[Command]:
-        """The first commands: ask for slots."""
+        """Return the first commands: request slots."""
         return self._ask_for_slots(now_ms)
 
     def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
-        """What follows from an event; one that belongs to no live attempt, or to an ended job, changes nothing."""
+        """Return what follows from an event; one of no live attempt, or of a job that has ended, changes nothing."""
         self._now_ms = now_ms
         if self.status.is_terminal:
             return []
-        if isinstance(event, SlotsGranted):
-            return self._deploy_first(now_ms)
-        if isinstance(event, SlotsRefused):
-            return self._no_slots(event.found, now_ms)
-        if isinstance(event, CancelRequested):
-            return self._cancel(event.by, now_ms)
-        if isinstance(event, StopRequested):
-            return self._source_stops.stop_all()
-        if isinstance(event, Tick):
-            return self._tick(now_ms)
-        if isinstance(event, RescaleRequested):
-            return self._rescale_asked(event, now_ms)
-        if isinstance(event, CheckpointPublished | CheckpointNotPublished | SavepointRequested):
-            return self._checkpoint_signal(event, now_ms)
+        match event:
+            case SlotsGranted():
+                return self._deploy_first(now_ms)
+            case SlotsRefused():
+                return self._no_slots(event.found, now_ms)
+            case CancelRequested():
+                return self._cancel(event.by, now_ms)
+            case StopRequested():
+                return self._source_stops.stop_all()
+            case Tick():
+                return self._tick(now_ms)
+            case RescaleRequested():
+                return self._request_rescale(event, now_ms)
+            case SavepointRequested():
+                return self._apply(self.checkpoints.handle(event, now_ms), now_ms)
+            case CheckpointPublished() | CheckpointNotPublished():
+                commands = self._apply(self.checkpoints.handle(event, now_ms), now_ms)
+                return commands + self._conclude_if_quiescent(now_ms)
+            case _:
+                return self._handle_of_attempt(event, now_ms)
+
+    def _handle_of_attempt(self, event: AttemptEvent, now_ms: int) -> list[Command]:
         execution = self.executions.get(event.attempt)
         if execution is None or execution.state.is_terminal:
-            return [] if execution is None else self._after_its_end(execution, event, now_ms)
-        if isinstance(event, CommandLost):
-            return self._command_lost(execution, event, now_ms)
-        if isinstance(event, DeploymentFailed):
-            return self._kill(execution) + self._ended_by(execution, event.failure, now_ms)
-        execution.last_seen_ms = now_ms
-        if isinstance(event, TaskStateChanged):
-            return self._task_changed(execution, event, now_ms)
-        if isinstance(event, TaskGone):
-            return self._task_gone(execution, event.reason, now_ms)
-        if isinstance(event, SplitRequest):
-            return self._splits(execution, event, now_ms)
-        if isinstance(event, WatermarkReported):
-            return self._aligned(execution, event)
-        if isinstance(event, TaskReport):
-            execution.metrics = event.metrics
-            return []
-        if isinstance(event, CheckpointAcknowledged):
-            return self._decided(self.checkpoints.coordinator.acknowledge(event, now_ms), now_ms)
-        if isinstance(event, CheckpointDeclined):
-            return self._decided(self.checkpoints.coordinator.decline(event, now_ms), now_ms)
-        if isinstance(event, OperatorsSatisfied):
-            return self._source_stops.report(event)
-        assert isinstance(event, LastCheckpointAwaited)
-        return self._decided(self.checkpoints.at_the_end(event.attempt, now_ms), now_ms)
+            return [] if execution is None else self._on_event_after_end(execution, event, now_ms)
+        if not isinstance(event, CommandLost | DeploymentFailed):
+            execution.last_seen_ms = now_ms
+        match event:
+            case CommandLost():
+                return self._command_lost(execution, event, now_ms)
+            case DeploymentFailed():
+                return self._kill(execution) + self._ended_by(execution, event.failure, now_ms)
+            case TaskStateChanged():
+                return self._task_changed(execution, event, now_ms)
+            case TaskGone():
+                return self._task_gone(execution, event.reason, now_ms)
+            case SplitRequest():
+                return self._splits(execution, event, now_ms)
+            case WatermarkReported():
+                return self._aligned(execution, event)
+            case TaskReport():
+                execution.metrics = event.metrics
+                return []
+            case CheckpointAcknowledged() | CheckpointDeclined() | LastCheckpointAwaited():
+                return self._apply(self.checkpoints.handle(event, now_ms), now_ms)
+            case OperatorsSatisfied():
+                return self._source_stops.report(event)
+            case _:
+                assert_never(event)
 
     # checkpoints
 
-    def _checkpoint_signal(
-        self, event: CheckpointPublished | CheckpointNotPublished | SavepointRequested, now_ms: int
-    ) -> list[Command]:
-        coordinator = self.checkpoints.coordinator
-        if isinstance(event, SavepointRequested):
-            return self._decided(coordinator.savepoint(event, now_ms), now_ms)
-        if isinstance(event, CheckpointPublished):
-            commands = self._decided(coordinator.published(event.checkpoint_id, now_ms), now_ms)
-        else:
-            given = (event.checkpoint_id, event.reason)
-            commands = self._decided(coordinator.not_published(*given, now_ms, event.exists, event.in_doubt), now_ms)
-        return commands + self._settle(now_ms)
-
-    def _decided(self, decisions: Iterable[Decision], now_ms: int) -> list[Command]:
-        """What the coordinator of checkpoints wants done; enumerators hear of complete ones."""
+    def _apply(self, decisions: Iterable[Decision], now_ms: int) -> list[Command]:
+        """Turn decisions on checkpoints into commands; notify enumerators of complete ones, and fail the job if due."""
         commands: list[Command] = []
         completed: int | None = None
         for decision in decisions:
@@ -208,7 +205,7 @@ class JobMaster:
                 self._enumerators.complete(completed)
                 self.restarts.progressed()
             commands.append(decision)
-        stops = self.checkpoints.coordinator.is_stopping
+        stops = self.checkpoints.is_stopping
         if completed is not None and not stops and self._rescale is not None and self._rescale.is_ready(completed):
             self._rescale.cancelled_ms = now_ms
             self.restarts.restart_whole(now_ms)
@@ -217,7 +214,7 @@ class JobMaster:
 
     # other parallelisms
 
-    def _rescale_asked(self, event: RescaleRequested, now_ms: int) -> list[Command]:
+    def _request_rescale(self, event: RescaleRequested, now_ms: int) -> list[Command]:
         try:
             graph = rescaled_graph(self.graph, event.parallelism)
         except PlanError as error:
@@ -227,25 +224,24 @@ class JobMaster:
             refusal = "its parallelism is being changed already"
         if refusal or graph == self.graph:  # what it has already, it has without a pause
             return [AnswerRescale(event.request_id, failure=refusal)]
-        coordinator = self.checkpoints.coordinator
-        self._rescale = Rescale(event.request_id, graph, now_ms, coordinator.next_id)
-        return self._decided(coordinator.trigger_now(now_ms), now_ms)
+        self._rescale = Rescale(event.request_id, graph, now_ms, self.checkpoints.next_id)
+        return self._apply(self.checkpoints.trigger_now(now_ms), now_ms)
 
     def _rescale_if_due(self, now_ms: int) -> list[Command]:
-        """After a failure the checkpoint before the change is asked for again."""
-        if self._rescale is None or self._rescale.cancelled_ms is not None or self.checkpoints.coordinator.pending:
+        """Trigger the checkpoint before a rescale again, if a failure has prevented it."""
+        if self._rescale is None or self._rescale.cancelled_ms is not None or self.checkpoints.are_pending:
             return []
-        return self._decided(self.checkpoints.coordinator.trigger_now(now_ms), now_ms)
+        return self._apply(self.checkpoints.trigger_now(now_ms), now_ms)
 
     def _adopt(self, rescale: Rescale, now_ms: int) -> list[Command]:
-        """The old tasks have ended: lay out the job anew, with other slots where it needs others."""
+        """Start the rescaled job after the old tasks have ended; request slots if it needs others."""
         before, rescale.former = required_slots(self.graph), self.graph
-        self._lay_out(rescale.graph)
+        self._adopt_graph(rescale.graph)
         if required_slots(self.graph) == before:
             return self._begin_anew(now_ms)
         return self._ask_for_slots(now_ms)
 
-    def _lay_out(self, graph: JobGraph) -> None:
+    def _adopt_graph(self, graph: JobGraph) -> None:
         self.graph = graph
         self.attempts.adopt(graph)
         self.checkpoints.adopt(graph)
@@ -262,7 +258,7 @@ class JobMaster:
         return self._begin(list(self.attempts), True, now_ms)
 
     def _rescaled_if_running(self, now_ms: int) -> list[Command]:
-        """All tasks run with the parallelism that was asked for: whoever asked is told how long it took."""
+        """Answer a rescale request with the length of the pause, once all new tasks run."""
         rescale = self._rescale
         if rescale is None or rescale.former is None:
             return []
@@ -280,26 +276,26 @@ class JobMaster:
         return self._begin_anew(now_ms)
 
     def _begin(self, attempts: Sequence[Execution], whole: bool, now_ms: int) -> list[Command]:
-        """Deploy attempts, from the newest checkpoint where there is one; `whole` where they are all of the job."""
+        """Deploy attempts, from the newest checkpoint if there is one; `whole` if they are all of the job."""
         try:
             states, decisions = self.checkpoints.restore(now_ms)
             if whole:
                 for failure in self._enumerators.restore(states):
-                    self._remember(failure.operator, failure, now_ms)
+                    self._append_exception(failure.operator, failure, now_ms)
             else:
                 self._take_back(attempts)
         except (Exception, SystemExit) as error:  # it does not fit, or whatever a user's enumerator or hook raises
             failure = TaskFailure(type(error).__name__, f"the job cannot start: {described(error)}", "")
-            self._note("coordinator", 0, failure, now_ms)
-            return self.attempts.cancel(now_ms) + self._settle(now_ms)
+            self._record_failure("coordinator", 0, failure, now_ms)
+            return self.attempts.cancel(now_ms) + self._conclude_if_quiescent(now_ms)
         again = {(e.vertex.id, e.subtask) for e in attempts if not self.checkpoints.begins_finished(e)}
         self._accumulators.forget(again)
-        commands = self._decided(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
-        commands += self._decided(self.checkpoints.coordinator.resume(now_ms), now_ms)
+        commands = self._apply(decisions, now_ms) + self.attempts.deploy_first(attempts, now_ms)
+        commands += self._apply(self.checkpoints.resume(now_ms), now_ms)
         return commands + self._source_stops.due()
 
     def _take_back(self, attempts: Iterable[Execution]) -> None:
-        """Splits their readers got since the newest checkpoint go back to the enumerators."""
+        """Return the splits that readers got since the newest checkpoint to the enumerators."""
         for execution in attempts:
             if execution.vertex.is_input:
                 self._enumerators.take_back(execution.vertex.head.operator_id, execution.subtask)
@@ -313,22 +309,22 @@ class JobMaster:
         wanted = len(required_slots(self.graph))
         waited = now_ms - self._slots_asked_ms
         message = (
-            f"Could not allocate all requires slots within timeout of {waited} ms. Slots required: {wanted}, "
+            f"Could not allocate all required slots within timeout of {waited} ms. Slots required: {wanted}, "
             f"slots allocated: 0; found: {found}; lower the parallelism, add nodes, or raise slot.request.timeout"
         )
         if self._rescale is not None and self._rescale.former is not None:  # the job goes on as it was
             rescale, self._rescale = self._rescale, None
             assert rescale.former is not None
-            self._lay_out(rescale.former)
+            self._adopt_graph(rescale.former)
             return [AnswerRescale(rescale.request_id, failure=message), *self._ask_for_slots(now_ms)]
-        self._note("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
-        return self.attempts.cancel(now_ms) + self._settle(now_ms)
+        self._record_failure("scheduler", 0, TaskFailure("NoResourceAvailable", message, ""), now_ms)
+        return self.attempts.cancel(now_ms) + self._conclude_if_quiescent(now_ms)
 
     # what tasks say
 
     def _task_changed(self, execution: Execution, event: TaskStateChanged, now_ms: int) -> list[Command]:
-        passed = event.state is ExecutionState.INITIALIZING and execution.state is not ExecutionState.DEPLOYING
-        if passed or event.state in (ExecutionState.DEPLOYING, execution.state):
+        is_overtaken = event.state is ExecutionState.INITIALIZING and execution.state is not ExecutionState.DEPLOYING
+        if is_overtaken or event.state in (ExecutionState.DEPLOYING, execution.state):
             return []
         if execution.state is ExecutionState.CANCELING and not event.state.is_terminal:
             return []
@@ -362,27 +358,28 @@ class JobMaster:
             vertex = execution.vertex
             owner = Owner((vertex.id, execution.subtask), execution.name, vertex.name, vertex.head.call_site)
             for failure in self._accumulators.add(owner, event.accumulators):
-                self._note(execution.name, execution.subtask, failure, now_ms)
+                self._record_failure(execution.name, execution.subtask, failure, now_ms)
             if self.status is JobStatus.FAILING:
-                return self.attempts.cancel(now_ms) + self._settle(now_ms)
-            given_up = self._decided(self.checkpoints.coordinator.task_ended(execution.attempt, now_ms), now_ms)
-            return given_up + self._rescaled_if_running(now_ms) + self._deploy_ready(now_ms) + self._settle(now_ms)
-        return self._settle(now_ms)
+                return self.attempts.cancel(now_ms) + self._conclude_if_quiescent(now_ms)
+            given_up = self._apply(self.checkpoints.task_ended(execution.attempt, now_ms), now_ms)
+            commands = given_up + self._rescaled_if_running(now_ms) + self._deploy_ready(now_ms)
+            return commands + self._conclude_if_quiescent(now_ms)
+        return self._conclude_if_quiescent(now_ms)
 
     def _task_gone(self, execution: Execution, reason: str, now_ms: int) -> list[Command]:
         message = f"lost task {execution.name} (attempt #{execution.number}): {reason}"
         return self._ended_by(execution, TaskFailure("TaskLost", message, ""), now_ms)
 
     def _ended_by(self, execution: Execution, failure: TaskFailure, now_ms: int) -> list[Command]:
-        """An attempt has ended without a word of its own; one that was to be cancelled is."""
+        """End an attempt that could not report its end: as canceled if it was being cancelled, else as failed."""
         if execution.state is ExecutionState.CANCELING:
             execution.become(ExecutionState.CANCELED, now_ms)
-            return self._settle(now_ms)
+            return self._conclude_if_quiescent(now_ms)
         execution.become(ExecutionState.FAILED, now_ms)
         return self._fail(execution, failure, now_ms)
 
     def _command_lost(self, execution: Execution, event: CommandLost, now_ms: int) -> list[Command]:
-        """An attempt that may wait for ever for what it was to be told is ended."""
+        """Kill an attempt that may wait for ever for a command that was lost."""
         if execution.state is ExecutionState.CANCELING:
             return self._kill(execution)
         reason = f"the call that carried {event.what} to it failed: {event.reason}"
@@ -394,8 +391,8 @@ class JobMaster:
         self._killed = {*self._killed & self.executions.keys(), execution.attempt}
         return [KillTask(execution.attempt)]
 
-    def _after_its_end(self, execution: Execution, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
-        """Of an attempt that has ended only one thing matters: that it can no longer serve what is yet to be read."""
+    def _on_event_after_end(self, execution: Execution, event: AttemptEvent, now_ms: int) -> list[Command]:
+        """Fail the job if a finished attempt can no longer serve a result that is yet to be read."""
         if execution.state is not ExecutionState.FINISHED:
             return []
         if isinstance(event, TaskGone):
@@ -435,35 +432,35 @@ class JobMaster:
     # the end
 
     def _fail(self, failed: Execution | None, failure: TaskFailure, now_ms: int, whole: bool = False) -> list[Command]:
-        """An attempt failed, or the job as a whole: its region, or everything, runs again, or the job ends."""
+        """Restart the region of a failed attempt, or the whole job, or end the job."""
         task, subtask = ("coordinator", 0) if failed is None else (failed.name, failed.subtask)
         if self.status in (JobStatus.RUNNING, JobStatus.RESTARTING):
             if failed is not None and failed.state is ExecutionState.CANCELED:  # it ends because of another failure
-                self._remember(task, failure, now_ms)
-                return self._settle(now_ms)
-            whole = whole or self.checkpoints.coordinator.is_stopping  # others may have ended in mid-data
+                self._append_exception(task, failure, now_ms)
+                return self._conclude_if_quiescent(now_ms)
+            whole = whole or self.checkpoints.is_stopping  # others may have ended in mid-data
             if self.restarts.failed(None if whole else failed, failure, now_ms):
-                self._remember(task, failure, now_ms)
+                self._append_exception(task, failure, now_ms)
                 return self._prepare_restart(now_ms)
             if self.restarts.refusal:
                 failure = replace(failure, message=f"{failure.message} ({self.restarts.refusal})")
         return self._end_as_failed(task, subtask, failure, now_ms)
 
     def _end_as_failed(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> list[Command]:
-        self._note(task, subtask, failure, now_ms)
+        self._record_failure(task, subtask, failure, now_ms)
         if self.status is JobStatus.FAILING:
-            return self.attempts.cancel(now_ms) + self._settle(now_ms)
-        return self._settle(now_ms)
+            return self.attempts.cancel(now_ms) + self._conclude_if_quiescent(now_ms)
+        return self._conclude_if_quiescent(now_ms)
 
     def _prepare_restart(self, now_ms: int) -> list[Command]:
-        """Cancel what has to restart; the others of a job run on."""
+        """Cancel the attempts that have to restart; the others run on."""
         if self.status is JobStatus.RUNNING:
             self._become(JobStatus.RESTARTING, now_ms)
-        commands = self._decided(self.checkpoints.coordinator.suspend(now_ms, "a task failed"), now_ms)
-        return commands + self.attempts.cancel(now_ms, set(self.restarts.places)) + self._settle(now_ms)
+        commands = self._apply(self.checkpoints.suspend(now_ms, "a task failed"), now_ms)
+        return commands + self.attempts.cancel(now_ms, set(self.restarts.places)) + self._conclude_if_quiescent(now_ms)
 
     def _restart(self, now_ms: int) -> list[Command]:
-        """New attempts in the place of those that have ended."""
+        """Deploy new attempts in the place of those that have ended."""
         places, whole = self.restarts.places, self.restarts.is_whole
         self.restarts.begun()
         if whole and self._rescale is not None and self._rescale.takes_over:
@@ -472,15 +469,15 @@ class JobMaster:
         self._become(JobStatus.RUNNING, now_ms)
         return self._begin(fresh, whole, now_ms)
 
-    def _note(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> None:
-        """A failure goes into the history, and a job that runs begins to fail."""
-        self._remember(task, failure, now_ms)
+    def _record_failure(self, task: str, subtask: int, failure: TaskFailure, now_ms: int) -> None:
+        """Record a failure in the history; a job that runs begins to fail."""
+        self._append_exception(task, failure, now_ms)
         if self._failure is None:
             self._failure, self._failed_subtask = failure, subtask
         if self.status in (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING):
             self._become(JobStatus.FAILING, now_ms)
 
-    def _remember(self, task: str, failure: TaskFailure, now_ms: int) -> None:
+    def _append_exception(self, task: str, failure: TaskFailure, now_ms: int) -> None:
         self.exceptions.append(ExceptionEntry(now_ms, task, failure))
 
     def _cancel(self, by: str, now_ms: int) -> list[Command]:
@@ -492,14 +489,14 @@ class JobMaster:
             return []
         self._cancelled_by = by
         self._become(JobStatus.CANCELLING, now_ms)
-        return self.attempts.cancel(now_ms) + self._settle(now_ms)
+        return self.attempts.cancel(now_ms) + self._conclude_if_quiescent(now_ms)
 
-    def _settle(self, now_ms: int) -> list[Command]:
-        """End the job once every attempt has ended and what of the program runs here has had its last say.
+    def _conclude_if_quiescent(self, now_ms: int) -> list[Command]:
+        """End the job if every attempt has ended, after accumulators and enumerators have given their last values.
 
-        One that restarts goes on once all that restart have ended, and the delay is over.
+        A job that restarts goes on if all attempts to restart have ended, and the delay is over.
         """
-        if self.status.is_terminal or self.checkpoints.coordinator.undecided:  # it decides what is restored and deleted
+        if self.status.is_terminal or self.checkpoints.are_undecided:  # it decides what is restored and deleted
             return []
         if self.status is JobStatus.RESTARTING:
             return self._restart(now_ms) if self.restarts.is_due(self.executions.values(), now_ms) else []
@@ -507,14 +504,14 @@ class JobMaster:
             return []
         totals, failures = self._accumulators.values()
         for failure in [*failures, *self._enumerators.close()]:
-            self._note(failure.operator, 0, failure, now_ms)
+            self._record_failure(failure.operator, 0, failure, now_ms)
         ends = {
             JobStatus.RUNNING: JobStatus.FINISHED,
             JobStatus.FAILING: JobStatus.FAILED,
             JobStatus.CANCELLING: JobStatus.CANCELED,
         }
         self._become(ends[self.status], now_ms)
-        commands = self._decided(self.checkpoints.coordinator.job_ended(self.status, now_ms), now_ms)
+        commands = self._apply(self.checkpoints.job_ended(self.status, now_ms), now_ms)
         if self._rescale is not None:
             commands.append(AnswerRescale(self._rescale.request_id, failure=f"the job is {self.status.value}"))
         self.result = self._result(totals, now_ms)
@@ -522,16 +519,15 @@ class JobMaster:
 
     @property
     def next_tick_ms(self) -> int | None:
-        """When a `Tick` has something to do besides looking after silent tasks; None: not by the clock."""
+        """When a `Tick` is due that does more than check heartbeats, in epoch milliseconds; None: none is."""
         if self.status is JobStatus.RESTARTING:
             return self.restarts.due_ms
         if self.status is not JobStatus.RUNNING:
             return None
-        times = (self.checkpoints.announced_ms, self.checkpoints.coordinator.next_tick_ms)
-        return min((time for time in times if time is not None), default=None)
+        return self.checkpoints.next_tick_ms
 
     def _tick(self, now_ms: int) -> list[Command]:
-        commands = self._decided(self.checkpoints.coordinator.expire(now_ms, self.attempts.stalled), now_ms)
+        commands = self._apply(self.checkpoints.expire(now_ms, self.attempts.stalled), now_ms)
         if self.status is JobStatus.CREATED and now_ms - self._slots_asked_ms > self._settings.slot_timeout_ms:
             return self._no_slots("not enough free slots", now_ms)
         for execution in self.attempts.live:
@@ -544,12 +540,12 @@ class JobMaster:
                 commands += self._kill(execution)
                 commands += self._task_gone(execution, f"no heartbeat for {silent} ms (heartbeat.timeout)", now_ms)
         if self.status in (JobStatus.RESTARTING, JobStatus.FAILING, JobStatus.CANCELLING):
-            return commands + self._settle(now_ms)
+            return commands + self._conclude_if_quiescent(now_ms)
         if self.status is JobStatus.RUNNING:
-            commands += self._decided(self.checkpoints.coordinator.tick(now_ms), now_ms)
-            commands += self._decided(self.checkpoints.last_if_due(now_ms), now_ms)
+            commands += self._apply(self.checkpoints.tick(now_ms), now_ms)
+            commands += self._apply(self.checkpoints.final_if_due(now_ms), now_ms)
             commands += self._rescale_if_due(now_ms)
-            commands += self._decided(self.checkpoints.announcement(now_ms), now_ms)
+            commands += self._apply(self.checkpoints.announcement(now_ms), now_ms)
         return commands
 
     def _result(self, totals: Mapping[str, Any], now_ms: int) -> JobResult:
@@ -562,11 +558,11 @@ class JobMaster:
             self._failure if self.status is JobStatus.FAILED else None,
             self._failed_subtask,
             self._cancelled_by if self.status is JobStatus.CANCELED else "",
-            self.checkpoints.coordinator.left,
+            self.checkpoints.left,
         )
 
     def accumulators(self) -> dict[str, Any]:
-        """Name -> value, merged over the subtasks that have finished.
+        """Return the accumulators by name, merged over the subtasks that have finished.
 
         Raises:
             JobExecutionError: one does not give its value.
@@ -574,22 +570,22 @@ class JobMaster:
         return self._accumulators.asked(self.graph.id)
 
     def describe(self) -> dict[str, Any]:
-        """The job's status, timestamps, vertices and exceptions as plain data."""
+        """Return the job's status, timestamps, vertices and exceptions as plain data."""
         known = (self.graph, self.status, self.timestamps, self.attempts, self.exceptions)
         return {**job_summary(*known, self.recovery()), **self.job_metrics()}
 
     def recovery(self) -> dict[str, Any] | None:
-        """How long the last restart took; see `last_recovery`."""
+        """Return how long the last restart took; see `last_recovery`."""
         return last_recovery(self.timestamps, self.attempts, self.checkpoints.restored_bytes, self.restarts.ended_ms)
 
     def job_metrics(self) -> dict[str, Any]:
-        """The scope and the metrics of the job as of the last event."""
+        """Return the scope and the metrics of the job as of the last event."""
         self.metrics.update(self.status, self.timestamps, self.restarts.count, self._now_ms)
         return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
 
     @property
     def past(self) -> JobHistory:
-        """What a coordinator has to know that comes after this one."""
+        """The history that the next coordinator of the job starts from."""
         return JobHistory(self.restarts.count, self.attempts.highest, tuple(self.exceptions))
 
     def _become(self, status: JobStatus, now_ms: int) -> None:

@@ -47,7 +47,7 @@ def refused(status: JobStatus, checkpoints: JobCheckpoints) -> str:
     """Why a job cannot be rescaled now; "" where it can."""
     if status is not JobStatus.RUNNING:
         return f"the job is {status.value}: ask again when it runs"
-    if checkpoints.coordinator.is_stopping:
+    if checkpoints.is_stopping:
         return "it stops with a savepoint"
     plan = checkpoints.plan()
     return f"it has to take a checkpoint first, and cannot: {plan}" if isinstance(plan, str) else ""

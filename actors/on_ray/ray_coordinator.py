@@ -211,7 +211,7 @@ class Coordinator:
 
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
         """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
-        return self._job.checkpoints.coordinator.history.describe(checkpoint_id)
+        return self._job.checkpoints.history.describe(checkpoint_id)
 
     def result(self, timeout_s: float) -> bytes | None:
         """The result, or None when the job has not ended within `timeout_s`."""

@@ -61,7 +61,7 @@ def retained_job(folder: Path, stored_in: Path) -> str:
     graph = env.get_job_graph("numbers")
     clock = ManualClock(1_000_000)  # only waiting moves it on: half of the records have come at checkpoint 20
     cluster = InProcessCluster(graph, clock, lambda ms: clock.advance(max(int(ms), 1)))
-    checkpoints = cluster.job.checkpoints.coordinator
+    checkpoints = cluster.job.checkpoints
     while checkpoints.latest is None or checkpoints.latest.manifest.checkpoint_id < 20:
         assert cluster.result is None
         if not cluster.turn():

@@ -42,7 +42,7 @@ class DamageNewest(Fault):
     kept: int
 
     def strikes(self, victim: Any, move: int) -> bool:
-        kept = victim.job.checkpoints.coordinator.completed
+        kept = victim.job.checkpoints.completed
         if len(kept) < self.kept:
             return False
         newest = kept[-1]

@@ -66,7 +66,7 @@ class KillOnceTheEarlyEnded(Fault):
         states = {execution.vertex.name: execution.state for execution in victim.job.executions.values()}
         if states["Sink: Early"] is not ExecutionState.FINISHED:
             return False
-        self.latest.append(victim.job.checkpoints.coordinator.latest.checkpoint_id)
+        self.latest.append(victim.job.checkpoints.latest.checkpoint_id)
         return self.latest[-1] > self.latest[0] + 1 and victim.kill_named("Late")
 
 

@@ -126,7 +126,7 @@ class KillAfterEachCheckpoint(Fault):
     seen: set[int] = field(default_factory=set)
 
     def strikes(self, victim: Any, move: int) -> bool:
-        latest = victim.job.checkpoints.coordinator.latest
+        latest = victim.job.checkpoints.latest
         if latest is not None and latest.checkpoint_id not in self.seen and victim.kill_named("Map"):
             self.seen.add(latest.checkpoint_id)
         return len(self.seen) == 4
@@ -541,5 +541,5 @@ def test_the_settings_of_checkpoints_are_part_of_the_job_graph_and_reach_its_coo
     env.from_sequence(1, 2).map(str).sink_to(CollectSink())
     graph = env.get_job_graph()
     assert graph.configuration["execution.checkpointing.max-concurrent-checkpoints"] == "3"
-    settings = SimulatedCluster(graph, 1).job.checkpoints.coordinator.settings
+    settings = SimulatedCluster(graph, 1).job.checkpoints.settings
     assert (settings.interval_ms, settings.max_concurrent, settings.timeout_ms) == (7_000, 3, 9)

@@ -56,7 +56,7 @@ def cluster(tmp_path: Path) -> Hung:
 def test_the_job_takes_its_next_checkpoints_and_ends(cluster: Hung) -> None:
     result = raise_if_failed(cluster.run())
     assert Counter(result.accumulators["out"]) == Counter((n % 5, n // 5 + 1) for n in range(RECORDS))
-    history = cluster.job.checkpoints.coordinator.history.overview()
+    history = cluster.job.checkpoints.history.overview()
     assert history["counts"]["failed"] == 1
     assert "the storage did not answer within 5000 ms" in history["latest"]["failed"]["failure_message"]
     assert history["latest"]["completed"]["id"] > 2
@@ -75,5 +75,5 @@ def test_a_lost_task_starts_again_from_the_checkpoint_before(cluster: Hung) -> N
     cluster.kill(next(iter(cluster.tasks)), "its process died")
     result = raise_if_failed(cluster.run())
     assert Counter(result.accumulators["out"]) == Counter((n % 5, n // 5 + 1) for n in range(RECORDS))
-    history = cluster.job.checkpoints.coordinator.history.overview()
+    history = cluster.job.checkpoints.history.overview()
     assert history["latest"]["restored"]["id"] == 1

@@ -103,7 +103,7 @@ def test_slots_that_do_not_come_end_the_job_after_the_timeout():
     (end,) = job.on(Tick(), 5_001)
     assert end.result.failure.kind == "NoResourceAvailable"
     assert end.result.failure.message.startswith(
-        "Could not allocate all requires slots within timeout of 5001 ms. Slots required: 2, slots allocated: 0"
+        "Could not allocate all required slots within timeout of 5001 ms. Slots required: 2, slots allocated: 0"
     )
     assert "slot.request.timeout" in end.result.failure.message
 
