@@ -364,10 +364,10 @@ ROCKSDB_COMPACTION = _option(_K, "state.backend.rocksdb.compaction.style", enum_
                              CompactionStyle.LEVEL,
                              "LEVEL: least space on disk. UNIVERSAL: files are rewritten less often, so that "
                              "incremental checkpoints store less, at up to three times the space.")
-ROCKSDB_READERS = _option(_K, "rayflink.state.rocksdb.rocksdb_backend.read-threads", INT, 8,
+ROCKSDB_READERS = _option(_K, "rayflink.state.rocksdb.read-threads", INT, 8,
                           "Threads of a slot that read the state of one batch at the same time, each waiting for the "
                           "disk.", test=_POSITIVE)
-ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.rocksdb_backend.direct-io", BOOLEAN, False,
+ROCKSDB_DIRECT_IO = _option(_K, "rayflink.state.rocksdb.direct-io", BOOLEAN, False,
                             "Read and write RocksDB's files past the page cache of the operating system.")
 CHANGELOG_STATE_BACKEND = _option(_K, "state.changelog.enabled", BOOLEAN, False,
                                   "Write each change of state to a log, so that checkpoints are short.",
