@@ -79,4 +79,4 @@ def ingest(state: Any, folder: Path) -> None:
     options = rocksdict.IngestExternalFileOptions()
     options.set_move_files(False)
     column._rows.ingest_external_file([str(file) for file in sorted(folder.glob("*.sst"))], options)
-    table._stored = None  # nothing was written through the cache, and yet there are rows
+    table.assume_any_stored()  # nothing was written through the cache, and yet there are rows

@@ -1,58 +1,77 @@
-"""The memory budget that the caches of one backend share, and when they make room in it."""
+"""The memory that the caches of one backend share, the bounds of each, and when they make room."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .row_cache import RowCache
 
-_SAMPLED = 64
-"""One of so many entries is weighed."""
-_SAMPLED_BYTES = 4096
-_GROWN = 1024
-"""Entries that come before cold ones are dropped."""
+_SAMPLE_ENTRIES = 64
+"""Most entries between two whose size is estimated."""
+_SAMPLE_BYTES = 4096
 _HOT_SHARE = 0.9
 """Part of the budget that the hot generations fill before they become cold."""
 
 
-class CacheBudget:
-    """A number of bytes that several caches share.
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """Bounds of a cache beside its memory; tests lower them to meet each often.
 
     Args:
-        limit: how many there are now; asked again and again.
+        evict_entries: number of cold entries that are written and dropped at a time.
+        growth_entries: number of entries that come into the caches before cold ones are dropped.
+        max_tombstones: number of deleted keys beyond which their rows are deleted.
+        max_stored_namespaces: number of namespaces up to which a cache remembers which of them have rows.
     """
 
-    def __init__(self, limit: Callable[[], int]) -> None:
-        self._limit = limit
-        self._caches: list[RowCache] = []
+    evict_entries: int = 4096
+    growth_entries: int = 1024
+    max_tombstones: int = 4096
+    max_stored_namespaces: int = 100_000
+
+
+class CacheBudget:
+    """Bytes that several caches share.
+
+    Args:
+        budget_bytes: returns how many bytes there are now; called again and again.
+        limits: bounds of each cache.
+    """
+
+    def __init__(self, budget_bytes: Callable[[], int], limits: CacheLimits | None = None) -> None:
+        self._budget_bytes = budget_bytes
+        self.limits = limits or CacheLimits()
+        self.caches: list[RowCache] = []
+        """The caches that share the budget."""
 
     def add(self, cache: RowCache) -> None:
         """Let one more cache take from the budget."""
-        self._caches.append(cache)
+        self.caches.append(cache)
 
-    def entries_between_looks(self) -> int:
-        """Return after how many entries a cache should ask for room: fewer where there is hardly any."""
-        return max(1, min(_SAMPLED, self._limit() // _SAMPLED_BYTES))
+    def sample_interval(self) -> int:
+        """Return the number of entries after which a cache samples a size and makes room: fewer in a small budget."""
+        return max(1, min(_SAMPLE_ENTRIES, self._budget_bytes() // _SAMPLE_BYTES))
 
-    def keep(self) -> None:
-        """Make room: the cold generations shrink as the hot ones grow, and change places with them in time.
+    def make_room(self) -> None:
+        """Evict cold entries as the hot generations grow, and rotate the caches when those fill the budget.
 
-        For each byte that came in two cold ones go, so that both together never have more than at the last change of
-        places, and nothing is left of the cold ones at the next. A cache that has lent a dict is left alone.
+        For each byte that comes in, two cold ones are evicted, so that both generations together never take more than
+        at the last rotation, and nothing is left of the cold ones at the next. A pinned cache is left alone.
         """
-        caches = [cache for cache in self._caches if not cache.lent]
-        if sum(max(0, cache.grown) for cache in caches) >= _GROWN:
+        caches = [cache for cache in self.caches if not cache.pinned]
+        if sum(max(0, cache.usage.growth) for cache in caches) >= self.limits.growth_entries:
             surplus = 0.0
             for cache in caches:
-                surplus += 2 * max(0, cache.grown) * cache.entry_bytes
-                cache.grown = 0
+                surplus += 2 * max(0, cache.usage.growth) * cache.usage.entry_bytes
+                cache.usage.restart_growth()
             for cache in caches:
-                surplus -= cache.shrink(surplus)
-        if sum(cache.estimated_bytes for cache in self._caches) > self._limit() * _HOT_SHARE:
+                surplus -= cache.evict(surplus)
+        if sum(cache.estimated_bytes for cache in self.caches) > self._budget_bytes() * _HOT_SHARE:
             for cache in caches:
                 cache.rotate()
 
 
-__all__ = ["CacheBudget"]
+__all__ = ["CacheBudget", "CacheLimits"]

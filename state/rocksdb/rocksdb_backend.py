@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..backend import KeyedMapTable, KeyedTable
 from ..descriptors import StateDescriptor
@@ -21,7 +21,7 @@ from ..group_content import Rows
 from ..grouped_backend import GroupedBackend
 from ..keys import canonical_key
 from ..snapshots import DatabaseFiles, KeyedCapture, SnapshotReader
-from .cache_budget import CacheBudget
+from .cache_budget import CacheBudget, CacheLimits
 from .rocksdb_capture import DatabaseCapture, Increments
 from .rocksdb_files import STATE, TIMERS, AboutDatabase, open_restored, owned_part, read_about
 from .rocksdb_rows import EXOTIC
@@ -129,6 +129,9 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         options: how the database is made.
     """
 
+    cache_limits: ClassVar[CacheLimits] = CacheLimits()
+    """Bounds of the backend's caches; a test's subclass lowers them."""
+
     def __init__(
         self,
         key_groups: range,
@@ -142,7 +145,8 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         self._memory = memory
         self._layout = RowLayout(max_parallelism, self._check_groups)
         self.store = RocksDBStore(folder, memory.native, options)
-        self._budget = CacheBudget(memory.cache_bytes)
+        self.cache_budget = CacheBudget(memory.cache_bytes, self.cache_limits)
+        """The memory of the backend's caches."""
         self._increments = Increments()
         self._announced = False
         self._unfiltered: set[str] = set()
@@ -165,7 +169,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         """
         if not self.store.is_open:
             return 0
-        weights = [table.entry_bytes for table in self._single_values() if table.is_missed]
+        weights = [table.usage.entry_bytes for table in self._single_values() if table.is_missed]
         return min(READ_AHEAD, int(self._memory.cache_bytes() / 4 / sum(weights))) if weights else 0
 
     def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
@@ -191,7 +195,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         if not self.store.drain_some():
             return _PREPARED_AGAIN_MS if self.store.is_linking else 0
         for _, table in self._tables.values():
-            while table.cache.has_changed_more_than(_LEFT_CHANGED):
+            while table.cache.has_more_dirty_than(_LEFT_CHANGED):
                 table.cache.write_some(_WRITTEN_AT_ONCE)
                 if not may_continue():
                     return 0
@@ -209,7 +213,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             return self._track_capture(self._capture_memory(self._tables))
         self.store.drain()
         caches = [table.cache for _, table in self._tables.values()]
-        dirty = [(cache.column, cache.take_changed()) for cache in caches]
+        dirty = [(cache.column, cache.capture_dirty()) for cache in caches]
         far = {
             name: far_from_ms for name, queue in self._timers.items() if (far_from_ms := queue.far_from_ms) is not None
         }
@@ -219,7 +223,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         about = partial(AboutDatabase, self._max_parallelism, kinds, next_parts, far)
         link = self.store.link({column: rows for column, rows in dirty if rows is not None})
         for cache in caches:
-            cache.written_with(link)
+            cache.capture_written_by(link)
         increments = self._increments.begin(checkpoint_id), partial(self._increments.stored, checkpoint_id)
         near = self._track_capture(self._capture_memory({}))
         return DatabaseCapture(
@@ -303,7 +307,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
     def _samples(self, state: str, most: int) -> list[Any]:
         """Return some values that are in memory; nothing is read from disk for it."""
         kind, table = self._tables[state]
-        named = ((name, value) for _, name, value in table.cache.in_memory())
+        named = ((name, value) for _, name, value in table.cache.all_cached_entries())
         values = [value for name, value in islice(named, most) if name is not EXOTIC]
         return [element for part in values for element in part[:most]][:most] if kind.endswith("list") else values
 
@@ -314,7 +318,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
             make = RocksDBMapTable
         elif kind.endswith("list"):
             make = RocksDBListTable
-        return make(column, self._layout, self._budget, name)
+        return make(column, self._layout, self.cache_budget, name)
 
     def _new_queue(self, name: str) -> RocksDBTimerQueue:
         column = self.store.column(TIMERS + name)

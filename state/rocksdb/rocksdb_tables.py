@@ -50,7 +50,7 @@ class _Table:
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
         """Yield (key, namespace) of the entries in memory."""
-        return ((key, namespace) for namespace, key in self.cache.spaces())
+        return ((key, namespace) for namespace, key in self.cache.namespaces())
 
     def _stored_key(self, data: bytes) -> Any:
         """Return the key that is stored with a row's value, since its row does not give it back exactly."""
@@ -58,18 +58,22 @@ class _Table:
 
     def on_restored(self, next_part: int) -> None:
         """Note that the column family now has rows; list parts have numbers below `next_part`."""
-        self.cache.forget_stored()
+        self.cache.assume_any_stored()
 
     def copy_entries(self) -> Iterable[Entry]:
         """Copy all entries, which are in memory, as they are now."""
         cache = self.cache
-        return self._merge_rows(TableCopy({space: cache.space(space) for space in cache.spaces()}))
+        return self._merge_rows(TableCopy({space: cache.cached_entries(space) for space in cache.namespaces()}))
 
     def entries(self, groups: Collection[int]) -> Iterator[Entry]:
         """Yield (key, namespace, value) of all entries in these key groups, by group."""
         cache = self.cache
         if self._column.is_empty:
-            named = ((name, space, value) for space in cache.spaces() for name, value in cache.space(space).items())
+            named = (
+                (name, space, value)
+                for space in cache.namespaces()
+                for name, value in cache.cached_entries(space).items()
+            )
             entries = list(self._merge_rows(named))
             groups_of = self._layout.groups_of([key for key, _, _ in entries])
             in_order = sorted(range(len(entries)), key=groups_of.__getitem__)
@@ -132,22 +136,22 @@ class RocksDBTable(RowCache, _Table):
         """Read in one batch the values that single reads would miss."""
         self.misses //= 2  # as long as each reads something, the next is worth it
         self.load(keys, namespace)
-        self.lent = False
+        self.pinned = False
 
     def flush(self) -> None:
         """Write back all dirty entries."""
         super().flush()
         self.recount()
 
-    def take_changed(self) -> DirtyRows | None:
-        """Take the dirty rows, as `RowCache` does."""
-        dirty = super().take_changed()
+    def capture_dirty(self) -> DirtyRows | None:
+        """Capture the dirty entries, as `RowCache` does, and count anew."""
+        dirty = super().capture_dirty()
         self.recount()
         return dirty
 
     def __len__(self) -> int:
         if self._column.is_empty:
-            return sum(1 for _ in self.in_memory())
+            return sum(1 for _ in self.all_cached_entries())
         self.flush()
         return sum(1 for _ in self._column.scan(b""))
 
@@ -155,8 +159,8 @@ class RocksDBTable(RowCache, _Table):
         return named
 
     def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
-        for space in self.spaces():
-            for name in list(self.space(space)):
+        for space in self.namespaces():
+            for name in list(self.cached_entries(space)):
                 yield name, space
 
 
@@ -201,21 +205,21 @@ class RocksDBMapTable(_Table):
     def items(self, key: Any, namespace: Any = None) -> Iterable[tuple[Any, Any]]:
         """Return all (map key, value) of one key as of now; those of a large map are read lazily."""
         space, cache = (namespace, key), self.cache
-        if cache.is_only_here(space):
+        if cache.is_complete(space):
             return list(expand_exotic(self._in_order(space)))
-        cache.flush_space(space)
+        cache.flush_namespace(space)
         prefix = self._rows.prefix(space)
         rows = (named_value(row, data, len(prefix)) for row, data in self._column.scan(prefix))
         first = list(islice(rows, _SMALL_MAP))
         if len(first) == _SMALL_MAP:
             return expand_exotic(chain(first, rows))
-        here = cache.space(space)
-        cache.lent = True  # nothing leaves the cache meanwhile
+        here = cache.cached_entries(space)
+        cache.pinned = True  # nothing leaves the cache meanwhile
         for name, value in first:
             if name not in here:
-                cache.admit(space, name, value)
-        cache.gather(space)
-        cache.lent = False
+                cache.insert_clean(space, name, value)
+        cache.complete_namespace(space)
+        cache.pinned = False
         cache.make_room()
         return list(expand_exotic([(name, here.get(name, value)) for name, value in first]))
 
@@ -233,7 +237,7 @@ class RocksDBMapTable(_Table):
         return pickle.loads(data).keys[0]
 
     def _in_order(self, space: Any) -> list[tuple[Any, Any]]:
-        return sorted(self.cache.space(space).items(), key=lambda pair: self._rows.name_bytes(pair[0]))
+        return sorted(self.cache.cached_entries(space).items(), key=lambda pair: self._rows.name_bytes(pair[0]))
 
 
 class RocksDBListTable(_Table):
@@ -247,14 +251,14 @@ class RocksDBListTable(_Table):
         self.cache = RowCache(column, self._rows, budget, state)
         self._open: dict[Any, tuple[int, list[Any]]] = {}
         self._next = 0
-        self._lent: dict[Any, dict[Any, list[Any]]] = {}
+        self._loaded: dict[Any, dict[Any, list[Any]]] = {}
         self.cache.on_rotate = self._open.clear
 
     def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
         """Return the whole lists of these keys."""
-        if not self.cache.lent:
-            self._lent = {}
-        lists = self._lent.setdefault(namespace, {})
+        if not self.cache.pinned:
+            self._loaded = {}
+        lists = self._loaded.setdefault(namespace, {})
         for raw_key in dict.fromkeys(filter(is_hashable, keys)):
             try:
                 key = canonical_key(raw_key)
@@ -262,12 +266,12 @@ class RocksDBListTable(_Table):
                 continue  # whoever uses it says so
             if key not in lists and (elements := self.get(key, namespace)) is not None:
                 lists[key] = elements
-        self.cache.lent = True
+        self.cache.pinned = True
         return lists
 
     def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
         """Note that the loaded lists of these keys were set or mutated."""
-        lists = self._lent.get(namespace, {})
+        lists = self._loaded.get(namespace, {})
         for key in map(canonical_key, keys):
             if key in lists:
                 self.put(key, lists[key], namespace)
@@ -275,18 +279,18 @@ class RocksDBListTable(_Table):
     def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
         """Return the whole list, or `default`."""
         space, cache = (namespace, key), self.cache
-        if cache.is_only_here(space):
+        if cache.is_complete(space):
             return self._whole(space, default)
-        cache.flush_space(space)
-        here, lent = cache.space(space), cache.lent
-        cache.lent = True  # nothing leaves the cache meanwhile
+        cache.flush_namespace(space)
+        here, was_pinned = cache.cached_entries(space), cache.pinned
+        cache.pinned = True  # nothing leaves the cache meanwhile
         prefix = self._rows.prefix(space)
         for row, data in self._column.scan(prefix):
             number = int.from_bytes(row[len(prefix) :], "big")
             if number not in here:
-                cache.admit(space, number, decode_value(data))
-        cache.gather(space)
-        cache.lent = lent
+                cache.insert_clean(space, number, decode_value(data))
+        cache.complete_namespace(space)
+        cache.pinned = was_pinned
         elements = self._whole(space, default)
         cache.make_room()
         return elements
@@ -304,7 +308,7 @@ class RocksDBListTable(_Table):
             self._begin(space, [value])
         else:
             part.append(value)
-            self.cache.mark(space, number, value)
+            self.cache.mark_extended(space, number, value)
 
     def remove(self, key: Any, namespace: Any = None) -> None:
         """Delete the list, if there is one."""
@@ -319,7 +323,7 @@ class RocksDBListTable(_Table):
 
     def __len__(self) -> int:
         if self._column.is_empty:
-            return len(self.cache.spaces())
+            return len(self.cache.namespaces())
         self.flush()
         return sum(1 for _ in groupby(self._column.scan(b""), lambda pair: pair[0][:-8]))
 
@@ -347,7 +351,7 @@ class RocksDBListTable(_Table):
             yield key, namespace, elements
 
     def _whole(self, space: Any, default: Any) -> Any:
-        parts = self.cache.space(space)
+        parts = self.cache.cached_entries(space)
         return [element for number in sorted(parts) for element in parts[number]] if parts else default
 
     def _begin(self, space: Any, part: list[Any]) -> None:
@@ -357,8 +361,8 @@ class RocksDBListTable(_Table):
 
 
 def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
-    names = cache.known_names(space)
-    if not cache.drop_space(space):
+    names = cache.stored_keys(space)
+    if not cache.drop_namespace(space):
         return
     prefix = rows.prefix(space)
     if names is None:

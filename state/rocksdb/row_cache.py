@@ -1,568 +1,402 @@
 """A bounded write-back cache of decoded values in front of sorted rows.
 
-Entries live in spaces (a namespace, or the map of one key), so that a batch works on one plain dict. There are two
-generations: what is used is in the hot one. When that has most of the budget it becomes the cold one, and while a new
-hot one grows, what nobody uses of the cold one is written back, where it was changed, and dropped. So an entry that is
-used again and again is neither read nor written, and no call has to wait until many are.
+Entries lie in namespaces, so that a batch works on one plain dict. There are two generations (`cache_generation`): an
+entry that is used goes to the hot one. When the hot generation has taken most of the budget the cache rotates: hot
+becomes cold, and while a new hot generation grows, cold entries that nobody uses are evicted, and written first where
+they are dirty (`write_back`). An entry that is used again and again is therefore neither read nor written, and no call
+waits for a large write.
 
-What is known not to be on disk is neither looked for nor deleted there: a space nothing was ever written of, and names
-that were looked for in vain. A window that begins and ends within the cache never touches the disk.
+Rows that are known not to be on disk are neither looked up nor deleted there (`missing_rows`): a window that begins and
+ends within the cache never touches the disk.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from ..errors import InvalidKeyError
 from ..keys.key_encoding import canonical_key
 from .cache_budget import CacheBudget
+from .cache_generation import ABSENT, CacheUsage, Generation
 from .column_family import ColumnFamily
-from .dirty_rows import DirtyRows, Rows, encoded
-from .memory_estimate import estimate_bytes
+from .dirty_rows import DirtyRows, Rows
+from .missing_rows import MissingRows
+from .write_back import WriteBack
 
-_ABSENT: Any = object()
-ENTRY_BYTES = 110
-"""Memory of an entry beside its name and value: places in dicts and sets. Measured: 84 bytes, with whole numbers."""
-SPACE_BYTES = 400
-_LARGE_BYTES = 4096
-_GONE_ROWS = 4096
-_EVICTED = 4096
-_PLAIN = frozenset({str, int, bytes})
-"""Types of names that are canonical as they are."""
-MAX_STORED_SPACES = 100_000
-"""Most spaces of which is known whether anything of them is on disk."""
+NAMESPACE_BYTES = 400
+_LARGE_ROW_BYTES = 4096
+_CANONICAL_TYPES = frozenset({str, int, bytes})
+"""Types of keys that are canonical as they are."""
 
-Names = dict[Any, set[Any]]
-"""Space -> names in it."""
+
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """Sizes of a cache: numbers of entries, of keys, and of namespaces that take memory for what is known of them."""
+
+    hot_entries: int
+    cold_entries: int
+    dirty_namespaces: int
+    tombstones: int
+    known_missing: int
+    complete_namespaces: int
 
 
 class RowCache:
-    """Entries (space, name) -> value over the rows of a column.
+    """A cache of entries (namespace, key) -> value over the rows of a column family.
+
+    For single values, namespace and key are those of the state. Maps and lists have a namespace here for each of their
+    keys, the pair (namespace, key), in which an entry's key is a map key or the number of a part of a list.
 
     Args:
         column: the rows.
-        rows: where entries lie there.
-        budget: how much may be kept in memory.
+        rows: how entries are laid out in rows.
+        budget: the memory that the caches of a backend share.
         state: name of the state, for errors.
     """
 
     def __init__(self, column: ColumnFamily, rows: Rows, budget: CacheBudget, state: str) -> None:
-        self.column, self._rows, self._budget, self._state = column, rows, budget, state
-        self._hot: dict[Any, dict[Any, Any]] = {}
-        self._cold: dict[Any, dict[Any, Any]] = {}
-        self._changed: Names = {}
-        self._cold_changed: Names = {}
-        self._unwritten: Names = {}  # of the newest capture: another thread writes them
-        self._until: Future[Any] | None = None
-        self._absent: Names = {}
-        self._gone: Names = {}
-        self._gone_count = 0
-        self._stored: set[Any] | None = set()
-        self._count = 0
-        self._grown_from = 0
-        self._touched = 0
-        self._average = 64.0
-        self._renames = False
-        self.lent = False
-        """Whether a caller may hold a dict of the hot generation."""
+        self.column, self._rows, self._budget = column, rows, budget
+        self._hot, self._cold = Generation(), Generation()
+        self._missing = MissingRows(column, budget.limits.max_stored_namespaces)
+        self._write_back = WriteBack(
+            column, rows, state, (self._cold, self._hot), self._missing, budget.limits.evict_entries
+        )
+        self._hot_entries, self._hot_dirty = self._hot.entries, self._hot.dirty  # for `get` and `put`, once per record
+        self._has_renamed_keys = False
+        self.usage = CacheUsage()
+        """Memory of the hot generation."""
+        self.pinned = False
+        """True while a caller may hold a dict of the hot generation: nothing leaves the cache meanwhile."""
         self.misses = 0
-        """Entries that were looked for on disk."""
-        self.complete: set[Any] = set()
-        """Spaces all of whose entries are in memory; they are until the next rotation."""
+        """Entries that were looked up on disk."""
         self.on_rotate: Callable[[], None] = _nothing
         """Called when the hot generation has become the cold one."""
-        self._look_after = budget.entries_between_looks()
+        self._sample_interval = self._until_sample = budget.sample_interval()
         budget.add(self)
 
     @property
-    def entry_bytes(self) -> float:
-        """Memory of one entry, estimated from samples."""
-        return self._average + ENTRY_BYTES
-
-    @property
     def estimated_bytes(self) -> float:
-        """Bytes of the hot generation."""
-        spaces = len(self._hot) + len(self.complete)
-        return self._count * self.entry_bytes + spaces * SPACE_BYTES
+        """Bytes of the hot generation, and of what is known of namespaces."""
+        namespaces = len(self._hot.entries) + self._missing.complete_namespaces
+        return self.usage.entries * self.usage.entry_bytes + namespaces * NAMESPACE_BYTES
+
+    def statistics(self) -> CacheStatistics:
+        """Return the sizes of the cache, counted one by one."""
+        return CacheStatistics(
+            hot_entries=len(self._hot),
+            cold_entries=len(self._cold),
+            dirty_namespaces=len(self._hot.dirty) + len(self._cold.dirty),
+            tombstones=self._missing.tombstones,
+            known_missing=self._missing.known_missing,
+            complete_namespaces=self._missing.complete_namespaces,
+        )
 
     # one entry
 
-    def get(self, name: Any, space: Any = None, default: Any = None) -> Any:
-        """The value, or `default`."""
-        entries = self._hot.get(space)
+    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+        """Return the value, or `default` where there is none."""
+        entries = self._hot_entries.get(namespace)
         if entries is not None:
-            value = entries.get(name, _ABSENT)
-            if value is not _ABSENT:
+            value = entries.get(key, ABSENT)
+            if value is not ABSENT:
                 return value
-        return self._found(space, name, default)
+        return self._look_up(namespace, key, default)
 
-    def put(self, name: Any, value: Any, space: Any = None) -> None:
+    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
         """Set the value."""
-        self.lent = False
-        entries = self._hot.get(space)
+        self.pinned = False
+        entries = self._hot_entries.get(namespace)
         if entries is None:
-            entries = self._hot[space] = {}
-        if name not in entries:
-            self._count += 1
-            if self._cold and (cold := self._cold.get(space)) is not None:
-                cold.pop(name, None)
-        entries[name] = value
-        changed = self._changed.get(space)
-        if changed is None:
-            changed = self._changed[space] = set()
-        changed.add(name)
-        self._touched += 1
-        if self._touched >= self._look_after:
-            self._sample(name, value)
+            entries = self._hot_entries[namespace] = {}
+        if key not in entries:
+            self.usage.entries += 1
+            if (cold := self._cold.entries) and (old := cold.get(namespace)) is not None:
+                old.pop(key, None)
+        entries[key] = value
+        dirty = self._hot_dirty.get(namespace)
+        if dirty is None:
+            dirty = self._hot_dirty[namespace] = set()
+        dirty.add(key)
+        self._until_sample -= 1
+        if self._until_sample <= 0:
+            self._sample(key, value)
 
-    def mark(self, space: Any, name: Any, added: Any) -> None:
-        """The value of a hot entry has grown by a part."""
-        self.lent = False
-        self._changed.setdefault(space, set()).add(name)
-        self._count += 1
-        self._touched += 1
-        if self._touched >= self._look_after:
-            self._sample(name, added)
+    def mark_extended(self, namespace: Any, key: Any, element: Any) -> None:
+        """Mark a hot entry dirty whose value has been extended in place by an element."""
+        self.pinned = False
+        self._hot.mark_dirty(namespace, (key,))
+        self._count_new(key, element)
 
-    def remove_all(self, names: Iterable[Any], space: Any = None) -> None:
-        """Delete the entries that are there."""
-        self.lent = False
-        hot, cold = self._hot.get(space), self._cold.get(space)
-        changed = self._changed.get(space)
-        may_be_stored = self._may_be_stored(space)
-        absent = self._absent.get(space, ())
-        for name in names:
-            if hot is not None and hot.pop(name, _ABSENT) is not _ABSENT:
-                self._count -= 1
-                if changed is not None:
-                    changed.discard(name)
-            if cold is not None:
-                cold.pop(name, None)
-            if may_be_stored and name not in absent:
-                self._gone.setdefault(space, set()).add(name)
-                self._gone_count += 1
-        if hot is not None and not hot:
-            del self._hot[space]
-            self._changed.pop(space, None)
-        if cold is not None and not cold:
-            del self._cold[space]
-            self._cold_changed.pop(space, None)
-        if self._gone_count > _GONE_ROWS:
-            self._delete_gone()
+    def insert_clean(self, namespace: Any, key: Any, value: Any) -> None:
+        """Take in an entry as it is on disk."""
+        self._hot.entries.setdefault(namespace, {})[key] = value
+        self._count_new(key, value)
 
-    # many entries of a space
+    # many entries of a namespace
 
-    def load(self, names: Iterable[Any], space: Any = None) -> dict[Any, Any]:
-        """The hot dict of the space, with at least those of `names` that there are."""
+    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+        """Return the hot dict of the namespace, with at least those of `keys` that have a value.
+
+        The caller may set values in it, which it has to report by `changed`; the dict is valid until the next call.
+        """
         self.make_room()
-        self.lent = True
-        entries = self._hot.get(space)
+        self.pinned = True
+        entries = self._hot.entries.get(namespace)
         if entries is None:
-            entries = self._hot[space] = {}
+            entries = self._hot.entries[namespace] = {}
         try:
-            missing = set(names).difference(entries)
+            absent = set(keys).difference(entries)
         except TypeError:  # one of them cannot be a key: whoever uses it says so
-            missing = {name for name in names if is_hashable(name)}.difference(entries)
-        if missing:
-            self._fetch(space, entries, missing)
+            absent = {key for key in keys if is_hashable(key)}.difference(entries)
+        if absent:
+            self._fetch(namespace, entries, absent)
         return entries
 
-    def changed(self, names: Iterable[Any], space: Any = None) -> None:
-        """The values of these names in the loaded dict were set."""
-        if self._renames:
-            names = [canonical_key(name) for name in names]
-        marks, entries = self._changed, self._hot.get(space)
-        if entries is None:
-            marks, entries = self._cold_changed, self._cold.get(space, {})
-        marked = marks.get(space, set())
-        before = len(marked)
-        marked.update(names)
-        if marked:
-            marks[space] = marked
-        self._count += len(marked) - before
-        self.lent = False
-        for name in islice(names, 1):
-            if name in entries:
-                self._sample_bytes(name, entries[name])
+    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+        """Mark entries dirty that were set in the loaded dict."""
+        if self._has_renamed_keys:
+            keys = [canonical_key(key) for key in keys]
+        generation = self._hot if namespace in self._hot.entries else self._cold
+        self.usage.entries += generation.mark_dirty(namespace, keys)
+        self.pinned = False
+        for key in islice(keys, 1):
+            entries = generation.namespace(namespace)
+            if key in entries:
+                self.usage.sample(key, entries[key])
 
-    # what is in memory
+    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+        """Delete the entries that there are."""
+        self.pinned = False
+        if not isinstance(keys, (tuple, list)):
+            keys = list(keys)
+        if namespace in self._hot_entries:
+            self.usage.entries -= self._hot.remove(namespace, keys)
+        if namespace in self._cold.entries:
+            self._cold.remove(namespace, keys)
+        missing = self._missing
+        if not self.column.is_empty:
+            missing.bury(namespace, keys)
+            if missing.tombstones > self._budget.limits.max_tombstones:
+                self._write_back.delete_tombstones()
 
-    def space(self, space: Any) -> dict[Any, Any]:
-        """Name -> value of the entries of a space that are in memory."""
-        return {**self._cold.get(space, {}), **self._hot.get(space, {})}
+    # namespaces
 
-    def is_only_here(self, space: Any) -> bool:
-        """Whether all entries of the space are in memory."""
-        return space in self.complete or not self._may_be_stored(space)
+    def namespaces(self) -> list[Any]:
+        """Return the namespaces that have entries in memory."""
+        return list({**self._cold.entries, **self._hot.entries})
 
-    def gather(self, space: Any) -> None:
-        """All entries of the space are in memory: keep them in the hot generation."""
-        cold = self._cold.get(space)
-        if cold:
-            for name in list(cold):
-                self._warmed(space, name, cold)
-        self.complete.add(space)
+    def cached_entries(self, namespace: Any) -> dict[Any, Any]:
+        """Return key -> value of the entries of a namespace that are in memory."""
+        return {**self._cold.namespace(namespace), **self._hot.namespace(namespace)}
 
-    def known_names(self, space: Any) -> list[Any] | None:
-        """The names of all rows that a space may have on disk; None where they are not known."""
-        return [*self.space(space), *self._gone.get(space, ())] if space in self.complete else None
-
-    def drop_space(self, space: Any) -> bool:
-        """Forget a space in memory, where it is then complete; whether there may be rows of it on disk to delete."""
-        self.lent = False
-        stored = self._may_be_stored(space)
-        for generation in (self._hot, self._cold):
-            dropped = generation.pop(space, None)
-            if dropped is not None and generation is self._hot:
-                self._count -= len(dropped)
-        for names in (self._changed, self._cold_changed, self._unwritten, self._absent):
-            names.pop(space, None)
-        self._gone_count -= len(self._gone.pop(space, ()))
-        if stored:
-            self.complete.add(space)
-            self._touch()
-        return stored
-
-    def in_memory(self) -> Iterator[tuple[Any, Any, Any]]:
-        """(space, name, value) of all entries in memory."""
+    def all_cached_entries(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield (namespace, key, value) of all entries in memory."""
         for generation in (self._cold, self._hot):
-            for space, entries in generation.items():
-                for name, value in entries.items():
-                    yield space, name, value
+            for namespace, entries in generation.entries.items():
+                for key, value in entries.items():
+                    yield namespace, key, value
 
-    def spaces(self) -> list[Any]:
-        """The spaces of which entries are in memory."""
-        return list({**self._cold, **self._hot})
+    def is_complete(self, namespace: Any) -> bool:
+        """Return whether all entries of the namespace are in memory."""
+        return self._missing.is_complete(namespace)
 
-    def admit(self, space: Any, name: Any, value: Any) -> None:
-        """Take in an entry as it is on disk."""
-        self._hot.setdefault(space, {})[name] = value
-        self._count += 1
-        self._touched += 1
-        if self._touched >= self._look_after:
-            self._sample(name, value)
+    def complete_namespace(self, namespace: Any) -> None:
+        """Keep a namespace in the hot generation, all entries of which the caller has read into memory."""
+        self._promote(namespace, list(self._cold.namespace(namespace)))
+        self._missing.complete(namespace)
+
+    def stored_keys(self, namespace: Any) -> list[Any] | None:
+        """Return the keys of all rows that a namespace may have on disk, or None where they are not known."""
+        buried = self._missing.buried_keys(namespace)
+        return None if buried is None else [*self.cached_entries(namespace), *buried]
+
+    def drop_namespace(self, namespace: Any) -> bool:
+        """Remove a namespace from memory, and return whether it may have rows, which the caller then has to delete."""
+        self.pinned = False
+        may_have_rows = self._missing.may_have_rows(namespace)
+        self.usage.entries -= self._hot.drop(namespace)
+        self._cold.drop(namespace)
+        self._write_back.drop(namespace)
+        self._missing.drop(namespace)
+        if may_have_rows:
+            self._missing.complete(namespace)
+            self._count_knowledge()
+        return may_have_rows
 
     # both generations
 
     def make_room(self) -> None:
         """Keep to the budget, unless a caller holds a dict."""
-        if not self.lent:
-            self._budget.keep()
+        if not self.pinned:
+            self._budget.make_room()
 
     def rotate(self) -> None:
-        """The hot generation becomes the cold one; what was left of that is written back and dropped."""
-        self._delete_gone()
-        self._evict(sys.maxsize)
-        self._cold, self._cold_changed = self._hot, self._changed
-        self._hot, self._changed, self._absent = {}, {}, {}
-        self._count = self._grown_from = 0
-        self.complete.clear()
+        """Make the hot generation the cold one, after what is left of that is written back and dropped."""
+        self._write_back.delete_tombstones()
+        self._write_back.evict(sys.maxsize)
+        self._cold.take_over(self._hot)
+        self._hot_entries, self._hot_dirty = self._hot.entries, self._hot.dirty
+        self._missing.rotate()
+        self.usage.clear()
         self.on_rotate()
 
-    @property
-    def grown(self) -> int:
-        """Entries that came into the cache since this was set to 0; less those that went."""
-        return self._count - self._grown_from
-
-    @grown.setter
-    def grown(self, entries: int) -> None:
-        self._grown_from = self._count - entries
-
-    def shrink(self, surplus: float) -> float:
-        """Drop cold entries of so many bytes, as far as there are; how many those were."""
-        if surplus <= 0 or not self._cold:
+    def evict(self, surplus_bytes: float) -> float:
+        """Drop about as many bytes of cold entries, as far as there are, and return how many those were."""
+        if surplus_bytes <= 0 or not self._cold.entries:
             return 0.0
-        return self._evict(int(surplus / self.entry_bytes) + 1) * self.entry_bytes
-
-    def has_changed_more_than(self, entries: int) -> bool:
-        """Whether more entries than that were changed and are not written yet."""
-        left = entries - self._gone_count
-        for changed in (self._cold_changed, self._changed):
-            for names in changed.values():
-                left -= len(names)
-                if left < 0:
-                    return True
-        return left < 0
-
-    def write_some(self, most: int) -> None:
-        """Write back so many of the entries that changed, at most, and delete what was deleted."""
-        self._forget_written()
-        self._delete_gone()
-        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
-            chosen: list[tuple[Any, set[Any]]] = []
-            for space, names in changed.items():
-                if most <= 0:
-                    break
-                chosen.append((space, set(islice(names, most))))
-                most -= len(chosen[-1][1])
-            self.column.write(
-                pair for space, names in chosen for pair in self._encoded(space, generation.get(space, {}), names)
-            )
-            for space, names in chosen:
-                changed[space] -= names
-                if not changed[space]:
-                    del changed[space]
-
-    def recount(self) -> None:
-        """Entries that are changed again after they were written were counted twice."""
-        counted = sum(map(len, self._hot.values())) + sum(map(len, self._absent.values()))
-        self._grown_from += counted - self._count
-        self._count = counted
-
-    def forget_stored(self) -> None:
-        """The column has come with rows: what is stored is not known."""
-        self._stored = None
+        entry_bytes = self.usage.entry_bytes
+        return self._write_back.evict(int(surplus_bytes / entry_bytes) + 1) * entry_bytes
 
     def flush(self) -> None:
-        """Write back all that changed; nothing is dropped."""
-        self._change_unwritten(list(self._unwritten))
-        self._delete_gone()
-        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
-            self.column.write(
-                pair for space in changed for pair in self._encoded(space, generation.get(space, {}), changed[space])
-            )
-            changed.clear()
+        """Write all dirty entries; nothing is dropped."""
+        self._write_back.flush()
 
-    def take_changed(self) -> DirtyRows | None:
-        """All that changed, as it is now, for another thread to write; None: nothing. What was deleted is written here.
+    def flush_namespace(self, namespace: Any) -> None:
+        """Write the dirty entries of one namespace."""
+        self._write_back.flush_namespace(namespace)
 
-        Until `written_with` it counts as changed only where it is evicted, or all of a space is read.
-        """
-        self._forget_written()
-        self._delete_gone()
-        entries: list[tuple[Any, list[Any], list[Any]]] = []
-        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
-            for space, names in changed.items():
-                held = generation.get(space, {})
-                there = [name for name in names if name in held]
-                if there:
-                    self._will_be_stored(space, there)
-                    self._unwritten.setdefault(space, set()).update(there)
-                    entries.append((space, there, [held[name] for name in there]))
-            changed.clear()
-        return DirtyRows(self._rows, self._state, entries) if entries else None
+    def has_more_dirty_than(self, entries: int) -> bool:
+        """Return whether more entries than that are dirty or deleted, and not written yet."""
+        return self._write_back.has_more_dirty_than(entries)
 
-    def written_with(self, until: Future[Any]) -> None:
-        """What was taken is written when that is done, unless it failed."""
-        self._until = until
+    def write_some(self, limit: int) -> None:
+        """Write up to `limit` dirty entries."""
+        self._write_back.write_some(limit)
 
-    def flush_space(self, space: Any) -> None:
-        """Write back what changed of one space, and delete what was deleted of it."""
-        gone = self._gone.pop(space, None)
-        if gone is not None:
-            self._gone_count -= len(gone)
-            self.column.write((), self._rows.rows(space, list(gone)))
-        self._change_unwritten([space])
-        for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
-            if space in changed:
-                self.column.write(self._encoded(space, generation.get(space, {}), changed.pop(space)))
+    def capture_dirty(self) -> DirtyRows | None:
+        """Return all dirty entries as they are now, for another thread to write, or None where there are none."""
+        return self._write_back.capture()
+
+    def capture_written_by(self, written: Future[Any]) -> None:
+        """Take the captured entries as written when `written` is done, or as dirty again when it has failed."""
+        self._write_back.capture_written_by(written)
+
+    def recount(self) -> None:
+        """Count the hot generation anew: entries that are dirty again after they were written were counted twice."""
+        self.usage.correct(len(self._hot) + self._missing.known_missing)
+
+    def assume_any_stored(self) -> None:
+        """Assume rows of every namespace: the column has come with some."""
+        self._missing.assume_any_stored()
 
     def clear_all(self) -> None:
-        """Forget everything, also on disk."""
-        for kept in (self._hot, self._cold, self._absent, self._gone):
-            kept.clear()
-        for names in (self._changed, self._cold_changed, self._unwritten):
-            names.clear()
-        self._count = self._grown_from = self._gone_count = 0
-        self._stored = set()
-        self.complete.clear()
-        self.lent = False
+        """Delete everything, in memory and on disk."""
+        self._hot.clear()
+        self._cold.clear()
+        self._missing.clear()
+        self._write_back.clear()
+        self.usage.clear()
+        self.pinned = False
         self.on_rotate()
         self.column.delete_range(b"", b"\xff" * 64)
 
     # inside
 
-    def _may_be_stored(self, space: Any) -> bool:
-        return not self.column.is_empty and (self._stored is None or space in self._stored)
-
-    def _found(self, space: Any, name: Any, default: Any) -> Any:
-        cold = self._cold.get(space)
-        if cold is not None and name in cold:
-            return self._warmed(space, name, cold)
-        if not self._may_be_stored(space) or space in self.complete:
-            return default
-        if name in self._gone.get(space, ()) or name in self._absent.get(space, ()):
+    def _look_up(self, namespace: Any, key: Any, default: Any) -> Any:
+        """Return the value of a key that is not hot, or `default`."""
+        if (cold := self._cold.entries) and (entries := cold.get(namespace)) is not None and key in entries:
+            self._promote(namespace, (key,))
+            return self._hot.entries[namespace][key]
+        if self._missing.is_missing(namespace, key):
             return default
         self.misses += 1
-        data = self.column.read(self._rows.row(space, name))
+        data = self.column.read(self._rows.row(namespace, key))
         if data is None:
-            self._absent.setdefault(space, set()).add(name)
-            self._count += 1
-            self._touch()
+            self._missing.add(namespace, (key,))
+            self.usage.entries += 1
+            self._count_knowledge()
             return default
         value = self._rows.decode(data)
-        self.admit(space, name, value)
+        self.insert_clean(namespace, key, value)
         return value
 
-    def _warmed(self, space: Any, name: Any, cold: dict[Any, Any]) -> Any:
-        """Move an entry of the cold generation to the hot one."""
-        value = cold.pop(name)
-        changed = self._cold_changed.get(space)
-        if changed is not None and name in changed:
-            changed.discard(name)
-            self._changed.setdefault(space, set()).add(name)
-        self._hot.setdefault(space, {})[name] = value
-        self._count += 1
-        self._grown_from += 1  # both generations together have not grown
-        return value
+    def _promote(self, namespace: Any, keys: Collection[Any]) -> None:
+        """Move entries of the cold generation to the hot one."""
+        if keys:
+            self._cold.move(namespace, keys, self._hot)
+            self.usage.count_promoted(len(keys))
 
-    def _fetch(self, space: Any, entries: dict[Any, Any], missing: set[Any]) -> None:
-        if not _PLAIN.issuperset(map(type, missing)):
-            missing = self._canonical(missing).difference(entries)
-        cold = self._cold.get(space)
+    def _fetch(self, namespace: Any, entries: dict[Any, Any], absent: set[Any]) -> None:
+        """Bring those of some keys into the hot dict that are cold or on disk."""
+        if not _CANONICAL_TYPES.issuperset(map(type, absent)):
+            absent = self._canonical(absent).difference(entries)
+        cold = self._cold.entries.get(namespace)
         if cold:
-            warm = [name for name in missing if name in cold]  # `intersection` would go through all that are cold
-            missing = missing.difference(warm)
-            for name in warm:
-                self._warmed(space, name, cold)
-        if missing and self._may_be_stored(space) and space not in self.complete:
-            unknown = list(missing.difference(self._gone.get(space, ()), self._absent.get(space, ())))
-            if unknown:
-                self._read(space, entries, unknown)
+            warm = [key for key in absent if key in cold]  # `intersection` would go through all that are cold
+            absent = absent.difference(warm)
+            self._promote(namespace, warm)
+        if absent and (unknown := self._missing.without_missing(namespace, absent)):
+            self._read(namespace, entries, unknown)
 
-    def _canonical(self, names: set[Any]) -> set[Any]:
+    def _canonical(self, keys: set[Any]) -> set[Any]:
+        """Return the canonical forms of keys, without those that have none."""
         canonical = set()
-        for given in names:
+        for given in keys:
             try:
-                name = canonical_key(given)
+                key = canonical_key(given)
             except InvalidKeyError:
                 continue  # whoever uses it says so
-            if name is not given:
-                self._renames = True
-            canonical.add(name)
+            if key is not given:
+                self._has_renamed_keys = True
+            canonical.add(key)
         return canonical
 
-    def _read(self, space: Any, entries: dict[Any, Any], names: list[Any]) -> None:
-        self.misses += len(names)
-        self._count += len(names)
-        rows = self._rows.rows(space, names)
-        order = sorted(range(len(names)), key=rows.__getitem__)
-        found = self.column.read_all([rows[at] for at in order])
-        nowhere = self._absent.setdefault(space, set())
-        largest = 0
-        for at, data, value in zip(order, found, self._rows.decode_all(found), strict=True):
+    def _read(self, namespace: Any, entries: dict[Any, Any], keys: list[Any]) -> None:
+        """Read rows in their order on disk, and put those that there are into the hot dict."""
+        self.misses += len(keys)
+        self.usage.entries += len(keys)
+        rows = self._rows.rows(namespace, keys)
+        order = sorted(range(len(keys)), key=rows.__getitem__)
+        data_of_rows = self.column.read_all([rows[index] for index in order])
+        missing, largest = [], _LARGE_ROW_BYTES
+        for index, data, value in zip(order, data_of_rows, self._rows.decode_all(data_of_rows), strict=True):
             if data is None:
-                nowhere.add(names[at])
+                missing.append(keys[index])
                 continue
-            entries[names[at]] = value
+            entries[keys[index]] = value
             if len(data) > largest:
                 largest = len(data)
-                if largest > _LARGE_BYTES:
-                    self._sample_bytes(names[at], value)
+                self.usage.sample(keys[index], value)
+        if missing:
+            self._missing.add(namespace, missing)
 
-    def _evict(self, most: int) -> int:
-        """Write back and drop entries of the cold generation; how many those were."""
-        self._forget_written()
-        dropped = 0
-        while most > 0 and self._cold:
-            chosen: list[tuple[Any, list[Any]]] = []
-            wanted = min(most, _EVICTED)
-            most -= wanted
-            for space, entries in self._cold.items():
-                names = list(islice(entries, wanted))
-                chosen.append((space, names))
-                wanted -= len(names)
-                if wanted <= 0:
-                    break
-            self.column.write(self._evicted(chosen))
-            dropped += sum(len(names) for _, names in chosen)
-        return dropped
+    def _count_new(self, key: Any, value: Any) -> None:
+        """Count an entry, or an element, that came into the hot generation."""
+        self.usage.entries += 1
+        self._until_sample -= 1
+        if self._until_sample <= 0:
+            self._sample(key, value)
 
-    def _evicted(self, chosen: list[tuple[Any, list[Any]]]) -> Iterator[tuple[bytes, bytes]]:
-        for space, names in chosen:
-            entries = self._cold[space]
-            for changed in filter(None, (self._cold_changed.get(space), self._unwritten.get(space))):
-                dirty = changed.intersection(names)
-                yield from self._encoded(space, entries, dirty)
-                changed -= dirty
-            for name in names:
-                del entries[name]
-            if not entries:
-                del self._cold[space]
-                self._cold_changed.pop(space, None)
-
-    def _encoded(self, space: Any, entries: dict[Any, Any], names: set[Any]) -> Iterable[tuple[bytes, bytes]]:
-        """The rows of those names that there are."""
-        there = [name for name in names if name in entries]
-        if not there:
-            return ()
-        self._will_be_stored(space, there)
-        return encoded(self._rows, self._state, space, there, [entries[name] for name in there])
-
-    def _will_be_stored(self, space: Any, there: list[Any]) -> None:
-        if self._stored is not None:
-            self._stored.add(space)
-            if len(self._stored) > MAX_STORED_SPACES:
-                self._stored = None
-        absent = self._absent.get(space)
-        if absent:
-            absent.difference_update(there)
-
-    def _forget_written(self) -> None:
-        """What another thread has written has not changed any more."""
-        until = self._until
-        if until is not None and until.done():
-            self._until = None
-            if until.exception() is not None:
-                self._change_unwritten(list(self._unwritten))
-            self._unwritten = {}
-
-    def _change_unwritten(self, spaces: list[Any]) -> None:
-        """What another thread is to write counts as changed: it is written twice."""
-        self._forget_written()
-        for space in spaces:
-            names = self._unwritten.pop(space, ())
-            for generation, changed in ((self._cold, self._cold_changed), (self._hot, self._changed)):
-                there = generation.get(space, {}).keys() & names
-                if there:
-                    changed.setdefault(space, set()).update(there)
-
-    def _delete_gone(self) -> None:
-        if not self._gone_count:
-            return
-        rows: list[bytes] = []
-        for space, names in self._gone.items():
-            hot, cold = self._hot.get(space, ()), self._cold.get(space, ())
-            rows += self._rows.rows(space, [name for name in names if name not in hot and name not in cold])
-        rows.sort()
-        self.column.write((), rows)
-        self._gone, self._gone_count = {}, 0
-
-    def _touch(self) -> None:
-        """Memory was taken for what is known, not for a value."""
-        self._touched += 1
-        if self._touched >= self._look_after:
-            self._touched = 0
+    def _count_knowledge(self) -> None:
+        """Make room now and then: memory was taken for what is known, not for a value."""
+        self._until_sample -= 1
+        if self._until_sample <= 0:
+            self._until_sample = self._sample_interval
             self.make_room()
 
-    def _sample(self, name: Any, value: Any) -> None:
-        self._touched = 0
-        self._sample_bytes(name, value)
+    def _sample(self, key: Any, value: Any) -> None:
+        """Estimate sizes anew from one entry, and make room."""
+        self._until_sample = self._sample_interval
+        self.usage.sample(key, value)
         self.make_room()
-
-    def _sample_bytes(self, name: Any, value: Any) -> None:
-        size = estimate_bytes(name) + estimate_bytes(value)
-        if size > 64 * _LARGE_BYTES:
-            self._count += int(size / self.entry_bytes)
-        else:
-            self._average += (size - self._average) / 8
 
 
 def _nothing() -> None:
-    """What happens at a rotation where nobody asked for more."""
+    """Do nothing at a rotation."""
 
 
-def is_hashable(name: Any) -> bool:
-    """Whether it can be looked for in a dict."""
+def is_hashable(key: Any) -> bool:
+    """Return whether a dict can have the key."""
     try:
-        hash(name)
+        hash(key)
     except TypeError:
         return False
     return True
 
 
-__all__ = ["RowCache", "is_hashable"]
+__all__ = ["CacheStatistics", "RowCache", "is_hashable"]

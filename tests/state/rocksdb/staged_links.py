@@ -14,16 +14,15 @@ import pytest
 import rocksdict
 
 from rayflink.state.rocksdb import (
-    cache_budget,
-    rocksdb_tables,
-    row_cache,
-)
-from rayflink.state.rocksdb import (
     column_family as rocksdb_column,
 )
 from rayflink.state.rocksdb import (
     dirty_rows as unwritten_rows,
 )
+from rayflink.state.rocksdb import (
+    rocksdb_tables,
+)
+from rayflink.state.rocksdb.cache_budget import CacheLimits
 from rayflink.state.rocksdb.column_family import ColumnFamily, DatabaseError
 from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb.rocksdb_timers import RocksDBTimerQueue
@@ -107,6 +106,8 @@ class StagedBackend(RocksDBBackend):
         is_open: whether it has a database from its first capture on, whatever fits the memory.
     """
 
+    cache_limits = CacheLimits(evict_entries=3, growth_entries=4, max_tombstones=3, max_stored_namespaces=4)
+
     def __init__(
         self, key_groups: range, max_parallelism: int, operator_uid: str, memory: int = 20_000, is_open: bool = False
     ) -> None:
@@ -156,10 +157,6 @@ def in_steps(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(rocksdb_tables, "LIST_PART", 2)
     patched.setattr(rocksdb_tables, "_PART", 4)
     patched.setattr(unwritten_rows, "ENCODED_AT_ONCE", 3)
-    patched.setattr(row_cache, "MAX_STORED_SPACES", 4)
-    patched.setattr(row_cache, "_EVICTED", 3)
-    patched.setattr(row_cache, "_GONE_ROWS", 3)
-    patched.setattr(cache_budget, "_GROWN", 4)
 
 
 __all__ = ["Link", "StagedBackend", "StagedThreads", "in_steps", "stop"]

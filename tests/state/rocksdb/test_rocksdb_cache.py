@@ -16,6 +16,7 @@ from rayflink.operators.windows.window import TimeWindow
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import SerializationError
 from rayflink.state.memory import HashMapBackend
+from rayflink.state.rocksdb.cache_budget import CacheLimits
 from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.testing.backend_laws.subject import snapshot_of
 
@@ -40,13 +41,13 @@ def backend() -> Iterator[RocksDBBackend]:
 
 def cold(backend: RocksDBBackend) -> None:
     """Evict everything from memory."""
-    for cache in backend._budget._caches:
+    for cache in backend.cache_budget.caches:
         cache.rotate()
         cache.rotate()
 
 
 def estimated_bytes(backend: RocksDBBackend) -> float:
-    return sum(cache.estimated_bytes for cache in backend._budget._caches)
+    return sum(cache.estimated_bytes for cache in backend.cache_budget.caches)
 
 
 def test_looking_for_what_is_not_there_takes_no_more_memory_than_the_budget(backend: RocksDBBackend) -> None:
@@ -69,8 +70,9 @@ def test_lists_and_maps_that_are_only_read_take_no_more_memory_than_the_budget(b
     assert estimated_bytes(backend) < BUDGET
 
 
-def test_maps_that_come_and_go_leave_nothing_in_memory(backend: RocksDBBackend, monkeypatch: Any) -> None:
-    monkeypatch.setattr("rayflink.state.rocksdb.row_cache.MAX_STORED_SPACES", 1)
+def test_maps_that_come_and_go_leave_nothing_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(RocksDBBackend, "cache_limits", CacheLimits(max_stored_namespaces=1))
+    backend = RocksDBBackend(GROUPS, len(GROUPS), "op", tmp_path / "db", StateMemory(BUDGET))
     maps: Any = backend.map_table(MapStateDescriptor("m"))
     for key in range(10):
         maps.put(key, "a", key)
@@ -78,14 +80,15 @@ def test_maps_that_come_and_go_leave_nothing_in_memory(backend: RocksDBBackend, 
     for key in range(10, 2000):
         maps.put(key, "a", key)
         maps.clear(key)
-    assert len(maps.cache.complete) < 500
+    assert maps.cache.statistics().complete_namespaces < 500
+    backend.close()
 
 
 def test_namespaces_that_were_only_looked_at_leave_nothing_in_memory(backend: RocksDBBackend) -> None:
     table: Any = backend.table(ValueStateDescriptor("x"))
     for namespace in range(100):
         table.changed((), namespace)
-    assert not table._changed and not table._cold_changed
+    assert table.statistics().dirty_namespaces == 0
 
 
 @pytest.mark.parametrize("key", [2**63, 2**70, (2**64, "a"), -(2**65)])

@@ -193,9 +193,9 @@ def test_an_announced_capture_has_little_left_to_write(tmp_path: Path) -> None:
     steps = 0
     while state.prepare(lambda: False) == 0:
         steps += 1
-    assert steps > 10 and state.store.is_open and not table.has_changed_more_than(1000)
+    assert steps > 10 and state.store.is_open and not table.has_more_dirty_than(1000)
     put(state, range(2000), "more")
-    assert (state.prepare(lambda: True) or 0) > 0 and not table.has_changed_more_than(1000)
+    assert (state.prepare(lambda: True) or 0) > 0 and not table.has_more_dirty_than(1000)
     parts = checkpoint(state, checkpoints)
     assert parts.databases and state.prepare(lambda: True) is None, "the capture ends it"
     again = restore_into(backend(tmp_path, "again"), checkpoints, [parts])
