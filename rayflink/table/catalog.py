@@ -39,7 +39,7 @@ class Catalogs:
         self.catalog, self.database = catalog, database
 
     def path(self, parts: tuple[str, ...]) -> Path:
-        """The full name of what one to three parts name.
+        """Return the full name of what one to three parts name.
 
         Raises:
             SqlError: there are more.
@@ -53,7 +53,7 @@ class Catalogs:
         raise SqlError(f"{'.'.join(parts)} has {len(parts)} parts", "write catalog.database.table at most")
 
     def short_name(self, path: Path) -> str:
-        """A path for people: without catalog and database where they are the current ones."""
+        """Return a path for people: without catalog and database where they are the current ones."""
         return path[-1] if path[:2] == (self.catalog, self.database) else ".".join(path)
 
     @contextmanager
@@ -67,7 +67,7 @@ class Catalogs:
             self.catalog, self.database = here
 
     def find(self, parts: tuple[str, ...], place: Place | None = None) -> tuple[Path, Definition]:
-        """The definition of a table or view.
+        """Return the definition of a table or view.
 
         Raises:
             SqlError: there is none of that name.
@@ -149,7 +149,7 @@ class Catalogs:
     def names(
         self, of: tuple[str, str] | None = None, wanted: Callable[[Definition], bool] = lambda one: True
     ) -> list[str]:
-        """Names of tables and views of a database, in order.
+        """Return names of tables and views of a database, in order.
 
         Raises:
             SqlError: there is no such database.
@@ -167,7 +167,7 @@ class Catalogs:
     # databases
 
     def databases(self, catalog: str | None = None) -> list[str]:
-        """Names of the databases of a catalog.
+        """Return names of the databases of a catalog.
 
         Raises:
             SqlError: there is no such catalog.
@@ -175,7 +175,7 @@ class Catalogs:
         return sorted(self._known_catalog(catalog or self.catalog, None))
 
     def catalogs(self) -> list[str]:
-        """Names of the catalogs."""
+        """Return names of the catalogs."""
         return sorted(self._catalogs)
 
     def create_catalog(self, name: str, ignore: bool = False) -> None:

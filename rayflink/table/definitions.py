@@ -74,7 +74,7 @@ class TableDefinition:
         return self.options.get("connector")
 
     def with_options(self, changed: Mapping[str, str], reset: tuple[str, ...] = ()) -> TableDefinition:
-        """The same with other options."""
+        """Return the same with other options."""
         kept = {key: value for key, value in self.options.items() if key not in reset}
         return replace(self, options={**kept, **changed})
 
@@ -117,12 +117,12 @@ class ViewDefinition:
 
 
 def quoted(name: str) -> str:
-    """A name in back quotes."""
+    """Return a name in back quotes."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quoted_text(text: str) -> str:
-    """A text as SQL writes it.
+    """Return a text as SQL writes it.
 
     >>> quoted_text("it's")
     "'it''s'"

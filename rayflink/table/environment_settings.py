@@ -33,7 +33,7 @@ class EnvironmentSettings:
 
     @staticmethod
     def new_instance() -> Builder:
-        """A builder of settings."""
+        """Return a builder of settings."""
         return Builder()
 
     def is_streaming_mode(self) -> bool:
@@ -45,7 +45,7 @@ class EnvironmentSettings:
         return not is_batch(self._configuration)
 
     def get_configuration(self) -> Configuration:
-        """The configuration."""
+        """Return the configuration."""
         return self._configuration
 
     def get_built_in_catalog_name(self) -> str:
@@ -89,7 +89,7 @@ class Builder:
         return self
 
     def build(self) -> EnvironmentSettings:
-        """The settings."""
+        """Return the settings."""
         return EnvironmentSettings(Configuration(self._configuration))
 
 

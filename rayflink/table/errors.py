@@ -48,20 +48,20 @@ class SqlError(RayflinkError):
         return 0 if self.place is None else self.place.start - self.text.rfind("\n", 0, self.place.start)
 
     def at(self, text: str, place: Place | None = None) -> SqlError:
-        """The same, in a text."""
+        """Return the same, in a text."""
         return SqlError(self.problem, self.remedy, text, self.place or place, "", self.views)
 
     def in_view(self, name: str) -> SqlError:
-        """The same, in the query of a view."""
+        """Return the same, in the query of a view."""
         return SqlError(self.problem, self.remedy, self.text, self.place, self.call_site, (*self.views, name))
 
     def moved(self, text: str, offset: int) -> SqlError:
-        """The same in a text of which its own is a part, from `offset` on."""
+        """Return the same in a text of which its own is a part, from `offset` on."""
         place = None if self.place is None else Place(self.place.start + offset, self.place.stop + offset)
         return SqlError(self.problem, self.remedy, text, place, self.call_site)
 
     def of_program(self, call_site: str) -> SqlError:
-        """The same, with the line of the program that is wrong."""
+        """Return the same, with the line of the program that is wrong."""
         return SqlError(self.problem, self.remedy, self.text, self.place, self.call_site or call_site, self.views)
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class SqlError(RayflinkError):
         return f"{where}, {line}: {what}\n{self.underlined()}" if where else f"{line}: {what}\n{self.underlined()}"
 
     def underlined(self) -> str:
-        """The line of the text with the place, and marks below it."""
+        """Return the line of the text with the place, and marks below it."""
         assert self.place is not None
         start = self.text.rfind("\n", 0, self.place.start) + 1
         stop = self.text.find("\n", start)

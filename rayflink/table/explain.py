@@ -19,7 +19,7 @@ def explained(
     written: Sequence[Relation], run: Sequence[Relation], shown: ShownPlan, details: Collection[ExplainDetail],
     json: Callable[[], str],
 ) -> str:  # fmt: skip
-    """The plans as written, and as they are run.
+    """Return the plans as written, and as they are run.
 
     Args:
         written: before rules were applied.

@@ -129,13 +129,13 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
     # names and types
 
     def alias(self, name: str, *extra_names: str) -> Expression[T]:
-        """The same under a name; further ones are for the columns of a table function."""
+        """Return the same under a name; further ones are for the columns of a table function."""
         if extra_names:
             return made(MoreNames(this=self._tree, expressions=[name, *extra_names]))
         return made(exp.Alias(this=self._tree, alias=exp.to_identifier(name, quoted=True)))
 
     def as_argument(self, name: str) -> Expression[T]:
-        """The argument of this name of a function."""
+        """Return the argument of this name of a function."""
         return made(NamedArgument(this=name, expression=self._tree))
 
     def cast(self, data_type: DataType) -> Expression[Any]:

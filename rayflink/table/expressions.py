@@ -36,7 +36,7 @@ def _called(name: str, *args: Any) -> Expression[Any]:
 
 
 def col(name: str) -> Expression[Any]:
-    """A column; "*" stands for all.
+    """Return a column; "*" stands for all.
 
     >>> col("price") > 10
     (price > 10)
@@ -45,7 +45,7 @@ def col(name: str) -> Expression[Any]:
 
 
 def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
-    """A constant.
+    """Return a constant.
 
     Args:
         v: None, a number, text, bytes, date, time, timedelta, or a list, dict or Row of such.
@@ -73,12 +73,12 @@ def with_columns(head: Any, *tails: Any) -> Expression[Any]:
 
 
 def without_columns(head: Any, *tails: Any) -> Expression[Any]:
-    """All columns but some."""
+    """Return all columns but some."""
     return made(ColumnChoice(expressions=[_column(one) for one in (head, *tails)], inverted=True))
 
 
 def with_all_columns() -> Expression[Any]:
-    """All columns."""
+    """Return all columns."""
     return made(exp.Star())
 
 
@@ -117,7 +117,7 @@ def if_then_else(condition: Any, if_true: Any, if_false: Any) -> Expression[Any]
 
 
 def coalesce(*args: Any) -> Expression[Any]:
-    """The first that is not NULL."""
+    """Return the first that is not NULL."""
     return _called("COALESCE", *map(tree_of, args))
 
 
@@ -125,7 +125,7 @@ def coalesce(*args: Any) -> Expression[Any]:
 
 
 def call(f: Any, *args: Any) -> Expression[Any]:
-    """A function by its name in SQL or the catalog, or one of the program's own.
+    """Return a function by its name in SQL or the catalog, or one of the program's own.
 
     >>> call("UPPER", col("word"))
     UPPER(word)
@@ -147,7 +147,7 @@ def call(f: Any, *args: Any) -> Expression[Any]:
 
 
 def call_sql(sql_expression: str) -> Expression[Any]:
-    """An expression of SQL.
+    """Return an expression of SQL.
 
     Raises:
         SqlError: the text is none.
@@ -156,12 +156,12 @@ def call_sql(sql_expression: str) -> Expression[Any]:
 
 
 def descriptor(*column_names: str) -> Expression[Any]:
-    """Names of columns, as an argument."""
+    """Return names of columns, as an argument."""
     return made(Descriptor(expressions=[exp.to_identifier(name, quoted=True) for name in column_names]))
 
 
 def row_interval(rows: int) -> Expression[int]:
-    """A length in rows, for windows."""
+    """Return a length in rows, for windows."""
     return made(RowInterval(this=rows))
 
 
@@ -169,57 +169,57 @@ def row_interval(rows: int) -> Expression[int]:
 
 
 def current_database() -> Expression[str]:
-    """The name of the current database."""
+    """Return the name of the current database."""
     return _called("CURRENT_DATABASE")
 
 
 def current_date() -> Expression[Any]:
-    """The date of processing in the local time zone."""
+    """Return the date of processing in the local time zone."""
     return _called("CURRENT_DATE")
 
 
 def current_time() -> Expression[Any]:
-    """The time of day of processing in the local time zone."""
+    """Return the time of day of processing in the local time zone."""
     return _called("CURRENT_TIME")
 
 
 def current_timestamp() -> Expression[Any]:
-    """The time of processing, TIMESTAMP_LTZ(3)."""
+    """Return the time of processing, TIMESTAMP_LTZ(3)."""
     return _called("CURRENT_TIMESTAMP")
 
 
 def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
-    """The watermark of a time attribute, where the row is looked at; NULL before the first one."""
+    """Return the watermark of a time attribute, where the row is looked at; NULL before the first one."""
     return _called("CURRENT_WATERMARK", tree_of(rowtimeAttribute))
 
 
 def local_time() -> Expression[Any]:
-    """The time of day of processing in the local time zone."""
+    """Return the time of day of processing in the local time zone."""
     return _called("LOCALTIME")
 
 
 def local_timestamp() -> Expression[Any]:
-    """The time of processing in the local time zone, TIMESTAMP(3)."""
+    """Return the time of processing in the local time zone, TIMESTAMP(3)."""
     return _called("LOCALTIMESTAMP")
 
 
 def source_watermark() -> Expression[Any]:
-    """The watermark that a source has of its own; for `Schema.Builder.watermark`."""
+    """Return the watermark that a source has of its own; for `Schema.Builder.watermark`."""
     return _called("SOURCE_WATERMARK")
 
 
 def to_date(date_str: Any, format: Any = None) -> Expression[Any]:
-    """The date of a text."""
+    """Return the date of a text."""
     return _called("TO_DATE", date_str, format)
 
 
 def to_timestamp(timestamp_str: Any, format: Any = None) -> Expression[Any]:
-    """The timestamp of a text."""
+    """Return the timestamp of a text."""
     return _called("TO_TIMESTAMP", timestamp_str, format)
 
 
 def to_timestamp_ltz(*args: Any) -> Expression[Any]:
-    """The instant of a number of seconds or milliseconds, or of a text in a zone."""
+    """Return the instant of a number of seconds or milliseconds, or of a text in a zone."""
     return _called("TO_TIMESTAMP_LTZ", *args)
 
 
@@ -233,7 +233,7 @@ def temporal_overlaps(
 
 
 def date_format(timestamp: Any, format: Any) -> Expression[str]:
-    """A time as a text by a pattern."""
+    """Return a time as a text by a pattern."""
     return _called("DATE_FORMAT", timestamp, format)
 
 
@@ -243,7 +243,7 @@ def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Any, time_point2
 
 
 def convert_tz(date_str: Any, tz_from: Any, tz_to: Any) -> Expression[str]:
-    """A time as a text in one zone as a text in another."""
+    """Return a time as a text in one zone as a text in another."""
     return _called("CONVERT_TZ", date_str, tz_from, tz_to)
 
 
@@ -261,22 +261,22 @@ def unix_timestamp(date_str: Any = None, format: Any = None) -> Expression[int]:
 
 
 def array(head: Any, *tail: Any) -> Expression[Any]:
-    """An array of values."""
+    """Return an array of values."""
     return _called("ARRAY", *map(tree_of, (head, *tail)))
 
 
 def row(head: Any, *tail: Any) -> Expression[Any]:
-    """A row of values."""
+    """Return a row of values."""
     return _called("ROW", *map(tree_of, (head, *tail)))
 
 
 def map_(key: Any, value: Any, *tail: Any) -> Expression[Any]:
-    """A map of keys and values in turn."""
+    """Return a map of keys and values in turn."""
     return _called("MAP", *map(tree_of, (key, value, *tail)))
 
 
 def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
-    """A map of an array of keys and one of values."""
+    """Return a map of an array of keys and one of values."""
     return _called("MAP_FROM_ARRAYS", key, value)
 
 
@@ -284,27 +284,27 @@ def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
 
 
 def pi() -> Expression[float]:
-    """The number pi."""
+    """Return the number pi."""
     return _called("PI")
 
 
 def e() -> Expression[float]:
-    """The number e."""
+    """Return the number e."""
     return _called("E")
 
 
 def rand(seed: Any = None) -> Expression[float]:
-    """A random number in [0, 1)."""
+    """Return a random number in [0, 1)."""
     return _called("RAND", seed)
 
 
 def rand_integer(bound: Any, seed: Any = None) -> Expression[int]:
-    """A random whole number in [0, bound)."""
+    """Return a random whole number in [0, bound)."""
     return _called("RAND_INTEGER", seed, bound)
 
 
 def atan2(y: Any, x: Any) -> Expression[float]:
-    """The arc tangent of a point."""
+    """Return the arc tangent of a point."""
     return _called("ATAN2", y, x)
 
 
@@ -314,7 +314,7 @@ def negative(v: Any) -> Expression[Any]:
 
 
 def log(v: Any, base: Any = None) -> Expression[float]:
-    """The logarithm to a base, the natural one if none is given."""
+    """Return the logarithm to a base, the natural one if none is given."""
     return _called("LOG", base, v)
 
 
@@ -329,7 +329,7 @@ def concat_ws(separator: Any, first: Any, *others: Any) -> Expression[str]:
 
 
 def uuid() -> Expression[str]:
-    """A random UUID."""
+    """Return a random UUID."""
     return _called("UUID")
 
 
@@ -337,17 +337,17 @@ def uuid() -> Expression[str]:
 
 
 def json(value: Any) -> Expression[str]:
-    """A text that is JSON, for `json_object` and `json_array` to take as it is."""
+    """Return a text that is JSON, for `json_object` and `json_array` to take as it is."""
     return _called("JSON", value)
 
 
 def json_string(value: Any) -> Expression[str]:
-    """A value as JSON."""
+    """Return a value as JSON."""
     return _called("JSON_STRING", value)
 
 
 def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression[str]:
-    """An object of keys and values in turn.
+    """Return an object of keys and values in turn.
 
     Raises:
         InvalidTypesError: a key has no value.
@@ -358,22 +358,22 @@ def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression
 
 
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[str]:
-    """An array of values."""
+    """Return an array of values."""
     return _called("JSON_ARRAY", *map(tree_of, args), exp.Var(this=on_null.name))
 
 
 def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[str]:
-    """An array of the values of all rows."""
+    """Return an array of the values of all rows."""
     return _called("JSON_ARRAYAGG", tree_of(item_expr), exp.Var(this=on_null.name))
 
 
 def json_object_agg(on_null: JsonOnNull, key_expr: Any, value_expr: Any) -> Expression[str]:
-    """An object of the keys and values of all rows."""
+    """Return an object of the keys and values of all rows."""
     return _called("JSON_OBJECTAGG", tree_of(key_expr), tree_of(value_expr), exp.Var(this=on_null.name))
 
 
 def object_of(class_name: str, *args: Any) -> Expression[Any]:
-    """A row of named fields; the name of the class is not kept.
+    """Return a row of named fields; the name of the class is not kept.
 
     Args:
         args: names of fields and their values in turn.

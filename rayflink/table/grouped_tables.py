@@ -53,7 +53,7 @@ class GroupWindowedTable:
         self._table, self._window = table, window
 
     def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
-        """Rows of a window, and of equal values.
+        """Return rows of a window, and of equal values.
 
         Args:
             fields: the window by its name, and other keys.
@@ -98,7 +98,7 @@ class WindowGroupedTable:
         return table._made(table._tree(trees, group=exp.Group(expressions=[*self._keys, call])))
 
     def _part(self, tree: Tree) -> Tree:
-        """A bound of the window as the function that SQL has for it."""
+        """Return a bound of the window as the function that SQL has for it."""
         if not isinstance(tree, WindowPart) or tree.this.name != self._window.name:
             return tree
         return exp.Anonymous(this=f"{self._window.kind.value}_{tree.args['part']}", expressions=[])

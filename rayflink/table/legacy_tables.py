@@ -31,7 +31,7 @@ class LegacyTables:
         return StreamTableEnvironment.create(stream_execution_environment)
 
     def scan(self, *table_path: str) -> Table:
-        """A table or view of the catalog; `from_path` with the parts of the name one by one.
+        """Return a table or view of the catalog; `from_path` with the parts of the name one by one.
 
         Raises:
             SqlError: there is none.
@@ -48,7 +48,7 @@ class LegacyTables:
         self._self().create_temporary_table(name, table_source.descriptor)
 
     def from_table_source(self, table_source: CsvTableSource) -> Table:
-        """The table of a source, without a name."""
+        """Return the table of a source, without a name."""
         return self._self().from_descriptor(table_source.descriptor)
 
     def register_table_sink(self, name: str, table_sink: CsvTableSink) -> None:

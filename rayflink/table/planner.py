@@ -36,7 +36,7 @@ from .plan.typed import Call, Column, Expr, Literal
 
 
 def call(name: str, *args: Expr) -> Call:
-    """A call of a built-in function or operator.
+    """Return a call of a built-in function or operator.
 
     >>> str(call("=", call("UPPER", literal("a")), literal("A")))
     "UPPER('a') = 'A'"

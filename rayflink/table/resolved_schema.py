@@ -18,11 +18,11 @@ class Column:
 
     @staticmethod
     def physical(name: str, data_type: DataType) -> Column:
-        """A column of the rows."""
+        """Return a column of the rows."""
         return Column(name, data_type)
 
     def with_comment(self, comment: str | None) -> Column:
-        """The same with another comment."""
+        """Return the same with another comment."""
         return replace(self, comment=comment)
 
     def is_physical(self) -> bool:
@@ -34,15 +34,15 @@ class Column:
         return True
 
     def get_data_type(self) -> DataType:
-        """Its type."""
+        """Return its type."""
         return self.data_type
 
     def get_name(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self.name
 
     def get_comment(self) -> str | None:
-        """Its comment; None: there is none."""
+        """Return its comment; None: there is none."""
         return self.comment
 
     def as_summary_string(self) -> str:
@@ -50,11 +50,11 @@ class Column:
         return f"`{self.name}` {self.data_type}"
 
     def copy(self, new_type: DataType) -> Column:
-        """The same of another type."""
+        """Return the same of another type."""
         return replace(self, data_type=new_type)
 
     def rename(self, new_name: str) -> Column:
-        """The same under another name."""
+        """Return the same under another name."""
         return replace(self, name=new_name)
 
     def __str__(self) -> str:
@@ -87,29 +87,29 @@ class ResolvedSchema:
         return ResolvedSchema([Column(*pair) for pair in zip(column_names, column_data_types, strict=True)])
 
     def get_column_count(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return len(self.columns)
 
     def get_columns(self) -> list[Column]:
-        """The columns."""
+        """Return the columns."""
         return list(self.columns)
 
     def get_column_names(self) -> list[str]:
-        """The names."""
+        """Return the names."""
         return [one.name for one in self.columns]
 
     def get_column_data_types(self) -> list[DataType]:
-        """The types."""
+        """Return the types."""
         return [one.data_type for one in self.columns]
 
     def get_column(self, column_index_or_name: int | str) -> Column | None:
-        """A column by its number from 0 or its name; None: there is none."""
+        """Return a column by its number from 0 or its name; None: there is none."""
         if isinstance(column_index_or_name, str):
             return next((one for one in self.columns if one.name == column_index_or_name), None)
         return self.columns[column_index_or_name] if 0 <= column_index_or_name < len(self.columns) else None
 
     def to_physical_row_data_type(self) -> DataType:
-        """The columns as the fields of a ROW."""
+        """Return the columns as the fields of a ROW."""
         return DataTypes.ROW([DataTypes.FIELD(one.name, one.data_type) for one in self.columns])
 
     to_source_row_data_type = to_sink_row_data_type = to_physical_row_data_type

@@ -34,7 +34,7 @@ class Schema:
 
     @staticmethod
     def new_builder() -> SchemaBuilder:
-        """A builder without columns."""
+        """Return a builder without columns."""
         return SchemaBuilder()
 
 
@@ -47,11 +47,11 @@ class SchemaBuilder:
         self._key: tuple[str, ...] = ()
 
     def column(self, column_name: str, data_type: DataType | str) -> SchemaBuilder:
-        """A physical column; its type may be a text, such as "DECIMAL(10, 2)"."""
+        """Return a physical column; its type may be a text, such as "DECIMAL(10, 2)"."""
         return self._add(ColumnDefinition(column_name, _type(data_type)))
 
     def from_schema(self, unresolved_schema: Schema) -> SchemaBuilder:
-        """The columns, the watermark and the key of another one."""
+        """Return the columns, the watermark and the key of another one."""
         for column in unresolved_schema.columns:
             self._add(column)
         self._watermark = unresolved_schema.watermark or self._watermark
@@ -59,11 +59,11 @@ class SchemaBuilder:
         return self
 
     def from_resolved_schema(self, resolved_schema: ResolvedSchema) -> SchemaBuilder:
-        """The columns of a table that is there."""
+        """Return the columns of a table that is there."""
         return self.from_fields(resolved_schema.get_column_names(), resolved_schema.get_column_data_types())
 
     def from_row_data_type(self, data_type: DataType) -> SchemaBuilder:
-        """The fields of a ROW as columns."""
+        """Return the fields of a ROW as columns."""
         return self.from_fields([one.name for one in data_type.fields], [one.type for one in data_type.fields])
 
     def from_fields(self, field_names: Sequence[str], field_data_types: Sequence[DataType | str]) -> SchemaBuilder:
@@ -91,21 +91,21 @@ class SchemaBuilder:
         return self._add(ColumnDefinition(column_name, _type(data_type), metadata=key, is_virtual=is_virtual))
 
     def watermark(self, column_name: str, watermark_expr: str | Expression[Any]) -> SchemaBuilder:
-        """The time column, and its watermark by an expression of SQL or of Python."""
+        """Return the time column, and its watermark by an expression of SQL or of Python."""
         self._watermark = column_name, _text(watermark_expr)
         return self
 
     def primary_key(self, *column_names: str) -> SchemaBuilder:
-        """The columns that tell rows apart; nobody enforces that."""
+        """Return the columns that tell rows apart; nobody enforces that."""
         self._key = column_names
         return self
 
     def primary_key_named(self, constraint_name: str, *column_names: str) -> SchemaBuilder:
-        """The same, under a name that nothing asks for."""
+        """Return the same, under a name that nothing asks for."""
         return self.primary_key(*column_names)
 
     def build(self) -> Schema:
-        """The schema."""
+        """Return the schema."""
         keyed = tuple(
             ColumnDefinition(one.name, one.type.not_null()) if one.name in self._key and one.type is not None else one
             for one in self._columns
@@ -150,15 +150,15 @@ class FormatDescriptor:
 
     @staticmethod
     def for_format(format: str) -> FormatDescriptorBuilder:
-        """A builder of a format."""
+        """Return a builder of a format."""
         return FormatDescriptorBuilder(format)
 
     def get_format(self) -> str:
-        """Its name."""
+        """Return its name."""
         return self.format
 
     def get_options(self) -> dict[str, str]:
-        """Its options."""
+        """Return its options."""
         return dict(self.options)
 
 
@@ -169,12 +169,12 @@ class FormatDescriptorBuilder:
         self._format, self._options = format, dict[str, str]()
 
     def option(self, key: Any, value: Any) -> FormatDescriptorBuilder:
-        """An option, without the format's name before it."""
+        """Return an option, without the format's name before it."""
         self._options[getattr(key, "key", key)] = str(value)
         return self
 
     def build(self) -> FormatDescriptor:
-        """The format."""
+        """Return the format."""
         return FormatDescriptor(self._format, dict(self._options))
 
 
@@ -186,19 +186,19 @@ class TableDescriptor:
 
     @staticmethod
     def for_connector(connector: str) -> TableDescriptorBuilder:
-        """A builder of a table."""
+        """Return a builder of a table."""
         return TableDescriptorBuilder(connector)
 
     def get_schema(self) -> Schema:
-        """Its columns."""
+        """Return its columns."""
         return Schema(self.definition.columns, self.definition.watermark, self.definition.primary_key)
 
     def get_options(self) -> dict[str, str]:
-        """Its options."""
+        """Return its options."""
         return dict(self.definition.options)
 
     def get_partition_keys(self) -> list[str]:
-        """The columns by which it is divided."""
+        """Return the columns by which it is divided."""
         return list(self.definition.partition_keys)
 
     def get_comment(self) -> str | None:
@@ -214,24 +214,24 @@ class TableDescriptorBuilder:
         self._schema, self._partition, self._comment = Schema(), (), None  # type: tuple[Any, Any, Any]
 
     def schema(self, schema: Schema) -> TableDescriptorBuilder:
-        """Its columns."""
+        """Return its columns."""
         self._schema = schema
         return self
 
     def option(self, key: Any, value: Any) -> TableDescriptorBuilder:
-        """An option of the connector."""
+        """Return an option of the connector."""
         self._options[getattr(key, "key", key)] = str(value)
         return self
 
     def format(self, format: str | FormatDescriptor, format_option: Any = None) -> TableDescriptorBuilder:
-        """The format of its files or messages."""
+        """Return the format of its files or messages."""
         found = format if isinstance(format, FormatDescriptor) else FormatDescriptor(format)
         self._options["format"] = found.format
         self._options.update({f"{found.format}.{key}": value for key, value in found.options.items()})
         return self
 
     def partitioned_by(self, *partition_keys: str) -> TableDescriptorBuilder:
-        """The columns by which it is divided."""
+        """Return the columns by which it is divided."""
         self._partition = partition_keys
         return self
 
@@ -241,7 +241,7 @@ class TableDescriptorBuilder:
         return self
 
     def build(self) -> TableDescriptor:
-        """The table."""
+        """Return the table."""
         schema = self._schema
         return TableDescriptor(
             TableDefinition(

@@ -62,7 +62,7 @@ class CsvTableSource:
 def csv_table(
     path: str, field_names: Iterable[str], field_types: Iterable[DataType], options: dict[str, str]
 ) -> TableDescriptor:
-    """A table of CSV files.
+    """Return a table of CSV files.
 
     Raises:
         SqlError: there are more names than types, or fewer.

@@ -27,12 +27,12 @@ class StatementSet:
         self._sinks: list[Sink] = []
 
     def add(self, table_pipeline: TablePipeline) -> StatementSet:
-        """A query with the table that it writes."""
+        """Return a query with the table that it writes."""
         self._sinks.append(table_pipeline._sink)
         return self
 
     def add_insert_sql(self, stmt: str) -> StatementSet:
-        """An INSERT.
+        """Return an INSERT.
 
         Raises:
             SqlError: it is none, or it cannot be run.
@@ -43,7 +43,7 @@ class StatementSet:
     def add_insert(
         self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False
     ) -> StatementSet:
-        """A table's rows, for a table of the catalog or one that a descriptor says."""
+        """Return a table's rows, for a table of the catalog or one that a descriptor says."""
         return self.add(table.insert_into(target_path_or_descriptor, overwrite))
 
     def attach_as_datastream(self) -> None:

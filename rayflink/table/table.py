@@ -58,7 +58,7 @@ class Table:
         self._name = ""
 
     def __str__(self) -> str:
-        """A name for it in queries: `f"SELECT * FROM {table}"`."""
+        """Return a name for it in queries: `f"SELECT * FROM {table}"`."""
         if not self._name:
             self._name = self._env._named(self)
         return self._name
@@ -83,7 +83,7 @@ class Table:
         return self._made(self._tree(selecting.named(trees)))
 
     def alias(self, field: str, *fields: str) -> Table:
-        """The same under other names; the last columns keep theirs where too few are given.
+        """Return the same under other names; the last columns keep theirs where too few are given.
 
         Raises:
             SqlError: there are more names than columns.
@@ -119,7 +119,7 @@ class Table:
         return self._made(self._tree(list(kept.values())))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
-        """Columns under other names, each given as `col("old").alias("new")`."""
+        """Return columns under other names, each given as `col("old").alias("new")`."""
         names = list(self._plan.names)
         for tree in map(tree_of, fields):
             if not isinstance(tree, exp.Alias) or not isinstance(tree.this, exp.Column):
@@ -130,7 +130,7 @@ class Table:
         return self._made(self._tree(selecting.renamed(self._plan.names, names)))
 
     def drop_columns(self, *fields: Expression[Any]) -> Table:
-        """The same without some columns."""
+        """Return the same without some columns."""
         dropped = set()
         for tree in self._expanded(fields):
             if not isinstance(tree, exp.Column):
@@ -207,7 +207,7 @@ class Table:
     # rows
 
     def filter(self, predicate: Expression[bool]) -> Table:
-        """The rows for which a condition is true.
+        """Return the rows for which a condition is true.
 
         Raises:
             SqlError: it is no condition.
@@ -228,7 +228,7 @@ class Table:
         return self._made(self._tree(distinct=exp.Distinct()))
 
     def order_by(self, *fields: Expression[Any]) -> Table:
-        """The rows in order; in batch mode."""
+        """Return the rows in order; in batch mode."""
         keys = [tree_of(one) for one in fields]
         keys = [
             one if isinstance(one, exp.Ordered) else exp.Ordered(this=one, desc=False, nulls_first=True) for one in keys
@@ -242,7 +242,7 @@ class Table:
         return self._made(self._tree(offset=exp.Offset(expression=exp.Literal.number(offset))))
 
     def fetch(self, fetch: int) -> Table:
-        """The first rows, `fetch` at most; of a stream those that come first."""
+        """Return the first rows, `fetch` at most; of a stream those that come first."""
         if isinstance(self._plan, Sort) and self._plan.limit is None:
             return Table(self._env, replace(self._plan, limit=fetch))
         return self._made(self._tree(limit=exp.Limit(expression=exp.Literal.number(fetch))))
@@ -254,46 +254,46 @@ class Table:
     # with other tables
 
     def union_all(self, right: Table) -> Table:
-        """The rows of both."""
+        """Return the rows of both."""
         return self._combined(exp.Union, right, False)
 
     def union(self, right: Table) -> Table:
-        """The rows of both, each once."""
+        """Return the rows of both, each once."""
         return self._combined(exp.Union, right, True)
 
     def intersect(self, right: Table) -> Table:
-        """The rows that are in both, each once."""
+        """Return the rows that are in both, each once."""
         return self._combined(exp.Intersect, right, True)
 
     def intersect_all(self, right: Table) -> Table:
-        """The rows that are in both, as often as in both."""
+        """Return the rows that are in both, as often as in both."""
         return self._combined(exp.Intersect, right, False)
 
     def minus(self, right: Table) -> Table:
-        """The rows that are not in the other one, each once."""
+        """Return the rows that are not in the other one, each once."""
         return self._combined(exp.Except, right, True)
 
     def minus_all(self, right: Table) -> Table:
-        """The rows without those of the other one, each taken as often as it is there."""
+        """Return the rows without those of the other one, each taken as often as it is there."""
         return self._combined(exp.Except, right, False)
 
     def _combined(self, kind: Any, right: Table, distinct: bool) -> Table:
         return self._made(kind(this=self._tree(), expression=self._other(right)._tree(), distinct=distinct))
 
     def join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
-        """The pairs of rows for which a condition is true; names of columns are those of one table alone."""
+        """Return the pairs of rows for which a condition is true; names of columns are those of one table alone."""
         return self._joined("", right, join_predicate)
 
     def left_outer_join(self, right: Table, join_predicate: Expression[bool] | None = None) -> Table:
-        """The same, and rows of this table that have no partner."""
+        """Return the same, and rows of this table that have no partner."""
         return self._joined("LEFT", right, join_predicate)
 
     def right_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
-        """The same, and rows of the other table that have no partner."""
+        """Return the same, and rows of the other table that have no partner."""
         return self._joined("RIGHT", right, join_predicate)
 
     def full_outer_join(self, right: Table, join_predicate: Expression[bool]) -> Table:
-        """The same, and rows of both tables that have no partner."""
+        """Return the same, and rows of both tables that have no partner."""
         return self._joined("FULL", right, join_predicate)
 
     def _joined(self, side: str, right: Table, predicate: Expression[bool] | None) -> Table:
@@ -320,11 +320,11 @@ class Table:
     def left_outer_join_lateral(
         self, table_function_call: Expression[Any] | UserTable, join_predicate: Expression[bool] | None = None
     ) -> Table:
-        """The same, and rows for which it gives none."""
+        """Return the same, and rows for which it gives none."""
         return self._with_rows("LEFT", table_function_call, join_predicate)
 
     def flat_map(self, func: Expression[Any] | UserTable) -> Table:
-        """The rows that a table function gives for each row, without that row.
+        """Return the rows that a table function gives for each row, without that row.
 
         Args:
             func: what `udtf` made, which is called with the row; or a call with columns.
@@ -347,19 +347,19 @@ class Table:
     # groups and windows
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
-        """Rows of equal values together, for `select` with aggregates."""
+        """Return rows of equal values together, for `select` with aggregates."""
         from .grouped_tables import GroupedTable
 
         return GroupedTable(self, fields)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
-        """Rows put into windows, for `group_by` with the window's name."""
+        """Return rows put into windows, for `group_by` with the window's name."""
         from .grouped_tables import GroupWindowedTable
 
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
-        """Rows with those around them, for `select` with aggregates over a window's name."""
+        """Return rows with those around them, for `select` with aggregates over a window's name."""
         from .grouped_tables import OverWindowedTable
 
         return OverWindowedTable(self, over_windows)
@@ -367,11 +367,11 @@ class Table:
     # what it is
 
     def get_schema(self) -> TableSchema:
-        """Names and types of the columns."""
+        """Return names and types of the columns."""
         return TableSchema(self._plan.names, [one.type for one in self._plan.schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        """The columns."""
+        """Return the columns."""
         from .resolved_schema import ResolvedSchema
 
         return ResolvedSchema.physical(self._plan.names, [one.type for one in self._plan.schema])
@@ -383,7 +383,7 @@ class Table:
         print(")")
 
     def explain(self, *extra_details: ExplainDetail) -> str:
-        """The plan as it was written and as it is run."""
+        """Return the plan as it was written and as it is run."""
         return self._env._runner.explained([self._plan], extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
@@ -397,7 +397,7 @@ class Table:
         return self._env._runner.drawn(self._plan)
 
     def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
-        """The query with the table that it writes, not yet run.
+        """Return the query with the table that it writes, not yet run.
 
         Args:
             overwrite: in the place of what is there.
@@ -449,12 +449,12 @@ class Table:
     # trees
 
     def _tree(self, selected: list[Tree] | None = None, **clauses: Any) -> Tree:
-        """A SELECT from this table."""
+        """Return a SELECT from this table."""
         table = exp.From(this=BoundTable(this=self._plan))
         return exp.Select(expressions=selected or [exp.Star()], from_=table, **clauses)
 
     def _made(self, tree: Tree) -> Table:
-        """The table that a query is.
+        """Return the table that a query is.
 
         Raises:
             SqlError: the query means nothing; says which line of the program it is.
@@ -470,7 +470,7 @@ class Table:
         return error.of_program(call_site())
 
     def _expanded(self, fields: Iterable[Any]) -> list[Tree]:
-        """The trees of expressions, with choices of columns and fields of rows written out."""
+        """Return the trees of expressions, with choices of columns and fields of rows written out."""
         try:
             trees = selecting.expanded(self._plan.names, fields)
         except SqlError as error:

@@ -42,7 +42,7 @@ class TableConfig(Configuration):
         return self
 
     def get_local_timezone(self) -> str:
-        """The time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
+        """Return the time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
         from .statements.query_runner import system_zone
 
         given = super().get(options.LOCAL_TIME_ZONE)
@@ -64,7 +64,7 @@ class TableConfig(Configuration):
         self.set_string(options.LOCAL_TIME_ZONE.key, timezone_id)
 
     def get_planner_config(self) -> PlannerConfig:
-        """The rules by which queries are rewritten before they are run."""
+        """Return the rules by which queries are rewritten before they are run."""
         from .optimizer.planner_config import PlannerConfig
 
         return self._planner_config or PlannerConfig()
@@ -74,7 +74,7 @@ class TableConfig(Configuration):
         self._planner_config = planner_config
 
     def get_configuration(self) -> Configuration:
-        """The same options."""
+        """Return the same options."""
         return self
 
     def add_configuration(self, configuration: Configuration) -> None:
@@ -82,7 +82,7 @@ class TableConfig(Configuration):
         self.add_all(configuration)
 
     def to_map(self) -> dict[str, str]:
-        """All options that are set, as text."""
+        """Return all options that are set, as text."""
         return self.to_dict()
 
     @staticmethod

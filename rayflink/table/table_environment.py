@@ -106,17 +106,17 @@ class TableEnvironment(NamedTables, LegacyTables):
         return TableEnvironment(env, environment_settings)
 
     def get_config(self) -> TableConfig:
-        """The options; what is set holds for queries that are run afterwards."""
+        """Return the options; what is set holds for queries that are run afterwards."""
         return self._config
 
     # tables
 
     def from_path(self, path: str) -> Table:
-        """A table or view of the catalog."""
+        """Return a table or view of the catalog."""
         return Table(self, self._lookup(parts_of(path), None))
 
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
-        """A table that a descriptor says, without a name.
+        """Return a table that a descriptor says, without a name.
 
         Raises:
             SqlError: it does not say what it is.
@@ -124,7 +124,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return Table(self, self._relation(*self._anonymous(descriptor)))
 
     def sql_query(self, query: str) -> Table:
-        """The table that a SELECT or VALUES gives.
+        """Return the table that a SELECT or VALUES gives.
 
         Raises:
             SqlError: the query means nothing.
@@ -188,7 +188,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt), extra_details)
 
     def from_elements(self, elements: Iterable[Any], schema: Any = None, verify_schema: bool = True) -> Table:
-        """A table of rows in memory.
+        """Return a table of rows in memory.
 
         Args:
             elements: tuples, Rows or dicts, of values or of expressions.
@@ -212,7 +212,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return self.from_arrow(pyarrow.Table.from_batches([rows_to_arrow(rows, names=names)]))
 
     def _of_expressions(self, rows: list[Any], schema: Any) -> Table:
-        """The rows of VALUES."""
+        """Return the rows of VALUES."""
         trees = [exp.Tuple(expressions=[tree_of(one) for one in _listed(row)]) for row in rows]
         found = Table(self, self._bound(exp.Values(expressions=trees), ""))
         if isinstance(schema, DataType):
@@ -221,7 +221,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return found.alias(*(schema or [f"f{at}" for at in range(len(found._plan.names))]))
 
     def from_arrow(self, table: pyarrow.Table) -> Table:
-        """A table of columns in memory."""
+        """Return a table of columns in memory."""
         from .conversion.arrow_columns import normalized, type_of
 
         found = normalized(table)
@@ -229,7 +229,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return self._held(found, fields)
 
     def from_pandas(self, pdf: Any, schema: Any = None, splits_num: int = 1) -> Table:
-        """A table of a pandas DataFrame.
+        """Return a table of a pandas DataFrame.
 
         Args:
             schema: names of the columns, their types, or a `DataTypes.ROW`; None: as the DataFrame has them.
@@ -248,7 +248,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return self._held(found.rename_columns(wanted.names).cast(wanted), fields)
 
     def from_polars(self, frame: Any) -> Table:
-        """A table of a polars DataFrame."""
+        """Return a table of a polars DataFrame."""
         return self.from_arrow(frame.to_arrow())
 
     def _held(self, table: pyarrow.Table, fields: Sequence[Any]) -> Table:
@@ -363,24 +363,24 @@ class TableEnvironment(NamedTables, LegacyTables):
     drop_function = drop_temporary_function
 
     def list_functions(self) -> list[str]:
-        """Names of all functions, those of SQL and one's own."""
+        """Return names of all functions, those of SQL and one's own."""
         from .plan.typed import known_names
 
         known = [name.lower() for name in known_names() if name.replace("_", "").isalnum()]
         return sorted({*known, *self.list_user_defined_functions()})
 
     def list_user_defined_functions(self) -> list[str]:
-        """Names of the functions of one's own."""
+        """Return names of the functions of one's own."""
         return sorted(name.lower() for name in self._functions)
 
     # queries
 
     def create_statement_set(self) -> StatementSet:
-        """A set of queries that are run as one job."""
+        """Return a set of queries that are run as one job."""
         return StatementSet(self)
 
     def _sink(self, insertion: Insertion) -> Sink:
-        """The plan of an INSERT.
+        """Return the plan of an INSERT.
 
         Raises:
             SqlError: the table does not take the rows.
@@ -388,12 +388,12 @@ class TableEnvironment(NamedTables, LegacyTables):
         return self._runner.sink(*self._target(insertion.path), insertion)
 
     def _sink_for(self, target: str | TableDescriptor, plan: Relation, overwrites: bool) -> Sink:
-        """The plan of a table's rows for a table of the catalog, or one that a descriptor says."""
+        """Return the plan of a table's rows for a table of the catalog, or one that a descriptor says."""
         path, table = self._target(parts_of(target)) if isinstance(target, str) else self._anonymous(target)
         return self._runner.sink(path, table, Insertion(path, plan, overwrites=overwrites))
 
     def _sink_of(self, stmt: str) -> Sink:
-        """The plan of an INSERT as text."""
+        """Return the plan of an INSERT as text."""
         try:
             return StatementRunner(self, self._catalogs, stmt).sink(parse_statement(stmt))
         except SqlError as error:
@@ -406,7 +406,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         return path, table
 
     def _named(self, table: Table) -> str:
-        """A name in the catalog for a table that has none."""
+        """Return a name in the catalog for a table that has none."""
         name, self._unnamed = f"UnnamedTable${self._unnamed}", self._unnamed + 1
         TableEnvironment.create_temporary_view(self, name, table)
         return name
@@ -458,7 +458,7 @@ class StreamTableEnvironment(TableEnvironment):
         return StreamTableEnvironment(env, settings)
 
     def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Any) -> Table:
-        """The records of a stream as a table; a record that is no insertion fails the job.
+        """Return the records of a stream as a table; a record that is no insertion fails the job.
 
         Args:
             data_stream: of Rows, tuples, dicts or columns, or of single values of a declared type, such as
@@ -486,7 +486,7 @@ class StreamTableEnvironment(TableEnvironment):
     def from_changelog_stream(
         self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
     ) -> Table:
-        """The records of a stream as changes of a table's rows: each `Row` does what its kind says.
+        """Return the records of a stream as changes of a table's rows: each `Row` does what its kind says.
 
         Args:
             data_stream: of Rows; others insert.
@@ -524,7 +524,7 @@ class StreamTableEnvironment(TableEnvironment):
         super().create_temporary_view(view_path, found)
 
     def to_data_stream(self, table: Table) -> DataStream[Row]:
-        """The rows of a table as a stream of `Row`s, with the event time of its time attribute.
+        """Return the rows of a table as a stream of `Row`s, with the event time of its time attribute.
 
         The stream knows the types of the columns, so that `from_data_stream` of it is the same table.
 
@@ -536,7 +536,7 @@ class StreamTableEnvironment(TableEnvironment):
     def to_changelog_stream(
         self, table: Table, target_schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
     ) -> DataStream[Row]:
-        """The changes of a table's rows as a stream of `Row`s, whose kinds say what they do.
+        """Return the changes of a table's rows as a stream of `Row`s, whose kinds say what they do.
 
         Args:
             target_schema: columns of the records, in the order of the table's, which are cast to their types;
@@ -578,7 +578,7 @@ class StreamTableEnvironment(TableEnvironment):
 
 
 def _listed(row: Any) -> Iterable[Any]:
-    """The values of a row."""
+    """Return the values of a row."""
     if isinstance(row, dict):
         return list(row.values())
     return row if isinstance(row, (tuple, list, Row)) else (row,)

@@ -61,11 +61,11 @@ class TableResult:
         return self._job
 
     def get_table_schema(self) -> TableSchema:
-        """Names and types of the columns."""
+        """Return names and types of the columns."""
         return TableSchema([one.name for one in self._schema], [one.type for one in self._schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        """The columns."""
+        """Return the columns."""
         return ResolvedSchema.physical([one.name for one in self._schema], [one.type for one in self._schema])
 
     def get_result_kind(self) -> int:
@@ -90,7 +90,7 @@ class TableResult:
         future.result()
 
     def collect(self) -> Iterator[Row]:
-        """The rows, as they come; an iterator that can be closed."""
+        """Return the rows, as they come; an iterator that can be closed."""
         return iter(self._rows)
 
     def print(self) -> None:
@@ -135,7 +135,7 @@ class CloseableIterator:
         return Row.of_kind(row.get_row_kind(), *row._values)
 
     def next(self) -> Row:
-        """The next row; raises StopIteration behind the last."""
+        """Return the next row; raises StopIteration behind the last."""
         return next(self)
 
     def __enter__(self) -> CloseableIterator:
@@ -150,17 +150,17 @@ class CloseableIterator:
 
 
 def done(message: str = "OK") -> TableResult:
-    """The result of a statement that gives no rows."""
+    """Return the result of a statement that gives no rows."""
     return TableResult([Attribute("result", DataTypes.STRING())], [Row(message)], message=message)
 
 
 def raw(text: str) -> TableResult:
-    """A text of several lines, which is printed as it is."""
+    """Return a text of several lines, which is printed as it is."""
     return TableResult([Attribute("result", DataTypes.STRING())], [Row(text)], printing=Printing(is_raw=True))
 
 
 def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, printing: Printing) -> Iterator[str]:
-    """The lines of a printed table.
+    """Yield the lines of a printed table.
 
     Columns are as wide as their values where these are known, else as their types, so rows are printed as they come.
     """

@@ -28,7 +28,7 @@ class TableSchema:
         return TableSchema(self._names, self._types)
 
     def get_field_data_types(self) -> list[DataType]:
-        """The types."""
+        """Return the types."""
         return list(self._types)
 
     def get_field_data_type(self, field: int | str) -> DataType | None:
@@ -37,11 +37,11 @@ class TableSchema:
         return self._types[at] if 0 <= at < len(self._types) else None
 
     def get_field_count(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return len(self._names)
 
     def get_field_names(self) -> list[str]:
-        """The names."""
+        """Return the names."""
         return list(self._names)
 
     def get_field_name(self, field_index: int) -> str | None:
@@ -49,7 +49,7 @@ class TableSchema:
         return self._names[field_index] if 0 <= field_index < len(self._names) else None
 
     def to_row_data_type(self) -> DataType:
-        """The columns as the fields of a ROW."""
+        """Return the columns as the fields of a ROW."""
         return DataTypes.ROW([DataTypes.FIELD(*pair) for pair in zip(self._names, self._types, strict=True)])
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class TableSchema:
 
     @classmethod
     def builder(cls) -> TableSchemaBuilder:
-        """A builder without columns."""
+        """Return a builder without columns."""
         return TableSchemaBuilder()
 
 
@@ -75,12 +75,12 @@ class TableSchemaBuilder:
         self._fields: list[tuple[str, DataType]] = []
 
     def field(self, name: str, data_type: DataType) -> TableSchemaBuilder:
-        """A further column."""
+        """Return a further column."""
         self._fields.append((name, data_type))
         return self
 
     def build(self) -> TableSchema:
-        """The schema."""
+        """Return the schema."""
         return TableSchema([name for name, _ in self._fields], [kind for _, kind in self._fields])
 
 

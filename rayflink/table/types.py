@@ -112,15 +112,15 @@ class DataType:
     fields: tuple[Field, ...] = ()
 
     def not_null(self) -> DataType:
-        """The same without nulls."""
+        """Return the same without nulls."""
         return self.as_nullable(False)
 
     def nullable(self) -> DataType:
-        """The same with nulls."""
+        """Return the same with nulls."""
         return self.as_nullable(True)
 
     def as_nullable(self, is_nullable: bool) -> DataType:
-        """The same with or without nulls."""
+        """Return the same with or without nulls."""
         return self if is_nullable == self.is_nullable else _as_nullable(self, is_nullable)
 
     @property
@@ -130,7 +130,7 @@ class DataType:
 
     @property
     def is_exact(self) -> bool:
-        """A whole or a decimal number."""
+        """Return a whole or a decimal number."""
         return self.is_integer or self.root is Root.DECIMAL
 
     @property
@@ -140,7 +140,7 @@ class DataType:
 
     @property
     def is_numeric(self) -> bool:
-        """A number."""
+        """Return a number."""
         return self.is_exact or self.is_approximate
 
     @property
@@ -160,7 +160,7 @@ class DataType:
 
     @property
     def is_interval(self) -> bool:
-        """A length of time."""
+        """Return a length of time."""
         return self.root in (Root.INTERVAL_DAY_TIME, Root.INTERVAL_YEAR_MONTH)
 
     @property
@@ -169,7 +169,7 @@ class DataType:
         return self.precision if self.root is Root.DECIMAL else _DIGITS[self.root]
 
     def field(self, name: str) -> Field | None:
-        """A field of a row."""
+        """Return a field of a row."""
         return next((field for field in self.fields if field.name == name), None)
 
     def to_arrow(self) -> pyarrow.DataType:
@@ -199,7 +199,7 @@ class DataType:
         return pyarrow.struct([field.type.to_arrow_field(field.name) for field in self.fields])
 
     def to_arrow_field(self, name: str) -> pyarrow.Field:
-        """A column of that name and type."""
+        """Return a column of that name and type."""
         import pyarrow
 
         return pyarrow.field(name, self.to_arrow(), self.is_nullable)
@@ -264,7 +264,7 @@ class Resolution:
 
     @property
     def unit(self) -> IntervalUnit:
-        """The unit."""
+        """Return the unit."""
         return self._unit
 
     @property
@@ -288,7 +288,7 @@ class DataTypes:
 
     @staticmethod
     def NULL() -> DataType:
-        """The type of NULL alone."""
+        """Return the type of NULL alone."""
         return DataType(Root.NULL)
 
     @staticmethod
@@ -328,7 +328,7 @@ class DataTypes:
 
     @staticmethod
     def DECIMAL(precision: int = 10, scale: int = 0, nullable: bool = True) -> DataType:
-        """A number of so many digits, some of them behind the point."""
+        """Return a number of so many digits, some of them behind the point."""
         digits = _ranged(precision, 1, MOST_DIGITS, "the precision of a DECIMAL")
         return DataType(
             Root.DECIMAL, nullable, precision=digits, scale=_ranged(scale, 0, digits, "the scale of a DECIMAL")
@@ -336,52 +336,52 @@ class DataTypes:
 
     @staticmethod
     def TINYINT(nullable: bool = True) -> DataType:
-        """A whole number of 1 byte."""
+        """Return a whole number of 1 byte."""
         return DataType(Root.TINYINT, nullable)
 
     @staticmethod
     def SMALLINT(nullable: bool = True) -> DataType:
-        """A whole number of 2 bytes."""
+        """Return a whole number of 2 bytes."""
         return DataType(Root.SMALLINT, nullable)
 
     @staticmethod
     def INT(nullable: bool = True) -> DataType:
-        """A whole number of 4 bytes."""
+        """Return a whole number of 4 bytes."""
         return DataType(Root.INT, nullable)
 
     @staticmethod
     def BIGINT(nullable: bool = True) -> DataType:
-        """A whole number of 8 bytes."""
+        """Return a whole number of 8 bytes."""
         return DataType(Root.BIGINT, nullable)
 
     @staticmethod
     def FLOAT(nullable: bool = True) -> DataType:
-        """A floating point number of 4 bytes."""
+        """Return a floating point number of 4 bytes."""
         return DataType(Root.FLOAT, nullable)
 
     @staticmethod
     def DOUBLE(nullable: bool = True) -> DataType:
-        """A floating point number of 8 bytes."""
+        """Return a floating point number of 8 bytes."""
         return DataType(Root.DOUBLE, nullable)
 
     @staticmethod
     def DATE(nullable: bool = True) -> DataType:
-        """A day."""
+        """Return a day."""
         return DataType(Root.DATE, nullable)
 
     @staticmethod
     def TIME(precision: int = 0, nullable: bool = True) -> DataType:
-        """A time of day, with so many digits of a second's fraction."""
+        """Return a time of day, with so many digits of a second's fraction."""
         return DataType(Root.TIME, nullable, precision=_ranged(precision, 0, 9, "the precision of a TIME"))
 
     @staticmethod
     def TIMESTAMP(precision: int = 6, nullable: bool = True) -> DataType:
-        """A day and time without a zone."""
+        """Return a day and time without a zone."""
         return DataType(Root.TIMESTAMP, nullable, precision=_ranged(precision, 0, 9, "the precision of a TIMESTAMP"))
 
     @staticmethod
     def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> DataType:
-        """An instant, shown in the session's time zone."""
+        """Return an instant, shown in the session's time zone."""
         digits = _ranged(precision, 0, 9, "the precision of a TIMESTAMP_LTZ")
         return DataType(Root.TIMESTAMP_LTZ, nullable, precision=digits)
 
@@ -389,13 +389,13 @@ class DataTypes:
 
     @staticmethod
     def INTERVAL_DAY_TIME(precision: int = 3, nullable: bool = True) -> DataType:
-        """A length of time in milliseconds."""
+        """Return a length of time in milliseconds."""
         digits = _ranged(precision, 0, 9, "the precision of an INTERVAL DAY TO SECOND")
         return DataType(Root.INTERVAL_DAY_TIME, nullable, precision=digits)
 
     @staticmethod
     def INTERVAL_YEAR_MONTH(nullable: bool = True) -> DataType:
-        """A number of months."""
+        """Return a number of months."""
         return DataType(Root.INTERVAL_YEAR_MONTH, nullable)
 
     @staticmethod
@@ -430,7 +430,7 @@ class DataTypes:
 
     @staticmethod
     def INTERVAL(upper_resolution: Resolution, lower_resolution: Resolution | None = None) -> DataType:
-        """A length of time from one unit to another; all of days and shorter units are kept as milliseconds.
+        """Return a length of time from one unit to another; all of days and shorter units are kept as milliseconds.
 
         >>> DataTypes.INTERVAL(DataTypes.DAY(), DataTypes.SECOND(3)), DataTypes.INTERVAL(DataTypes.MONTH())
         (INTERVAL DAY TO SECOND(3), INTERVAL YEAR TO MONTH)
@@ -477,7 +477,7 @@ class DataTypes:
 
     @staticmethod
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> Field:
-        """A field of a row."""
+        """Return a field of a row."""
         if not isinstance(name, str) or not name:
             raise InvalidTypesError(f"the name of a field is {name!r}", "give a text")
         return Field(name, _type(data_type), description)

@@ -95,7 +95,7 @@ class UserTable(UserFunction):
     names: tuple[str, ...] = ()
 
     def alias(self, *alias_names: str) -> UserTable:
-        """The same, with names for its columns where `Table.join_lateral` calls it with the row."""
+        """Return the same, with names for its columns where `Table.join_lateral` calls it with the row."""
         found = UserTable(self.function, self.result_type, self.kind, self.name, self.deterministic)
         found.names = alias_names
         return found
@@ -105,7 +105,7 @@ def udf(
     f: Any = None, input_types: Any = None, result_type: DataType | str | None = None,
     deterministic: bool | None = None, name: str | None = None, func_type: str = "general",
 ) -> Any:  # fmt: skip
-    """A scalar function for queries; also a decorator.
+    """Return a scalar function for queries; also a decorator.
 
     >>> @udf(result_type=DataTypes.BIGINT())
     ... def twice(n):
@@ -142,7 +142,7 @@ def udtf(
     f: Any = None, input_types: Any = None, result_types: Any = None, deterministic: bool | None = None,
     name: str | None = None, func_type: str = "general",
 ) -> Any:  # fmt: skip
-    """A table function for queries, called by LATERAL TABLE; also a decorator.
+    """Return a table function for queries, called by LATERAL TABLE; also a decorator.
 
     >>> @udtf(result_types=[DataTypes.STRING(), DataTypes.INT()])
     ... def words(text):
@@ -200,7 +200,7 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
 
 
 def _typed(given: DataType | str) -> DataType:
-    """A type, or the one that a text names."""
+    """Return a type, or the one that a text names."""
     if isinstance(given, DataType):
         return given
     if not isinstance(given, str):
@@ -211,7 +211,7 @@ def _typed(given: DataType | str) -> DataType:
 
 
 def _row_type(given: Any) -> DataType:
-    """The columns of a table function's rows, never null themselves."""
+    """Return the columns of a table function's rows, never null themselves."""
     if isinstance(given, (DataType, str)):
         found = _typed(given)
         if found.root is Root.ROW:
@@ -233,7 +233,7 @@ def _annotated(function: Any, name: str) -> DataType:
 
 
 def _arity(function: Any) -> tuple[int, int]:
-    """The least and the largest number of arguments."""
+    """Return the least and the largest number of arguments."""
     target = body_of(function)
     try:
         parameters = inspect.signature(target).parameters.values()

@@ -31,7 +31,7 @@ class GroupWindow:
     name: str
 
     def tree(self) -> Tree:
-        """The window as GROUP BY has it.
+        """Return the window as GROUP BY has it.
 
         Raises:
             SqlError: it is a window of rows.
@@ -51,7 +51,7 @@ class _Named:
     time: Any
 
     def alias(self, alias: str) -> GroupWindow:
-        """The name by which `group_by` and `select` know it."""
+        """Return the name by which `group_by` and `select` know it."""
         return GroupWindow(self.kind, self.lengths, self.time, alias)
 
 
@@ -97,7 +97,7 @@ class Session:
 
     @classmethod
     def with_gap(cls, gap: Expression[Any]) -> SessionWithGap:
-        """The time without a row that ends a session."""
+        """Return the time without a row that ends a session."""
         return SessionWithGap(gap)
 
 
@@ -170,7 +170,7 @@ class Over:
 
     @classmethod
     def partition_by(cls, *partition_by: Expression[Any]) -> OverWindowPartitioned:
-        """Rows of equal values together."""
+        """Return rows of equal values together."""
         return OverWindowPartitioned(partition_by)
 
 
@@ -192,7 +192,7 @@ class OverWindowPartitionedOrderedPreceding:
         self._window = window
 
     def alias(self, alias: str) -> OverWindow:
-        """The name by which `select` knows it."""
+        """Return the name by which `select` knows it."""
         return replace(self._window, name=alias)
 
     def following(self, following: Expression[Any]) -> OverWindowPartitionedOrderedPreceding:
@@ -207,7 +207,7 @@ class OverWindowPartitionedOrdered:
         self._window = window
 
     def alias(self, alias: str) -> OverWindow:
-        """The name by which `select` knows it."""
+        """Return the name by which `select` knows it."""
         return replace(self._window, name=alias)
 
     def preceding(self, preceding: Expression[Any]) -> OverWindowPartitionedOrderedPreceding:

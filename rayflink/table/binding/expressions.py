@@ -42,7 +42,7 @@ _BINARY = {
 
 
 def call(name: str, args: Sequence[Expr], place: Place | None = None, options: tuple[Any, ...] = ()) -> Call:
-    """A call of a known function.
+    """Return a call of a known function.
 
     Raises:
         SqlError: the arguments are not those that it takes.
@@ -51,7 +51,7 @@ def call(name: str, args: Sequence[Expr], place: Place | None = None, options: t
 
 
 def applied(function: Function, args: Sequence[Expr], place: Place | None, options: tuple[Any, ...] = ()) -> Call:
-    """A call of a function, with the type that it gives for such arguments.
+    """Return a call of a function, with the type that it gives for such arguments.
 
     Raises:
         SqlError: it does not take them.
@@ -64,7 +64,7 @@ def applied(function: Function, args: Sequence[Expr], place: Place | None, optio
 
 
 def cast(expr: Expr, wanted: DataType) -> Expr:
-    """The expression in another type."""
+    """Return the expression in another type."""
     if expr.type == wanted:
         return expr
     if isinstance(expr, Literal) and expr.value is None:
@@ -92,15 +92,15 @@ class ExpressionBinder:
 
     @property
     def functions(self) -> Mapping[str, Function]:
-        """The user's functions by their names in capitals."""
+        """Return the user's functions by their names in capitals."""
         return self._functions
 
     def over(self, scope: Scope) -> ExpressionBinder:
-        """The same over other columns."""
+        """Return the same over other columns."""
         return ExpressionBinder(scope, self._known, self._functions)
 
     def bind(self, tree: Tree) -> Expr:
-        """The typed expression of a tree.
+        """Return the typed expression of a tree.
 
         Raises:
             SqlError: a name is not known, types do not fit, or a construct is not supported.
@@ -125,7 +125,7 @@ class ExpressionBinder:
         return joined_in_pairs([self.bind(one) for one in parts], lambda left, right: call(name, [left, right]))
 
     def condition(self, tree: Tree, what: str) -> Expr:
-        """An expression that is true, false or unknown.
+        """Return an expression that is true, false or unknown.
 
         Raises:
             SqlError: it is of another type.

@@ -31,7 +31,7 @@ _UNBOUNDED = (
 
 
 def aggregates_in(tree: Any) -> list[Tree]:
-    """The calls of aggregate functions in a tree, with their FILTER; none within queries of their own."""
+    """Return the calls of aggregate functions in a tree, with their FILTER; none within queries of their own."""
     if not isinstance(tree, exp.Expression):
         return []
     if isinstance(tree, (exp.Subquery, exp.Select, exp.Window, OverWindow)):
@@ -61,7 +61,7 @@ class GroupingSet:
 
 
 def grouping_sets(group: Tree | None) -> list[GroupingSet]:
-    """The sets of GROUPING SETS, ROLLUP and CUBE, each of one with each of another; else the one of all keys."""
+    """Return the sets of GROUPING SETS, ROLLUP and CUBE, each of one with each of another; else the one of all keys."""
     if group is None:
         return [GroupingSet([], [])]
     plain: list[Tree] = []
@@ -82,7 +82,7 @@ def grouping_sets(group: Tree | None) -> list[GroupingSet]:
 
 
 def _sets(tree: Tree) -> list[list[Tree]] | None:
-    """The sets that a part of GROUP BY stands for; None: it is an expression."""
+    """Return the sets that a part of GROUP BY stands for; None: it is an expression."""
     if isinstance(tree, exp.GroupingSets):
         nested = [(_sets(one) or [_members(one)]) for one in tree.expressions]
         return [part for parts in nested for part in parts]
@@ -167,7 +167,7 @@ class GroupedSelect:
         return cls(inner, rows, absent, grouped.number, is_window)
 
     def bind(self, tree: Tree) -> Expr:
-        """An expression of SELECT or HAVING.
+        """Return an expression of SELECT or HAVING.
 
         Raises:
             SqlError: it names a column that is not grouped by.
@@ -175,7 +175,7 @@ class GroupedSelect:
         return ExpressionBinder(Scope(()), self._known).bind(tree)
 
     def condition(self, tree: Tree, what: str = "the condition of HAVING") -> Expr:
-        """A condition on the groups."""
+        """Return a condition on the groups."""
         return ExpressionBinder(Scope(()), self._known).condition(tree, what)
 
     def number(self, relation: Relation, numbers: Sequence[tuple[Any, int]]) -> None:
@@ -217,7 +217,7 @@ class GroupedSelect:
         return bound if not any(isinstance(one, Column) for one in bound.walk()) else None
 
     def _grouping_id(self, tree: Tree) -> Expr:
-        """A bit for each argument, the last one the lowest: 1 where this grouping set is without it."""
+        """Return a bit for each argument, the last one the lowest: 1 where this grouping set is without it."""
         absent = []
         for one in tree.expressions:
             key = self._inner.bind(one)
@@ -234,7 +234,7 @@ class GroupedSelect:
         )
 
     def _bound(self, tree: Tree) -> Expr | None:
-        """A bound of the window, as of TUMBLE_START(ts, size)."""
+        """Return a bound of the window, as of TUMBLE_START(ts, size)."""
         name, place = str(tree.name).upper(), place_of(tree)
         kind, _, what = name.rpartition("_")
         part = windows.AUXILIARY.get(what)
@@ -251,7 +251,7 @@ class GroupedSelect:
 
 
 def _bits(truths: Sequence[bool]) -> int:
-    """A number of a bit for each, the last one the lowest."""
+    """Return a number of a bit for each, the last one the lowest."""
     found = 0
     for one in truths:
         found = found * 2 + one
@@ -272,7 +272,7 @@ class _Gathered:
         return self.exprs.index(expr)
 
     def call(self, tree: Tree) -> AggregateCall:
-        """An aggregate over these columns."""
+        """Return an aggregate over these columns."""
         filtered = tree.expression.this if isinstance(tree, exp.Filter) else None
         called = tree.this if isinstance(tree, exp.Filter) else tree
         name, arguments = _canonical(str(called.name).upper()), list(called.expressions)
@@ -303,7 +303,7 @@ class _Gathered:
         return AggregateCall(name, tuple(map(self.column, bound)), kind, at, distinct, options)
 
     def _json(self, tree: Tree, filtered: Tree | None) -> AggregateCall:
-        """The elements of JSON_ARRAYAGG or JSON_OBJECTAGG, joined."""
+        """Return the elements of JSON_ARRAYAGG or JSON_OBJECTAGG, joined."""
         text, condition = json_aggregates.element(self._inner, tree)
         at = self._condition(filtered, condition, tree)
         return AggregateCall("LISTAGG", (self.column(text),), DataTypes.STRING(), at)
@@ -317,7 +317,7 @@ class _Gathered:
         return self.column(parts[0] if len(parts) == 1 else call("AND", parts, place_of(tree)))
 
     def projected(self, extra: Sequence[int]) -> tuple[Relation, list[int]]:
-        """The columns, and those of the relation that are asked for as well: where they are."""
+        """Return the columns, and those of the relation that are asked for as well: where they are."""
         places = [self.column(self.relation.column(at)) for at in extra]
         schema: list[Attribute] = []
         for at, expr in enumerate(self.exprs):
@@ -327,7 +327,7 @@ class _Gathered:
 
 
 def _canonical(name: str) -> str:
-    """The one name of an aggregate function that has several."""
+    """Return the one name of an aggregate function that has several."""
     return {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP", "SUM0": "SUM"}.get(name, name)
 
 
@@ -350,7 +350,7 @@ def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Pla
 
 def _keys(inner: ExpressionBinder, relation: Relation, scope: Scope, trees: list[Tree],
           selected: list[Tree]) -> tuple[Windowing | None, list[Expr]]:  # fmt: skip
-    """The group window, if one is written, and the expressions that are grouped by."""
+    """Return the group window, if one is written, and the expressions that are grouped by."""
     windowing: Windowing | None = None
     keys: list[Expr] = []
     for tree in trees:

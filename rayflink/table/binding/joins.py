@@ -37,7 +37,7 @@ class Queries(Protocol):
 
 
 def joined(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
-    """The tables of FROM so far with one more.
+    """Return the tables of FROM so far with one more.
 
     Raises:
         SqlError: it is no join that is known, or its condition means nothing.
@@ -90,13 +90,13 @@ def _kind(tree: Tree) -> JoinKind:
 
 
 def _beside(scope: Scope, other: Scope, kind: JoinKind) -> Scope:
-    """The columns of both; those of a side that may be missing can be null, and are no times any more."""
+    """Return the columns of both; those of a side that may be missing can be null, and are no times any more."""
     left = scope.missing() if kind.keeps_right else scope
     return left.beside(other.missing() if kind.keeps_left else other)
 
 
 def _merged_names(scope: Scope, other: Scope, tree: Tree) -> list[str] | None:
-    """The columns of USING or NATURAL; None: neither is written."""
+    """Return the columns of USING or NATURAL; None: neither is written."""
     using = tree.args.get("using")
     if using:
         return [one.name for one in using]
@@ -109,7 +109,7 @@ def _merged_names(scope: Scope, other: Scope, tree: Tree) -> list[str] | None:
 def _merged(
     made: Join, both: Scope, names: Sequence[str], pairs: Sequence[tuple[Expr, Expr]]
 ) -> tuple[Relation, Scope]:
-    """The join with one column for each pair of USING: of the side that is there."""
+    """Return the join with one column for each pair of USING: of the side that is there."""
     extra: list[tuple[Attribute, Expr]] = []
     merged: list[Merged] = []
     for name, (left, right) in zip(names, pairs, strict=True):
@@ -144,7 +144,7 @@ def _all(conditions: Sequence[Expr]) -> Expr:
 
 
 def conjuncts(tree: Tree) -> list[Tree]:
-    """The conditions that are joined by AND."""
+    """Return the conditions that are joined by AND."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     if isinstance(tree, exp.And):
@@ -161,7 +161,7 @@ def asks_query(tree: Tree) -> bool:
 
 
 def kept_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> Relation:
-    """The rows for which a condition with a query holds: those that match a row of it, or none.
+    """Return the rows for which a condition with a query holds: those that match a row of it, or none.
 
     Raises:
         SqlError: the query means nothing here.

@@ -37,14 +37,14 @@ def element(binder: ExpressionBinder, tree: Tree) -> tuple[Expr, Expr | None]:
 
 
 def _text(value: Expr, place: Place | None) -> Expr:
-    """A value as JSON: an array of it without the brackets."""
+    """Return a value as JSON: an array of it without the brackets."""
     array = call("JSON_ARRAY", [value], place, ("NULL",))
     two, length = Literal(DataTypes.INT(False), 2), call("CHAR_LENGTH", [array], place)
     return call("SUBSTRING", [array, two, call("-", [length, two], place)], place)
 
 
 def bracketed(name: str, joined: Expr) -> Expr:
-    """The elements as one text."""
+    """Return the elements as one text."""
     start, stop = (Literal(DataTypes.CHAR(1, False), one) for one in BRACKETS[name])
     elements = call("COALESCE", [joined, Literal(DataTypes.STRING().not_null(), "")], joined.place)
     return call("||", [call("||", [start, elements]), stop])

@@ -25,7 +25,7 @@ def is_one(tree: Tree) -> bool:
 
 
 def alone(binder: ExpressionBinder, tree: Tree) -> tuple[Relation, Scope]:
-    """The rows of a collection or a table function of constants.
+    """Return the rows of a collection or a table function of constants.
 
     Raises:
         SqlError: it is none.
@@ -65,7 +65,7 @@ def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -
 
 
 def _unnested(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: bool) -> tuple[Unnest, str]:
-    """The join, and the name of what is joined."""
+    """Return the join, and the name of what is joined."""
     place = place_of(tree)
     has_ordinality = isinstance(tree, exp.Unnest) and bool(tree.args.get("offset"))
     if isinstance(tree, exp.Unnest):
@@ -100,7 +100,7 @@ def _unnested(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: boo
 
 
 def _called(binder: ExpressionBinder, tree: Tree) -> Expr:
-    """The call of a table function, as the array of the rows that it gives."""
+    """Return the call of a table function, as the array of the rows that it gives."""
     call = tree.this
     if isinstance(call, exp.Anonymous) and str(call.name).upper() == "TABLE" and len(call.expressions) == 1:
         call = call.expressions[0]
@@ -118,7 +118,7 @@ def _called(binder: ExpressionBinder, tree: Tree) -> Expr:
 
 
 def _fields(collection: Expr) -> list[tuple[str, DataType]] | None:
-    """Names and types of the parts of an element; None: it is no collection."""
+    """Return names and types of the parts of an element; None: it is no collection."""
     kind = collection.type
     if isinstance(collection, Literal) and collection.value is None:
         return None

@@ -27,12 +27,12 @@ _SPANS = {
 
 
 def plain(tree: Tree, place: Place | None = None) -> Literal:
-    """A number or a text."""
+    """Return a number or a text."""
     return text(tree.this, place) if tree.is_string else number(tree.this, place)
 
 
 def number(text: str, place: Place | None) -> Literal:
-    """A number: INT or BIGINT, DECIMAL with a point, DOUBLE with an exponent."""
+    """Return a number: INT or BIGINT, DECIMAL with a point, DOUBLE with an exponent."""
     if "e" in text.lower():
         return Literal(DataTypes.DOUBLE(False), float(text), place=place)
     if "." in text:
@@ -62,7 +62,7 @@ def number(text: str, place: Place | None) -> Literal:
 
 
 def text(value: str, place: Place | None) -> Literal:
-    """A text.
+    """Return a text.
 
     Raises:
         SqlError: it has half of a pair of UTF-16, which no text of Arrow can have.
@@ -112,7 +112,7 @@ def timed(kind: str, value: str, place: Place | None) -> Literal:
 
 
 def _six(value: str) -> str:
-    """A time with the six digits of a fraction that Python 3.10 wants."""
+    """Return a time with the six digits of a fraction that Python 3.10 wants."""
     head, point, fraction = value.partition(".")
     return f"{head}.{fraction[:6].ljust(6, '0')}" if point else value
 

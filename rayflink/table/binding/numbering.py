@@ -20,7 +20,7 @@ _USAGE = "write ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC)"
 
 
 def numberings_in(tree: Any) -> list[Tree]:
-    """The calls with OVER in a tree; none within queries of their own."""
+    """Return the calls with OVER in a tree; none within queries of their own."""
     if not isinstance(tree, exp.Expression) or isinstance(tree, (exp.Subquery, exp.Select)):
         return []
     if isinstance(tree, exp.Window):
@@ -29,7 +29,7 @@ def numberings_in(tree: Any) -> list[Tree]:
 
 
 def parts_of(numbering: Tree) -> list[Tree]:
-    """The expressions by which rows are divided and ordered."""
+    """Return the expressions by which rows are divided and ordered."""
     order = numbering.args.get("order")
     ordered = [one.this for one in order.expressions] if order is not None else []
     return [*(numbering.args.get("partition_by") or ()), *ordered]
@@ -38,7 +38,7 @@ def parts_of(numbering: Tree) -> list[Tree]:
 def numbered(
     relation: Relation, numberings: Sequence[Tree], bind: Callable[[Tree], Expr], is_whole: bool
 ) -> tuple[Relation, list[tuple[Tree, int]]]:
-    """The relation with more columns behind its own, and of each of the calls which column is its number.
+    """Return the relation with more columns behind its own, and of each of the calls which column is its number.
 
     Args:
         bind: binds expressions over the columns of `relation`.
@@ -96,7 +96,7 @@ def ensure_order(kind: DataType, place: Place | None) -> None:
 
 
 def _with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, list[int]]:
-    """The relation with those of the expressions as columns that are none yet, and where each stands."""
+    """Return the relation with those of the expressions as columns that are none yet, and where each stands."""
     computed = [one for one in exprs if not isinstance(one, Column)]
     if not computed:
         return relation, [one.index for one in exprs if isinstance(one, Column)]
@@ -109,7 +109,7 @@ def _with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, 
 
 
 def _fresh(name: str, relation: Relation) -> str:
-    """A name that no column has, with a number where need be."""
+    """Return a name that no column has, with a number where need be."""
     number, found = 0, f"{name}"
     while found in relation.names:
         found, number = f"{name}${number}", number + 1
@@ -117,7 +117,7 @@ def _fresh(name: str, relation: Relation) -> str:
 
 
 def without_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[str]) -> Tree:
-    """A condition of QUALIFY, in which the names of selected expressions stand for these; columns come first."""
+    """Return a condition of QUALIFY, in which the names of selected expressions stand for these; columns come first."""
     named = {one.alias: one.this for one in selected if isinstance(one, exp.Alias) and one.alias not in known}
 
     def change(node: Tree) -> Tree:

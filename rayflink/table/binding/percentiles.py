@@ -32,7 +32,7 @@ class Percentile:
 
 
 def percentile(binder: ExpressionBinder, arguments: list[Tree], distinct: bool, tree: Tree) -> Percentile:
-    """The call of these arguments.
+    """Return the call of these arguments.
 
     Raises:
         SqlError: they are others, or a percentage is no constant within [0, 1].
@@ -61,7 +61,7 @@ def percentile(binder: ExpressionBinder, arguments: list[Tree], distinct: bool, 
 
 
 def _constants(asked: Expr, is_array: bool) -> tuple[float, ...]:
-    """The percentages.
+    """Return the percentages.
 
     Raises:
         SqlError: they depend on rows, or one is none.

@@ -72,7 +72,7 @@ class QueryBinder:
     with_queries: Mapping[str, Relation] = field(default_factory=dict)
 
     def bind(self, tree: Tree) -> Relation:
-        """The plan of a query.
+        """Return the plan of a query.
 
         Raises:
             SqlError: it means nothing, or what is not supported.
@@ -105,7 +105,7 @@ class QueryBinder:
     # FROM
 
     def from_clause(self, tree: Tree) -> tuple[Relation, Scope]:
-        """The tables of FROM, joined.
+        """Return the tables of FROM, joined.
 
         Raises:
             SqlError: there is none of the name, or a join means nothing.
@@ -124,7 +124,7 @@ class QueryBinder:
         return relation, scope
 
     def table(self, tree: Tree) -> tuple[Relation, Scope]:
-        """A table of FROM, or several in parentheses.
+        """Return a table of FROM, or several in parentheses.
 
         Raises:
             SqlError: there is none of the name, or it means nothing.
@@ -227,7 +227,7 @@ class QueryBinder:
         return set_operations.distinct(relation, place, self.is_batch)
 
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
-        """The rows of one grouping set."""
+        """Return the rows of one grouping set."""
         group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped, self.is_batch)
         found = known_for(self._emitting(group.relation), hinted_ttl(tree, scope))
         having = tree.args.get("having")
@@ -261,7 +261,7 @@ class QueryBinder:
         return self._project(relation, chosen.selected, binder.bind)
 
     def _emitting(self, relation: Relation) -> Relation:
-        """A window that shows results as often as the options say."""
+        """Return a window that shows results as often as the options say."""
         if self.is_batch or not isinstance(relation, WindowAggregate):
             return relation
         if relation.windowing is None:
@@ -437,7 +437,7 @@ def project(relation: Relation, exprs: list[Expr], names: list[str]) -> Relation
 
 
 def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
-    """The same columns under other names.
+    """Return the same columns under other names.
 
     Raises:
         SqlError: there are more or fewer.
@@ -449,7 +449,7 @@ def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
 
 
 def as_it_was(relation: Relation, names: Sequence[str], view: str, place: Any) -> Relation:
-    """The columns that a view had when it was made: `*` stands for those of that time.
+    """Return the columns that a view had when it was made: `*` stands for those of that time.
 
     Raises:
         SqlError: one is there no more.
@@ -464,7 +464,7 @@ def as_it_was(relation: Relation, names: Sequence[str], view: str, place: Any) -
 
 
 def _union(sides: list[Relation], place: Place | None, word: str = "UNION ALL") -> Relation:
-    """The rows of all, in the types that hold those of each.
+    """Return the rows of all, in the types that hold those of each.
 
     Raises:
         SqlError: they have other columns.

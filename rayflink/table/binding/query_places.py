@@ -12,7 +12,7 @@ from ..plan.typed import Place, QueryText
 
 
 def of_text(plan: Relation, text: str) -> Relation:
-    """The plan of a query whose places are in a text, but for those of parts that were written elsewhere."""
+    """Return the plan of a query whose places are in a text, but for those of parts that were written elsewhere."""
 
     def change(one: Relation) -> Relation:
         if one.place is None or one.place.query is not None:

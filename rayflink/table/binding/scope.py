@@ -55,7 +55,7 @@ class Scope:
         return Scope(self.parts + moved, self.merged + merged)
 
     def missing(self) -> Scope:
-        """The same columns of rows that an outer join may have left out."""
+        """Return the same columns of rows that an outer join may have left out."""
         parts = (
             replace(part, schema=tuple(replace(one, type=one.type.nullable(), part=None) for one in part.schema))
             for part in self.parts
@@ -74,16 +74,16 @@ class Scope:
 
     @property
     def width(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return sum(len(part.schema) for part in self.parts)
 
     @property
     def schema(self) -> Schema:
-        """All columns."""
+        """Return all columns."""
         return tuple(one for part in self.parts for one in part.schema)
 
     def columns(self, alias: str | None, place: Place | None) -> list[Column]:
-        """All columns, or those of one table, as `*` means.
+        """Return all columns, or those of one table, as `*` means.
 
         Raises:
             SqlError: there is no such table.
@@ -112,7 +112,7 @@ class Scope:
         return first + [column for at, column in known.items() if at not in hidden]
 
     def find(self, names: tuple[str, ...], place: Place | None) -> tuple[Expr, tuple[str, ...]]:
-        """The column that a name with its parts begins with, and the fields of it that the rest names.
+        """Return the column that a name with its parts begins with, and the fields of it that the rest names.
 
         Raises:
             SqlError: there is none, or several.

@@ -33,7 +33,7 @@ def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relatio
 
 
 def combined(union: Union, is_both: bool, place: Place | None) -> Relation:
-    """Rows of the first of two sides that are among those of the second as well, or are not; each once.
+    """Return rows of the first of two sides that are among those of the second as well, or are not; each once.
 
     Args:
         union: the sides, with columns of the same types.

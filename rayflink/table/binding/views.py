@@ -28,7 +28,7 @@ class Views:
         self._begun: list[Path] = []
 
     def plan(self, path: Path, view: ViewDefinition, place: Place | None) -> Relation:
-        """The plan of a view.
+        """Return the plan of a view.
 
         Args:
             place: where its name stands.

@@ -52,7 +52,7 @@ class TableCall:
 
 
 def table_call(tree: Tree) -> TableCall:
-    """The arguments of a windowing table function.
+    """Return the arguments of a windowing table function.
 
     Raises:
         SqlError: they are not those that it takes.
@@ -108,7 +108,7 @@ def _length(tree: Tree, kind: WindowKind, place: Place | None) -> int:
 
 def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, attribute: Attribute,
                  place: Place | None, partition: Sequence[int] = ()) -> Windowing:  # fmt: skip
-    """The windows of a time attribute.
+    """Return the windows of a time attribute.
 
     Raises:
         SqlError: the column is none, or the lengths do not go together.
@@ -142,7 +142,7 @@ def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, att
 
 
 def window_table(called: TableCall, input: Relation, scope: Scope) -> WindowTable:
-    """The rows of a table with the bounds of their windows.
+    """Return the rows of a table with the bounds of their windows.
 
     Raises:
         SqlError: the time column is none.
@@ -169,7 +169,7 @@ def window_table(called: TableCall, input: Relation, scope: Scope) -> WindowTabl
 
 
 def bounds(windowing: Windowing, time: Attribute) -> tuple[Attribute, Attribute, Attribute]:
-    """The columns window_start, window_end and window_time: the bounds are TIMESTAMP(3) in any case."""
+    """Return the columns window_start, window_end and window_time: the bounds are TIMESTAMP(3) in any case."""
     stamp = DataTypes.TIMESTAMP(3, False)
     kind = DataTypes.TIMESTAMP_LTZ(3, False) if windowing.by_local_time else stamp
     part = TimePart.WINDOW_TIME if windowing.is_event_time else TimePart.PROCTIME
@@ -181,7 +181,7 @@ def bounds(windowing: Windowing, time: Attribute) -> tuple[Attribute, Attribute,
 
 
 def group_window(tree: Tree, scope: Scope, input: Relation) -> Windowing | None:
-    """The windows of TUMBLE(ts, size) and the like in GROUP BY; None: it is another expression.
+    """Return the windows of TUMBLE(ts, size) and the like in GROUP BY; None: it is another expression.
 
     Raises:
         SqlError: its arguments are not those that it takes.

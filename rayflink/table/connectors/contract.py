@@ -38,10 +38,10 @@ class TableSource(ABC):
 
     @abstractmethod
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        """A stream of Arrow batches with the columns of the source, in their order and types."""
+        """Return a stream of Arrow batches with the columns of the source, in their order and types."""
 
     def projected(self, names: Sequence[str]) -> TableSource | None:
-        """The same of these columns alone, in this order; None: it cannot leave any out.
+        """Return the same of these columns alone, in this order; None: it cannot leave any out.
 
         Args:
             names: of the table's columns, also of those that the source leaves out already.
@@ -49,7 +49,7 @@ class TableSource(ABC):
         return None
 
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
-        """The same without rows for which one of the conditions is false or NULL; None: it can leave none out.
+        """Return the same without rows for which one of the conditions is false or NULL; None: it can leave none out.
 
         A source need not leave out all of them: conditions that it gives back are checked behind it. No watermarks
         are made of its rows.
@@ -61,7 +61,7 @@ class TableSource(ABC):
         return None
 
     def limited(self, rows: int) -> TableSource | None:
-        """The same with at least so many of its rows, if it has them; None: it gives all in any case."""
+        """Return the same with at least so many of its rows, if it has them; None: it gives all in any case."""
         return None
 
     def statistics(self) -> TableStatistics | None:
@@ -69,7 +69,7 @@ class TableSource(ABC):
         return None if self.rows is None else TableStatistics(float(self.rows), "counted")
 
     def in_order(self) -> TableSource:
-        """The same, with rows in the order in which each of its readers gives them."""
+        """Return the same, with rows in the order in which each of its readers gives them."""
         return self
 
     def pushed(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class Connector:
         raise SqlError(f"{table.table} can only be read", remedy)
 
     def parsed(self, table: str, given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-        """The options, and those that are passed on.
+        """Return the options, and those that are passed on.
 
         Raises:
             SqlError: one is missing, unknown, or of another form.

@@ -32,7 +32,7 @@ class CsvColumns(BulkWriterFactory):
         return _CsvWriter(file, self)
 
     def lines(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
-        """The line of each row, with its end.
+        """Return the line of each row, with its end.
 
         Raises:
             ValueError: CSV has no form of a column.
@@ -47,7 +47,7 @@ class CsvColumns(BulkWriterFactory):
         return compute.binary_join_element_wise(line, marks.line_end, "")
 
     def _fields(self, column: pyarrow.Array) -> pyarrow.Array:
-        """The values of a column as they are written; its nulls stay."""
+        """Return the values of a column as they are written; its nulls stay."""
         import pyarrow
         from pyarrow import types
 

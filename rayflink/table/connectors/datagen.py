@@ -53,7 +53,7 @@ class GeneratedField:
         return int(self.settings["start"]), int(self.settings["end"])
 
     def values(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.Array:
-        """The values of rows by their numbers."""
+        """Return the values of rows by their numbers."""
         import numpy
         import pyarrow
 

@@ -70,7 +70,7 @@ def _parquet(path: str, size: int, changed_ns: int) -> _Part:
 
 
 def _chunk(column: Any, rows: int) -> ColumnStatistics:
-    """A column in a row group."""
+    """Return a column in a row group."""
     width = column.total_uncompressed_size / max(1, rows)
     told = column.statistics
     if told is None:

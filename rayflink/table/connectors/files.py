@@ -202,7 +202,7 @@ class FilesSink(TableSink):
 
 
 def partition_by(stream: DataStream, keys: Sequence[str]) -> DataStream:
-    """Rows of equal keys to the same subtask."""
+    """Return rows of equal keys to the same subtask."""
     strategy = KeyGroup(KeyBy(KeyColumns(keys), graph.call_site(), None))
     return DataStream(stream._env, graph.Partition(stream._transformation, strategy))
 
@@ -301,7 +301,7 @@ class Filesystem(Connector):
         return Partitions(path, keys, table.options["partition.default-name"])
 
     def _place(self, table: Connected) -> tuple[str, str, dict[str, Any]]:
-        """The folder, the format, and the options of that.
+        """Return the folder, the format, and the options of that.
 
         Raises:
             SqlError: the format is not known, or does not know an option.
@@ -329,7 +329,7 @@ class Filesystem(Connector):
 
 
 def _local(path: str) -> str:
-    """The path from the root: a relative one begins where the program runs, not where its subtasks do."""
+    """Return the path from the root: a relative one begins where the program runs, not where its subtasks do."""
     path = path.removeprefix("file://")
     return os.path.abspath(path) if path and "://" not in path else path
 

@@ -200,7 +200,7 @@ class Arrow(Format):
 
 
 def named(schema: Schema, name: str) -> Attribute:
-    """The column of a name."""
+    """Return the column of a name."""
     return next(one for one in schema if one.name == name)
 
 

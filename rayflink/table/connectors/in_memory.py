@@ -50,7 +50,7 @@ class HeldColumns:
         """They are there as long as this is."""
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
-        """A block."""
+        """Return a block."""
         return self._blocks[number]
 
     def leave(self) -> None:

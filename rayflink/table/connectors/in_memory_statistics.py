@@ -14,7 +14,7 @@ MOST_ROWS = 1 << 16
 
 
 def statistics_of(table: pyarrow.Table) -> TableStatistics:
-    """The number of rows, and what some of them tell of the columns."""
+    """Return the number of rows, and what some of them tell of the columns."""
     import numpy
     import pyarrow
 
@@ -47,7 +47,7 @@ def _column(values: pyarrow.ChunkedArray, rows: int) -> ColumnStatistics:
 
 
 def _range(values: pyarrow.ChunkedArray) -> tuple[float | None, float | None]:
-    """The least and the greatest value; of days and times as milliseconds, as far as they may be from 1970."""
+    """Return the least and the greatest value; of days and times as milliseconds, as far as they may be from 1970."""
     import pyarrow
     from pyarrow import compute, types
 

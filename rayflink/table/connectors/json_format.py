@@ -112,7 +112,7 @@ class _Reading:
         return pyarrow.RecordBatch.from_arrays(columns, schema=self._wanted)
 
     def _typed(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-        """A column as Arrow has read it as one of its type.
+        """Return a column as Arrow has read it as one of its type.
 
         Raises:
             BadValue, pyarrow.ArrowInvalid: a value is not read by columns.
@@ -187,7 +187,7 @@ class _Reading:
 
 
 def _within(kind: DataType) -> Sequence[DataType]:
-    """The type and all within it."""
+    """Return the type and all within it."""
     inner = [*kind.items, *(field.type for field in kind.fields)]
     return [kind, *(one for part in inner for one in _within(part))]
 
@@ -266,7 +266,7 @@ def _check_form(strings: pyarrow.Array, iso: bool, is_instant: bool) -> None:
 
 
 def _characters(strings: pyarrow.Array, at: int) -> Any:
-    """The byte of each text at a place; strings are to have 19 at least."""
+    """Return the byte of each text at a place; strings are to have 19 at least."""
     import numpy
 
     if strings.null_count:

@@ -38,7 +38,7 @@ class JsonColumns(BulkWriterFactory):
         return _JsonWriter(file, self)
 
     def strings(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
-        """The object of each row."""
+        """Return the object of each row."""
         columns = [self._strings(column, one.type) for column, one in zip(data.columns, self.schema, strict=True)]
         return self._objects([one.name for one in self.schema], columns, data.num_rows)
 
@@ -59,7 +59,7 @@ class JsonColumns(BulkWriterFactory):
         return pc.binary_join_element_wise("{", inner, "}", "")
 
     def _strings(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-        """A column as JSON; its nulls stay."""
+        """Return a column as JSON; its nulls stay."""
         root = kind.root
         if root is Root.ARRAY:
             return self._lists(column, self._strings(column.flatten(), kind.items[0]), "[]")

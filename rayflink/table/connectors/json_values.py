@@ -54,7 +54,7 @@ class JsonValues:
         self.skipped = 0
 
     def parsed(self, line: str) -> list[Any]:
-        """The objects of a line: one, or those of an array.
+        """Return the objects of a line: one, or those of an array.
 
         Raises:
             ValueError: there is none.
@@ -78,7 +78,7 @@ class JsonValues:
         return rows
 
     def row(self, fields: list[tuple[str, Convert]], value: dict[str, Any]) -> list[Any]:
-        """The values of an object's fields.
+        """Return the values of an object's fields.
 
         Raises:
             BadValue: one is missing, or not of its type.

@@ -71,7 +71,7 @@ class LocatedFormat(FileFormat):
         return _LocatedCursor(self.inner.open_split(split), self.schema, known)
 
     def _known(self, path: str) -> dict[str, pyarrow.Scalar]:
-        """The columns that have one value in the whole file."""
+        """Return the columns that have one value in the whole file."""
         import pyarrow
 
         found: dict[str, Any] = {}

@@ -30,7 +30,7 @@ class NumberedRows(ABC):
 
     @abstractmethod
     def rows(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.RecordBatch:
-        """The rows with these numbers, of which there is one at least.
+        """Return the rows with these numbers, of which there is one at least.
 
         Args:
             now_ms: processing time.
@@ -38,7 +38,7 @@ class NumberedRows(ABC):
 
     def stream(self, env: StreamExecutionEnvironment, source: Source, strategy: WatermarkStrategy | None, name: str,
                step: str) -> DataStream:  # fmt: skip
-        """The rows of the numbers that a source gives.
+        """Return the rows of the numbers that a source gives.
 
         Args:
             step: name of the operator that makes them.

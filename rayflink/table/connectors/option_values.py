@@ -20,7 +20,7 @@ def one_of(*known: str) -> Callable[[str], str]:
 
 
 def typed(kind: ValueType[Any]) -> Callable[[str], Any]:
-    """A value as options of jobs have it."""
+    """Return a value as options of jobs have it."""
 
     def parse(text: str) -> Any:
         try:
@@ -41,7 +41,7 @@ def is_number(text: str, whole: bool) -> bool:
 
 
 def whole_from(least: int) -> Callable[[str], int]:
-    """A whole number that is not less."""
+    """Return a whole number that is not less."""
 
     def parse(text: str) -> int:
         if not is_number(text, True) or int(text) < least:

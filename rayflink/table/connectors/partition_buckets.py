@@ -46,7 +46,7 @@ class PartitionBuckets(BucketAssigner):
             yield folder, ArrowBatch(sorted_rows.slice(start, stop - start))
 
     def _folders(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
-        """The path of each row's partition."""
+        """Return the path of each row's partition."""
         from pyarrow import compute
 
         parts = [self._names(data.column(data.schema.get_field_index(one.name)), one.type, one.name)
@@ -54,7 +54,7 @@ class PartitionBuckets(BucketAssigner):
         return parts[0] if len(parts) == 1 else compute.binary_join_element_wise(*parts, "/")
 
     def _names(self, column: pyarrow.Array, kind: DataType, name: str) -> pyarrow.Array:
-        """The names of folders of one key, made once for each value."""
+        """Return the names of folders of one key, made once for each value."""
         import pyarrow
 
         coded = column.dictionary_encode("encode")
@@ -65,7 +65,7 @@ class PartitionBuckets(BucketAssigner):
 
 
 def partition_folder(partitions: Partitions, values: Mapping[str, Any]) -> str:
-    """The path of a partition.
+    """Return the path of a partition.
 
     Args:
         values: pyarrow's scalars, by key.

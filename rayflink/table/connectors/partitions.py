@@ -37,7 +37,7 @@ def check_partition_types(table: str, keys: Schema) -> None:
 
 
 def escaped(text: str) -> str:
-    """A text as part of a folder's name, as Flink and Hive escape it.
+    """Return a text as part of a folder's name, as Flink and Hive escape it.
 
     >>> escaped("a/b=50%"), unescaped("a%2Fb%3D50%25")
     ('a%2Fb%3D50%25', 'a/b=50%')
@@ -46,7 +46,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The text of which `escaped` made a name."""
+    """Return the text of which `escaped` made a name."""
     return unquote(text)
 
 
@@ -83,7 +83,7 @@ class Partitions:
     default_name: str = DEFAULT_NAME
 
     def values(self, path: str) -> list[Any]:
-        """The values of a file's partition.
+        """Return the values of a file's partition.
 
         Raises:
             ValueError: a folder's name says nothing of its key's type.
@@ -100,7 +100,7 @@ class Partitions:
         return found
 
     def folders(self) -> list[str]:
-        """The folders of all partitions, in order of name."""
+        """Return the folders of all partitions, in order of name."""
         found = [self.root]
         for one in self.keys:
             found = [folder for above in found for folder in self._within(above, one.name)]
@@ -114,7 +114,7 @@ class Partitions:
         return [os.path.join(folder, name) for name in there if name.startswith(f"{key}=")]
 
     def chosen(self, conditions: Sequence[Expr]) -> list[str]:
-        """The folders of the partitions for which all conditions are true.
+        """Return the folders of the partitions for which all conditions are true.
 
         Args:
             conditions: over the keys alone.

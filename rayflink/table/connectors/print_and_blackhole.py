@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def truth(text: str) -> bool:
-    """An option that is true or false.
+    """Return an option that is true or false.
 
     Raises:
         ValueError: it is neither.

@@ -15,7 +15,7 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "="}
 
 
 def wanted(condition: Expr) -> Wanted | None:
-    """A comparison of a column with constants; None: it is something else, or not as Python compares."""
+    """Return a comparison of a column with constants; None: it is something else, or not as Python compares."""
     if not isinstance(condition, Call):
         return None
     name, args = condition.function.name, list(condition.args)
@@ -34,7 +34,7 @@ def wanted(condition: Expr) -> Wanted | None:
 
 
 def _value(kind: DataType, expr: Expr) -> Any:
-    """A constant as a value of a column's type; None: it is none."""
+    """Return a constant as a value of a column's type; None: it is none."""
     value: Any = expr.value if isinstance(expr, Literal) else None
     if kind.is_text:
         return value if isinstance(value, str) else None

@@ -17,14 +17,14 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def arrow_schema(schema: Schema) -> pyarrow.Schema:
-    """The columns as Arrow's schema."""
+    """Return the columns as Arrow's schema."""
     import pyarrow
 
     return pyarrow.schema([one.type.to_arrow_field(one.name) for one in schema])
 
 
 def type_of(field: pyarrow.Field) -> DataType:
-    """The type of a column.
+    """Return the type of a column.
 
     Raises:
         InvalidTypesError: tables have no such type.
@@ -63,7 +63,7 @@ def _type(kind: pyarrow.DataType, name: str) -> DataType:
 
 
 def normalized(table: pyarrow.Table) -> pyarrow.Table:
-    """The columns in the one form that tables have of each type.
+    """Return the columns in the one form that tables have of each type.
 
     Raises:
         InvalidTypesError: tables have no such type.

@@ -149,7 +149,7 @@ def _clock(value: datetime.time, digits: int) -> str:
 
 
 def _short_clock(value: datetime.time, without_seconds: bool) -> str:
-    """The time with 0, 3 or 6 digits of a second, as many as are needed.
+    """Return the time with 0, 3 or 6 digits of a second, as many as are needed.
 
     Args:
         without_seconds: no seconds where they are zero.

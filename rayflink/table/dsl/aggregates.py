@@ -39,7 +39,7 @@ class Aggregates(Written[T]):
     array_agg = Property("ARRAY_AGG", "All values, as an array.")
 
     def list_agg(self, separator: Any = None) -> Expression[str]:
-        """All strings as one, with a separator between them; "," if none is given."""
+        """Return all strings as one, with a separator between them; "," if none is given."""
         return self._call("LISTAGG", separator)
 
     def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:
@@ -53,7 +53,7 @@ class Aggregates(Written[T]):
 
     @property
     def distinct(self) -> Expression[Any]:
-        """The aggregate of each value once.
+        """Return the aggregate of each value once.
 
         Raises:
             InvalidTypesError: this is no aggregate.
@@ -65,5 +65,5 @@ class Aggregates(Written[T]):
         return made(exp.Anonymous(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
 
     def over(self, alias: Any) -> Expression[Any]:
-        """The aggregate over the rows of an over window."""
+        """Return the aggregate over the rows of an over window."""
         return made(OverWindow(this=self._tree, window=tree_of(alias)))

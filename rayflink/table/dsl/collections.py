@@ -27,18 +27,18 @@ class Collections(Written[T]):
     map_entries = Property("MAP_ENTRIES", "The entries, as rows of key and value.")
 
     def get(self, name_or_index: str | int) -> Expression[Any]:
-        """A field of a row, by its name, or by its number from 0."""
+        """Return a field of a row, by its name, or by its number from 0."""
         if isinstance(name_or_index, int):
             return made(FieldAt(this=self._tree, index=name_or_index))
         return made(exp.Dot(this=self._tree, expression=exp.to_identifier(name_or_index, quoted=True)))
 
     @property
     def flatten(self) -> Expression[Any]:
-        """All fields of a row, each as a column of its own."""
+        """Return all fields of a row, each as a column of its own."""
         return made(Flattened(this=self._tree))
 
     def at(self, index: Any) -> Expression[Any]:
-        """An element of an array, or the value of a key of a map."""
+        """Return an element of an array, or the value of a key of a map."""
         return made(exp.Bracket(this=self._tree, expressions=[tree_of(index)]))
 
     def __getitem__(self, index: Any) -> Expression[Any]:
@@ -65,7 +65,7 @@ class Collections(Written[T]):
         return self._call("ARRAY_REMOVE", tree_of(needle))
 
     def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression[Any]:
-        """The elements from one place to another."""
+        """Return the elements from one place to another."""
         return self._call("ARRAY_SLICE", start_offset, end_offset)
 
     def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression[Any]:
@@ -73,31 +73,31 @@ class Collections(Written[T]):
         return self._call("ARRAY_SORT", ascending_order, null_first)
 
     def array_union(self, array: Any) -> Expression[Any]:
-        """The elements of both, each once."""
+        """Return the elements of both, each once."""
         return self._call("ARRAY_UNION", array)
 
     def array_concat(self, *arrays: Any) -> Expression[Any]:
-        """The elements of all, one behind the other."""
+        """Return the elements of all, one behind the other."""
         return self._call("ARRAY_CONCAT", *arrays)
 
     def array_join(self, delimiter: Any, null_replacement: Any = None) -> Expression[str]:
-        """The elements as one text."""
+        """Return the elements as one text."""
         return self._call("ARRAY_JOIN", delimiter, null_replacement)
 
     def array_except(self, array: Any) -> Expression[Any]:
-        """The elements that another array has not."""
+        """Return the elements that another array has not."""
         return self._call("ARRAY_EXCEPT", array)
 
     def array_intersect(self, array: Any) -> Expression[Any]:
-        """The elements that another array has, too."""
+        """Return the elements that another array has, too."""
         return self._call("ARRAY_INTERSECT", array)
 
     def map_union(self, *maps: Any) -> Expression[Any]:
-        """The entries of all; of equal keys the last one's."""
+        """Return the entries of all; of equal keys the last one's."""
         return self._call("MAP_UNION", *maps)
 
     def object_update(self, *kv: Any) -> Expression[Any]:
-        """The row with other values of fields.
+        """Return the row with other values of fields.
 
         Args:
             kv: names of fields and their values in turn.

@@ -35,7 +35,7 @@ class Written(Generic[T]):
         self._tree = tree
 
     def _call(self, name: str, *args: Any) -> Expression[Any]:
-        """A function of this and other values; those that are None are left out."""
+        """Return a function of this and other values; those that are None are left out."""
         return made(call_tree(name, self, *args))
 
     def __str__(self) -> str:
@@ -76,24 +76,24 @@ class Function:
 
 
 def made(tree: Tree) -> Expression[Any]:
-    """An expression of a tree."""
+    """Return an expression of a tree."""
     from ..expression import Expression
 
     return Expression(tree)
 
 
 def call_tree(name: str, *args: Any) -> Tree:
-    """A call of a function by its name; arguments that are None are left out."""
+    """Return a call of a function by its name; arguments that are None are left out."""
     return exp.Anonymous(this=name, expressions=[tree_of(one) for one in args if one is not None])
 
 
 def column_tree(name: str) -> Tree:
-    """A column; its name is taken as it is."""
+    """Return a column; its name is taken as it is."""
     return exp.Column(this=exp.to_identifier(name, quoted=True))
 
 
 def tree_of(given: Any) -> Tree:
-    """The tree of an expression or of a value of Python.
+    """Return the tree of an expression or of a value of Python.
 
     Raises:
         InvalidTypesError: it is neither.
@@ -108,7 +108,7 @@ def tree_of(given: Any) -> Tree:
 
 
 def value_tree(given: Any) -> Tree:
-    """A value of Python as a constant.
+    """Return a value of Python as a constant.
 
     Raises:
         InvalidTypesError: there is no type for it.
@@ -125,7 +125,7 @@ def value_tree(given: Any) -> Tree:
 
 
 def literal(given: Any) -> Literal:
-    """A typed constant of a single value.
+    """Return a typed constant of a single value.
 
     Raises:
         InvalidTypesError: there is no type for it.
@@ -178,7 +178,7 @@ def _decimal(given: Decimal) -> Literal:
 
 
 def shown(tree: Tree) -> str:
-    """A tree as a person reads it."""
+    """Return a tree as a person reads it."""
     if isinstance(tree, exp.Column):
         return str(tree.name)
     if isinstance(tree, Value):

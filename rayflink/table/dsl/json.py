@@ -48,7 +48,7 @@ class Json(Written[T]):
         on_error: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
         default_on_error: Any = None,
     ) -> Expression[Any]:
-        """The text, number or truth value at a path.
+        """Return the text, number or truth value at a path.
 
         Args:
             path: such as "$.name" or "$.list[0]".
@@ -71,7 +71,7 @@ class Json(Written[T]):
         on_empty: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
         on_error: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
     ) -> Expression[str]:
-        """The object or array at a path, as JSON."""
+        """Return the object or array at a path, as JSON."""
         words = _words(_WRAPPERS[wrapping_behavior])
         for what, when in ((on_empty, "EMPTY"), (on_error, "ERROR")):
             words += _words(f"{what.name.replace('_', ' ')} ON {when}")

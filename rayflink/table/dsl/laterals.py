@@ -15,7 +15,7 @@ from .expression_text import Written, tree_of
 
 
 def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
-    """The call of a table function, and the names that are given to its columns.
+    """Return the call of a table function, and the names that are given to its columns.
 
     Args:
         func: an expression, or what `udtf` made.
@@ -41,12 +41,12 @@ def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
 
 
 def renamed(call: Tree, names: Sequence[str]) -> Tree:
-    """The call with names for its columns."""
+    """Return the call with names for its columns."""
     return MoreNames(this=call, expressions=list(names))
 
 
 def tree(call: Tree, names: Sequence[str]) -> Tree:
-    """The call as a part of FROM."""
+    """Return the call as a part of FROM."""
     alias = exp.TableAlias(columns=[exp.to_identifier(one, quoted=True) for one in names]) if names else None
     if isinstance(call, exp.Anonymous):  # by its name in the catalog
         return exp.Lateral(this=call, alias=alias)

@@ -39,7 +39,7 @@ class Numbers(Written[T]):
     inet_ntoa = Function("INET_NTOA", "The IPv4 address of a number.")
 
     def log(self, base: Any = None) -> Expression[float]:
-        """The logarithm to a base, the natural one if none is given."""
+        """Return the logarithm to a base, the natural one if none is given."""
         from .expression_text import call_tree, made
 
         return self._call("LOG") if base is None else made(call_tree("LOG", base, self))

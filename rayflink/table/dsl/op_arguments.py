@@ -61,7 +61,7 @@ def _parts(told: str) -> list[str]:
 
 
 def _kinds(told: str) -> list[RowKind]:
-    """The kinds of a list of names.
+    """Return the kinds of a list of names.
 
     Raises:
         SqlError: one is none.
@@ -74,7 +74,7 @@ def _kinds(told: str) -> list[RowKind]:
 
 
 def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str] | None]:
-    """The name of the column, and the mapping; None: strings are names of kinds.
+    """Return the name of the column, and the mapping; None: strings are names of kinds.
 
     Raises:
         SqlError: an argument is not known, or of another form.

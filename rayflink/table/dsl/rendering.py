@@ -21,7 +21,7 @@ _SIGNS: dict[type, str] = {
 
 
 def text_of(given: Any) -> str:
-    """A text as it is, or that of an expression.
+    """Return a text as it is, or that of an expression.
 
     >>> from rayflink.table.expressions import col, lit
     >>> text_of(col("ts") - lit(5).seconds)

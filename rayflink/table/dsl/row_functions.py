@@ -39,7 +39,7 @@ class OnRow(ScalarFunction):
             self._function.close()
 
     def eval(self, *args: Any) -> Any:
-        """The result for a row's values, or for columns."""
+        """Return the result for a row's values, or for columns."""
         call = body_of(self._function)
         if self._kind == "general":
             row = Row(*args)
@@ -67,7 +67,7 @@ class OnRow(ScalarFunction):
         return pyarrow.RecordBatch.from_pydict(named)
 
     def _structs(self, found: Any) -> Any:
-        """A table of results as one column of rows."""
+        """Return a table of results as one column of rows."""
         if not self._results:
             return found
         import pyarrow
@@ -80,7 +80,7 @@ class OnRow(ScalarFunction):
 
 
 def of_row(func: Any, names: Sequence[str]) -> Tree:
-    """A call of a function with all columns as a row.
+    """Return a call of a function with all columns as a row.
 
     Args:
         func: what `udf` or `udtf` made, or what `udf` takes.

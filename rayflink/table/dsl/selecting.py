@@ -17,7 +17,7 @@ __all__ = ["column_tree", "expanded", "named", "renamed"]
 
 
 def expanded(names: Sequence[str], fields: Iterable[Any]) -> list[Tree]:
-    """The trees of expressions, each choice of columns as these columns.
+    """Return the trees of expressions, each choice of columns as these columns.
 
     Args:
         names: the columns there are.
@@ -49,7 +49,7 @@ def _columns(names: Sequence[str], tree: Tree) -> list[Tree]:
 
 
 def _with_columns(names: Sequence[str], call: Tree) -> Tree:
-    """A call whose arguments are the columns that are chosen."""
+    """Return a call whose arguments are the columns that are chosen."""
     arguments = call.args.get("expressions") or []
     if not isinstance(call, ColumnChoice) and any(isinstance(one, (ColumnChoice, ColumnRange)) for one in arguments):
         call.set("expressions", [one for part in arguments for one in _columns(names, part)])
@@ -96,7 +96,7 @@ def _field_name(tree: Tree) -> str:
 
 
 def renamed(names: Sequence[str], given: Sequence[str]) -> list[Tree]:
-    """All columns under other names."""
+    """Return all columns under other names."""
     return [
         column_tree(old) if old == new else exp.Alias(this=column_tree(old), alias=exp.to_identifier(new, quoted=True))
         for old, new in zip(names, given, strict=True)

@@ -34,7 +34,7 @@ class Strings(Written[T]):
     sha512 = Property("SHA512", "The SHA-512 hash in hexadecimal digits.")
 
     def sha2(self, hash_length: Any) -> Expression[str]:
-        """The SHA-2 hash of 224, 256, 384 or 512 bits."""
+        """Return the SHA-2 hash of 224, 256, 384 or 512 bits."""
         return self._call("SHA2", hash_length)
 
     def concat(self, other: Any) -> Expression[str]:
@@ -50,11 +50,11 @@ class Strings(Written[T]):
         return self._call("ENDSWITH", end_expr)
 
     def substring(self, begin_index: Any, length: Any = None) -> Expression[str]:
-        """The characters from a place on, or so many of them."""
+        """Return the characters from a place on, or so many of them."""
         return self._call("SUBSTRING", begin_index, length)
 
     def substr(self, begin_index: Any, length: Any = None) -> Expression[str]:
-        """The same as `substring`."""
+        """Return the same as `substring`."""
         return self._call("SUBSTR", begin_index, length)
 
     def trim_leading(self, character: Any = None) -> Expression[str]:
@@ -134,7 +134,7 @@ class Strings(Written[T]):
         return self._call("REGEXP_EXTRACT", regex, extract_index)
 
     def regexp_extract_all(self, regex: Any, extract_index: Any = None) -> Expression[Any]:
-        """All that a regular expression, or a group of it, matches."""
+        """Return all that a regular expression, or a group of it, matches."""
         return self._call("REGEXP_EXTRACT_ALL", regex, extract_index)
 
     def regexp_instr(self, regex: Any) -> Expression[int]:
@@ -146,19 +146,19 @@ class Strings(Written[T]):
         return self._call("REGEXP_SUBSTR", regex)
 
     def decode(self, charset: Any) -> Expression[str]:
-        """The text of bytes in a character set."""
+        """Return the text of bytes in a character set."""
         return self._call("DECODE", charset)
 
     def encode(self, charset: Any) -> Expression[bytes]:
-        """The bytes of the text in a character set."""
+        """Return the bytes of the text in a character set."""
         return self._call("ENCODE", charset)
 
     def left(self, length: Any) -> Expression[str]:
-        """The first characters."""
+        """Return the first characters."""
         return self._call("LEFT", length)
 
     def right(self, length: Any) -> Expression[str]:
-        """The last characters."""
+        """Return the last characters."""
         return self._call("RIGHT", length)
 
     def instr(self, s: Any) -> Expression[int]:
@@ -170,11 +170,11 @@ class Strings(Written[T]):
         return self._call("LOCATE", s, pos)
 
     def parse_url(self, part_to_extract: Any, key: Any = None) -> Expression[str]:
-        """A part of a URL, such as HOST or QUERY, of which a key."""
+        """Return a part of a URL, such as HOST or QUERY, of which a key."""
         return self._call("PARSE_URL", part_to_extract, key)
 
     def printf(self, *obj: Any) -> Expression[str]:
-        """The values put into this pattern."""
+        """Return the values put into this pattern."""
         return self._call("PRINTF", *obj)
 
     def repeat(self, n: Any) -> Expression[str]:
@@ -182,19 +182,19 @@ class Strings(Written[T]):
         return self._call("REPEAT", n)
 
     def split_index(self, separator: Any, index: Any) -> Expression[str]:
-        """The part with a number, from 0, of those between separators."""
+        """Return the part with a number, from 0, of those between separators."""
         return self._call("SPLIT_INDEX", separator, index)
 
     def split(self, delimiter: Any) -> Expression[Any]:
-        """The parts between separators."""
+        """Return the parts between separators."""
         return self._call("SPLIT", delimiter)
 
     def str_to_map(self, list_delimiter: Any = None, key_value_delimiter: Any = None) -> Expression[Any]:
-        """The map of a text such as "a=1,b=2"."""
+        """Return the map of a text such as "a=1,b=2"."""
         if list_delimiter is None or key_value_delimiter is None:
             return self._call("STR_TO_MAP")
         return self._call("STR_TO_MAP", list_delimiter, key_value_delimiter)
 
     def elt(self, expr: Any, *exprs: Any) -> Expression[Any]:
-        """The one of the values with this number, from 1."""
+        """Return the one of the values with this number, from 1."""
         return self._call("ELT", expr, *exprs)

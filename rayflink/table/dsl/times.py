@@ -86,21 +86,21 @@ class Times(Written[T]):
 
     @property
     def to_time(self) -> Expression[Any]:
-        """The time of day of a text."""
+        """Return the time of day of a text."""
         from ..types import DataTypes
 
         return self._call("CAST", DataTypes.TIME())
 
     def extract(self, time_interval_unit: TimeIntervalUnit) -> Expression[int]:
-        """A part of a time."""
+        """Return a part of a time."""
         return made(call_tree("EXTRACT", exp.Var(this=time_interval_unit.name), self))
 
     def floor(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression[T]:
-        """A number or a time rounded down."""
+        """Return a number or a time rounded down."""
         return self._rounded("FLOOR", time_interval_unit)
 
     def ceil(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression[T]:
-        """A number or a time rounded up."""
+        """Return a number or a time rounded up."""
         return self._rounded("CEIL", time_interval_unit)
 
     def _rounded(self, name: str, unit: TimeIntervalUnit | None) -> Expression[T]:

@@ -32,7 +32,7 @@ _TAIL = """## What differs from Flink
 
 
 def markdown() -> str:
-    """The page with a table for each family."""
+    """Return the page with a table for each family."""
     parts = [_HEAD]
     for family, functions in groupby(all_functions(), key=lambda one: one.family):
         rows = "\n".join(map(_row, functions))

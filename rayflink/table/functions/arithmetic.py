@@ -110,7 +110,7 @@ def _by_types(on_numbers: Kernel, on_times: Kernel) -> Kernel:
 
 
 def _scaled(arguments: Arguments) -> Values:
-    """An interval times a number."""
+    """Return an interval times a number."""
     interval, number = arguments.values
     kind, factor = arguments.call.type, arguments.call.args[1].type
     if not arguments.call.args[0].type.is_interval:

@@ -39,7 +39,7 @@ collections = Family("Collections")
 
 
 def parents(counts: Any) -> Any:
-    """The row of each element: int64[n]."""
+    """Return the row of each element: int64[n]."""
     return numpy.repeat(numpy.arange(len(counts)), counts)
 
 
@@ -52,7 +52,7 @@ def _bools(mask: Any) -> Any:
 
 
 def _codes(values: Any) -> Any:
-    """A number for each element, the same for equal ones: int64[n]."""
+    """Return a number for each element, the same for equal ones: int64[n]."""
     if pyarrow.types.is_nested(values.type):
         values = pyarrow.array([repr(one) for one in values.to_pylist()], pyarrow.string())
     return values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(numpy.int64)
@@ -81,7 +81,7 @@ def _infer_array(args: Sequence[Expr]) -> DataType | str:
 
 
 def _interleaved(columns: Sequence[Any], rows: int) -> Any:
-    """The values of the first row, of the second row, and so on."""
+    """Return the values of the first row, of the second row, and so on."""
     places = numpy.arange(len(columns) * rows).reshape(len(columns), rows).T.ravel()
     return pyarrow.concat_arrays(columns).take(pyarrow.array(places))
 
@@ -320,7 +320,7 @@ def _reversed(arguments: Arguments, columns: Any) -> Any:
 
 
 def _concatenated(arrays: Sequence[Any], nulls: Any) -> Any:
-    """The elements of the first array of a row, of the second, and so on."""
+    """Return the elements of the first array of a row, of the second, and so on."""
     counts = [sizes(one) for one in arrays]
     order = numpy.argsort(numpy.concatenate([parents(one) for one in counts]), kind="stable")
     items = pyarrow.concat_arrays([elements(one) for one in arrays]).take(pyarrow.array(order))
@@ -373,7 +373,7 @@ collections.add("ARRAY_PREPEND(array, value)", "The array with the value at its 
 
 
 def _members(arguments: Arguments, columns: Any) -> tuple[Any, Any, Any]:
-    """The first array without repetitions, the row of each element, and whether the second array has it too."""
+    """Return the first array without repetitions, the row of each element, and whether the second array has it too."""
     kind = arguments.call.type
     one, other = _as(columns, arguments, kind)
     one = _without_repetitions(one)

@@ -94,7 +94,7 @@ def _may_misread(call: Call) -> bool:
 
 
 def _listed_types(options: tuple[Any, ...]) -> list[DataType]:
-    """The types of the constants of a long IN."""
+    """Return the types of the constants of a long IN."""
     return [kind for one in options for kind in one.types]
 
 

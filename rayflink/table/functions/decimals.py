@@ -44,7 +44,7 @@ def rounded(values: Values, kind: DataType) -> Values:
 
 
 def _fitting(values: Values, whole: int) -> Values:
-    """The same with null where there are more digits before the point."""
+    """Return the same with null where there are more digits before the point."""
     found = values.type
     if whole + 1 + found.scale > found.precision:
         values = pc.cast(values, decimal_type(min(whole + 1 + found.scale, _MOST), found.scale))
@@ -138,7 +138,7 @@ def _quotient_digits(a: Any, b: Any, scale: int) -> int:
 
 
 def _wide(values: Values, digits: int) -> Values:
-    """The same in a decimal of 256 bits, where so many digits come out."""
+    """Return the same in a decimal of 256 bits, where so many digits come out."""
     found = values.type
     return pc.cast(values, pyarrow.decimal256(found.precision, found.scale)) if digits > 38 else values
 

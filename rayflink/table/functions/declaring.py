@@ -152,7 +152,7 @@ class Family:
 
 
 def constant(expr: Expr) -> Any:
-    """The value of a literal, None for anything else."""
+    """Return the value of a literal, None for anything else."""
     return expr.value if isinstance(expr, Literal) else None
 
 
@@ -169,7 +169,7 @@ def column(values: Values, rows: int) -> pyarrow.Array:
 
 
 def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> Kernel:
-    """A kernel from one that wants columns alone; of constants it is asked for one row."""
+    """Return a kernel from one that wants columns alone; of constants it is asked for one row."""
 
     def computed(arguments: Arguments) -> Values:
         values = arguments.values
@@ -181,7 +181,7 @@ def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> K
 
 
 def joined_present(values: Sequence[Values], separator: Values | str) -> Values:
-    """The strings of each row that are not null, with a separator between them.
+    """Return the strings of each row that are not null, with a separator between them.
 
     Arrow leaves out the rows where all are null; they are empty strings here.
     """
@@ -201,7 +201,7 @@ Fixed: TypeAlias = "Callable[..., pyarrow.Array]"
 
 
 def fixed(*places: int) -> Callable[[Fixed], Kernel]:
-    """A kernel from one that wants some arguments as values of Python, and the others as columns.
+    """Return a kernel from one that wants some arguments as values of Python, and the others as columns.
 
     It is called as (arguments, columns, *values), where `columns` has all arguments, for each different choice of
     values once, with the rows that have them; where one of the values is null so is the result.

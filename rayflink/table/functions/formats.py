@@ -49,7 +49,7 @@ def _printed(arguments: Arguments, columns: Any, template: str) -> Any:
 
 
 def _piece(values: Any, kind: DataType, spec: re.Match[str], arguments: Arguments) -> Any:
-    """A value by its part of the format, None where it is of another kind."""
+    """Return a value by its part of the format, None where it is of another kind."""
     what, flags = spec["what"], spec["flags"]
     if what in "sSbB":
         made = converted(values, kind, STRING, arguments.session)

@@ -139,7 +139,7 @@ def _default(arguments: Arguments, columns: Any, at: int, kind: DataType) -> Any
 
 
 def _typed(value: Any, kind: DataType) -> Any:
-    """A value of JSON in a type of SQL.
+    """Return a value of JSON in a type of SQL.
 
     Raises:
         JsonError: it is of another.
@@ -345,7 +345,7 @@ _MAKERS = ("JSON_OBJECT", "JSON_ARRAY", "JSON")
 
 
 def _part(arguments: Arguments, columns: Any, at: int) -> Any:
-    """A value as JSON; what another of these functions made is taken as it is."""
+    """Return a value as JSON; what another of these functions made is taken as it is."""
     arg = arguments.call.args[at]
     if isinstance(arg, Call) and arg.function.name in _MAKERS:
         return pc.fill_null(columns[at], "null")
@@ -353,7 +353,7 @@ def _part(arguments: Arguments, columns: Any, at: int) -> Any:
 
 
 def _joined(parts: list[Any], present: list[Any], rows: int, ends: str) -> Any:
-    """The parts that are there, with commas."""
+    """Return the parts that are there, with commas."""
     none = pyarrow.scalar(None, pyarrow.string())
     kept = [
         pc.if_else(there, part, none) if there is not None else part for part, there in zip(parts, present, strict=True)

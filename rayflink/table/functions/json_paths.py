@@ -51,7 +51,7 @@ class Path:
 
 @lru_cache(maxsize=256)
 def path_of(text: str) -> Path:
-    """A path of its text.
+    """Return a path of its text.
 
     Raises:
         RowError: it is none, or has filters, which are not known.
@@ -82,7 +82,7 @@ def _step(found: re.Match[str]) -> Any:
 
 
 def parsed(text: str) -> Any:
-    """The value of a text; numbers with a point keep their digits.
+    """Return the value of a text; numbers with a point keep their digits.
 
     Raises:
         JsonError: it is no JSON.
@@ -94,7 +94,7 @@ def parsed(text: str) -> Any:
 
 
 def found(document: Any, path: Path) -> Any:
-    """The value at a path, a list of values of a path that may lead to several, None for nothing.
+    """Return the value at a path, a list of values of a path that may lead to several, None for nothing.
 
     Raises:
         JsonError: the path is strict and leads nowhere.
@@ -127,19 +127,19 @@ def is_scalar(value: Any) -> bool:
 
 
 def scalar_text(value: Any) -> str | None:
-    """A value that is no object and no array as text, as Java writes it."""
+    """Return a value that is no object and no array as text, as Java writes it."""
     if value is None or isinstance(value, str):
         return value
     return number_text(value)
 
 
 def number_text(value: Any) -> str:
-    """A number or a truth value, as Java writes it."""
+    """Return a number or a truth value, as Java writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def written(value: Any) -> str:
-    """A value as JSON without blanks."""
+    """Return a value as JSON without blanks."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{_quoted(name)}:{written(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):

@@ -237,7 +237,7 @@ maths.add(
 
 
 def _digits(values: Any, bits: int) -> Any:
-    """The digits of 64 bits, from the last: strings of one byte each, uint8[n, 64 / bits]."""
+    """Return the digits of 64 bits, from the last: strings of one byte each, uint8[n, 64 / bits]."""
     numbers = pc.fill_null(pc.cast(values, pyarrow.int64()), 0).to_numpy(zero_copy_only=False).astype(numpy.uint64)
     steps = numpy.arange(64 - bits, -1, -bits, dtype=numpy.uint64)
     digits = (numbers[:, None] >> steps) & numpy.uint64(2**bits - 1)

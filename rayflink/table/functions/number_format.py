@@ -56,7 +56,7 @@ def _scientific(strings: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
 
 
 def number_strings(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Numbers and truth values as strings."""
+    """Return numbers and truth values as strings."""
     if kind.is_approximate:
         return float_strings(values)
     if kind.root is Root.BOOLEAN:

@@ -14,7 +14,7 @@ objects = Family("Collections")
 
 
 def _names(keys: Sequence[Expr], after: str) -> list[str] | str:
-    """The strings of keys, or what is wanted."""
+    """Return the strings of keys, or what is wanted."""
     names = [constant(one) for one in keys]
     if any(not isinstance(one, str) or not one for one in names):
         return f"{after}names of fields, each a text, and their values in turn"

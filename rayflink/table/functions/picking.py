@@ -44,7 +44,7 @@ class Picked:
         self._size += len(part)
 
     def column(self, kind: pyarrow.DataType) -> pyarrow.Array:
-        """All rows; null where none was given."""
+        """Return all rows; null where none was given."""
         if not self._parts:
             return pyarrow.nulls(self.evaluation.rows, kind)
         if len(self._parts) == 1 and len(self._parts[0]) == self.evaluation.rows:

@@ -37,7 +37,7 @@ _REGEX = Kind("a regular expression", TEXT.holds, STRING)
 
 
 def strings_of(values: Any) -> Any:
-    """A column of strings, also of a bare NULL."""
+    """Return a column of strings, also of a bare NULL."""
     return as_strings(values)
 
 
@@ -72,7 +72,7 @@ def _is_known(expression: str) -> bool:
 
 @lru_cache(maxsize=256)
 def with_group(expression: str, group: int) -> str | None:
-    """The expression with that group alone, named g, as Arrow wants it; 0 is all of it. None where it has fewer.
+    """Return the expression with that group alone, named g, as Arrow wants it; 0 is all of it. None where it has fewer.
 
     >>> with_group(r"foo(.*?)(bar)", 2)
     'foo(?:.*?)(?P<g>bar)'
@@ -128,7 +128,7 @@ def _like(arguments: Arguments, columns: Any, pattern: str, escape: str = "") ->
 
 
 def _arrow_pattern(pattern: str, escape: str) -> str:
-    """The same with Arrow's escape.
+    """Return the same with Arrow's escape.
 
     Raises:
         RowError: the escape stands before another character than %, _ and itself.
@@ -235,7 +235,7 @@ def _extract(arguments: Arguments, columns: Any, expression: str, group: int = 0
 
 
 def extracted(strings: Any, expression: str, group: int) -> Any:
-    """The first match in each text, or a group of it, null if there is none."""
+    """Return the first match in each text, or a group of it, null if there is none."""
     if group < 0 or not _is_known(expression):
         return pyarrow.nulls(len(strings), pyarrow.string())
     if _is_re2(expression):

@@ -48,7 +48,7 @@ def _values(given: Any, rows: int) -> list[Any]:
 
 
 def modulo(left: Any, right: Any) -> Any:
-    """The same for a divisor above 0 and never below 0.
+    """Return the same for a divisor above 0 and never below 0.
 
     >>> modulo(pyarrow.array([7, -7]), 3).to_pylist()
     [1, 2]

@@ -39,7 +39,7 @@ _MOST_BYTES = 2**30
 
 
 def varied(args: Sequence[Expr]) -> DataType:
-    """A text that is not longer than the first argument."""
+    """Return a text that is not longer than the first argument."""
     kind = args[0].type
     return DataTypes.VARCHAR(kind.length) if kind.is_text else STRING
 
@@ -201,7 +201,7 @@ def _substring(arguments: Arguments, columns: Any, start: int, length: int | Non
 
 
 def _from_end(values: Any, count: int) -> Any:
-    """The last characters; nothing where there are fewer."""
+    """Return the last characters; nothing where there are fewer."""
     return _only_longer(values, count)
 
 
@@ -403,7 +403,7 @@ def _translated(arguments: Arguments, columns: Any, wanted: str, given: str) -> 
 
 
 def split_strings(values: Any, separator: str) -> Any:
-    """The parts of strings between separators: lists of strings."""
+    """Return the parts of strings between separators: lists of strings."""
     return pc.split_pattern(values, separator)
 
 

@@ -34,7 +34,7 @@ class ValueList:
 
     @classmethod
     def of(cls, literals: Sequence[Literal]) -> ValueList:
-        """The constants of literals."""
+        """Return the constants of literals."""
         by_type: dict[DataType, dict[Any, None]] = {}
         for one in literals:
             if one.value is not None:
@@ -60,7 +60,7 @@ class ValueList:
             yield Literal(DataTypes.NULL(), None)
 
     def once(self, about: Any, make: Callable[[], pyarrow.Array]) -> ValueSet:
-        """The constants as values are compared with them.
+        """Return the constants as values are compared with them.
 
         Args:
             about: all that says how.
@@ -111,7 +111,7 @@ def _is_searched(kind: pyarrow.DataType) -> bool:
 
 
 def _of_one_zero(values: pyarrow.Array) -> pyarrow.Array:
-    """The same, where -0.0 is 0.0."""
+    """Return the same, where -0.0 is 0.0."""
     return pc.add(values, pyarrow.scalar(0.0, values.type)) if types.is_floating(values.type) else values
 
 

@@ -13,7 +13,7 @@ from .rules.push_projection_into_scan import columns_of
 
 
 def parts_of(condition: Expr) -> list[Expr]:
-    """The conditions that are joined by AND; none for TRUE."""
+    """Return the conditions that are joined by AND; none for TRUE."""
     if isinstance(condition, Call) and condition.function.name == "AND":
         return [part for one in condition.args for part in parts_of(one)]
     if isinstance(condition, Literal) and condition.value is True:
@@ -37,12 +37,12 @@ def _both(left: Expr, right: Expr) -> Expr:
 
 
 def always(parts: Sequence[Expr]) -> Expr:
-    """The same, TRUE where there are none."""
+    """Return the same, TRUE where there are none."""
     return all_of(parts) or Literal(DataTypes.BOOLEAN(False), True)
 
 
 def filtered(relation: Relation, parts: Sequence[Expr]) -> Relation:
-    """The rows for which all are true."""
+    """Return the rows for which all are true."""
     condition = all_of(parts)
     return relation if condition is None else Filter(relation.schema, relation, condition)
 

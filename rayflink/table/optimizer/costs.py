@@ -35,7 +35,7 @@ class Costs:
     _known: dict[int, Cost] = field(default_factory=dict)
 
     def of(self, step: ShownStep) -> Cost:
-        """A guess for a step."""
+        """Return a guess for a step."""
         found = self._known.get(id(step))
         if found is None:
             found = self._known[id(step)] = self._guessed(step)

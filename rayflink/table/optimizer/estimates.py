@@ -69,7 +69,7 @@ class Estimates:
         self._statistics: dict[int, tuple[Scan, TableStatistics | None]] = {}
 
     def of(self, plan: Relation) -> Estimate:
-        """A guess for a relation."""
+        """Return a guess for a relation."""
         found = self._known.get(id(plan))
         if found is None:
             guess = next((how for kind, how in self._GUESSES.items() if isinstance(plan, kind)), Estimates._as_below)

@@ -41,7 +41,7 @@ class Equalities:
 
 
 def equalities(join: Join) -> Equalities:
-    """The keys of a join, and the rest of its condition."""
+    """Return the keys of a join, and the rest of its condition."""
     pairs: list[Pair] = []
     rest: list[Expr] = []
     for part in parts_of(join.condition):
@@ -73,7 +73,7 @@ def _type_of(one: Expr, two: Expr) -> object:
 
 
 def keyed(join: Join, pairs: Sequence[Pair], rest: Sequence[Expr]) -> KeyedJoin:
-    """The join by these keys; it may have more columns, see `as_before`."""
+    """Return the join by these keys; it may have more columns, see `as_before`."""
     left, left_keys = _with_keys(join.left, [one.left for one in pairs], [one.right for one in pairs])
     right, right_keys = _with_keys(join.right, [one.right for one in pairs], [one.left for one in pairs])
     shift = len(left.schema) - join.width
@@ -85,7 +85,7 @@ def keyed(join: Join, pairs: Sequence[Pair], rest: Sequence[Expr]) -> KeyedJoin:
 
 
 def as_before(join: Join, made: KeyedJoin) -> Relation:
-    """The columns of a join as they were before columns were added for its keys."""
+    """Return the columns of a join as they were before columns were added for its keys."""
     if len(made.schema) == len(join.schema):
         return made
     shift = len(made.left.schema) - join.width
@@ -94,7 +94,7 @@ def as_before(join: Join, made: KeyedJoin) -> Relation:
 
 
 def _with_keys(side: Relation, own: Sequence[Expr], others: Sequence[Expr]) -> tuple[Relation, tuple[int, ...]]:
-    """A side with a column for each key, and their numbers."""
+    """Return a side with a column for each key, and their numbers."""
     exprs: list[Expr] = [side.column(at) for at in range(len(side.schema))]
     schema = list(side.schema)
     numbers: list[int] = []

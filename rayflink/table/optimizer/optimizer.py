@@ -50,7 +50,7 @@ class RuleSettings:
 
 
 def optimized(plan: Relation, session: Session, settings: RuleSettings | None = None) -> Relation:
-    """The plan after all rules.
+    """Return the plan after all rules.
 
     Args:
         session: in which constants are computed.
@@ -79,7 +79,7 @@ def optimized(plan: Relation, session: Session, settings: RuleSettings | None = 
 
 
 def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[Relation], Relation]]:
-    """The rules that ask for more than a plan."""
+    """Return the rules that ask for more than a plan."""
     estimates, most = Estimates(), min(settings.most_bushy, MOST_BUSHY)
     reorder = partial(reorder_joins, estimates=estimates, most_bushy=most)
     return {

@@ -39,7 +39,7 @@ class PlannerConfig:
     def add_rule(
         self, rule: OwnRule, phase: str | None = None, before: str | None = None, after: str | None = None
     ) -> PlannerConfig:
-        """The same with one more rule.
+        """Return the same with one more rule.
 
         Args:
             rule: is known by the name of the function.
@@ -68,7 +68,7 @@ class PlannerConfig:
         return self._with({**self._phases, chosen: (*rules[:at], rule, *rules[at:])}, rule)
 
     def replace_rule(self, name: str, rule: OwnRule) -> PlannerConfig:
-        """The same with a rule in the place of another, wherever that is applied.
+        """Return the same with a rule in the place of another, wherever that is applied.
 
         Raises:
             ConfigError: there is no rule of that name, or the new one has the name of a third.
@@ -83,7 +83,7 @@ class PlannerConfig:
         return self._with(changed, rule)
 
     def remove_rule(self, name: str) -> PlannerConfig:
-        """The same without a rule.
+        """Return the same without a rule.
 
         Raises:
             ConfigError: there is none of that name, or queries cannot be run without it.
@@ -102,7 +102,7 @@ class PlannerConfig:
         }
 
     def rules(self, phase: str) -> tuple[tuple[Rule, bool], ...]:
-        """The rules of a phase, and whether each is one of one's own."""
+        """Return the rules of a phase, and whether each is one of one's own."""
         return tuple((one, one in self._own) for one in self._phases[phase])
 
     def _with(self, phases: Mapping[str, tuple[Rule, ...]], rule: OwnRule) -> PlannerConfig:

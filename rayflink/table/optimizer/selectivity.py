@@ -21,7 +21,7 @@ Columns = Sequence[ColumnStatistics]
 
 
 def selectivity(condition: Expr, columns: Columns) -> float:
-    """The share of the rows for which a condition is true, in [0, 1].
+    """Return the share of the rows for which a condition is true, in [0, 1].
 
     Args:
         columns: of the rows.
@@ -101,7 +101,7 @@ def _any(shares: Iterable[float]) -> float:
 
 
 def _compared(part: Expr) -> tuple[int, str, float | None] | None:
-    """The number of a column, a sign, and the constant with which it is compared."""
+    """Return the number of a column, a sign, and the constant with which it is compared."""
     if not isinstance(part, Call) or part.function.name not in _MIRRORED:
         return None
     (left, right), sign = part.args, part.function.name
@@ -126,7 +126,7 @@ def _bounded(column: ColumnStatistics, sign: str, value: float | None) -> Column
 
 
 def _part(left: ColumnStatistics, whole: ColumnStatistics) -> float:
-    """The share of a range."""
+    """Return the share of a range."""
     assert left.low is not None and left.high is not None and whole.low is not None and whole.high is not None
     if left.low > left.high:
         return 0.0

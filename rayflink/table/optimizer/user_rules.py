@@ -23,7 +23,7 @@ MOST_GROWTH = (4, 200)
 
 
 def applied(rule: OwnRule, plan: Relation) -> Relation:
-    """The plan with each relation changed by the rule, until it changes none.
+    """Return the plan with each relation changed by the rule, until it changes none.
 
     Raises:
         SqlError: the rule fails, gives other columns, what cannot be run, or comes to no end.
@@ -88,7 +88,7 @@ def _other_columns(wanted: Schema, found: Schema) -> str | None:
 
 
 def _describe(one: Attribute) -> str:
-    """A column's type, and what it has to do with time."""
+    """Return a column's type, and what it has to do with time."""
     part = "" if one.part is None else f" *{one.part.value.upper()}*"
     windows = "" if one.windowing is None else f" of {one.windowing.describe_without_time()}"
     return f"{one.type}{part}{windows}"

@@ -13,7 +13,7 @@ _LONG = 32
 
 
 def chain_of(tree: Any) -> list[Any] | None:
-    """The conditions that a long chain joins, in their order; None: it is no chain, or a short one."""
+    """Return the conditions that a long chain joins, in their order; None: it is no chain, or a short one."""
     kind = type(tree)
     if kind not in (exp.And, exp.Or):
         return None
@@ -38,7 +38,7 @@ def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
 
 
 def balanced(tree: Any) -> Any:
-    """A tree of conditions, where it is a long chain of little depth."""
+    """Return a tree of conditions, where it is a long chain of little depth."""
     parts = chain_of(tree)
     kind = type(tree)
     return tree if parts is None else joined_in_pairs(parts, lambda a, b: kind(this=a, expression=b))

@@ -331,7 +331,7 @@ class FlinkParser(TypeNames):
         return found
 
     def _columns(self) -> list[Any]:
-        """The columns behind BY; arguments follow them, so a name before => is no column."""
+        """Return the columns behind BY; arguments follow them, so a name before => is no column."""
         if self._match(TokenType.L_PAREN):
             columns = self._parse_csv(self._parse_column)
             self._match_r_paren()

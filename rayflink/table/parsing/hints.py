@@ -42,7 +42,7 @@ class Hint(NamedTuple):
     comment: Place
 
     def options(self, text: str) -> dict[str, str]:
-        """The options that it gives.
+        """Return the options that it gives.
 
         Raises:
             SqlError: it is written otherwise.
@@ -59,7 +59,7 @@ class Hint(NamedTuple):
         return found
 
     def misplaced(self, text: str) -> SqlError:
-        """The error of a hint that is not known where it stands."""
+        """Return the error of a hint that is not known where it stands."""
         if self.name == OPTIONS:
             return SqlError(
                 "OPTIONS of no table that is read", "write it behind the name of a table that is read", text,
@@ -72,7 +72,7 @@ class Hint(NamedTuple):
 
 
 def hints_in(text: str, start: int, stop: int) -> Iterator[Hint]:
-    """The hints of a part of a text without other words.
+    """Yield the hints of a part of a text without other words.
 
     Raises:
         SqlError: a comment that begins with a plus has something else.

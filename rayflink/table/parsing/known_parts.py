@@ -17,7 +17,7 @@ from .statements import Tree
 
 
 def inner_role(role: str, tree: Tree) -> str:
-    """The role of a node that stands in a part of another one.
+    """Return the role of a node that stands in a part of another one.
 
     Args:
         role: of the part.
@@ -92,7 +92,7 @@ class KnownParts:
         raise SqlError(f"{what} is not supported here", "see docs/sql.md for what is", self._text, place)
 
     def _written(self, ways: str, content: Place | None, whole: Place | None) -> tuple[str, Place | None]:
-        """The words of a clause, and the stretch from them to the end of what stands in it.
+        """Return the words of a clause, and the stretch from them to the end of what stands in it.
 
         Args:
             ways: in which it may be written.

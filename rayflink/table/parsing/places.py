@@ -16,7 +16,7 @@ def place_of(tree: Tree) -> Place | None:
 
 
 def place_of_all(trees: Iterable[Tree]) -> Place | None:
-    """The stretch of text from the first of several trees to the last; None where nothing in them says so."""
+    """Return the stretch of text from the first of several trees to the last; None where nothing in them says so."""
     starts, stops = [], []
     left = list(trees)
     while left:

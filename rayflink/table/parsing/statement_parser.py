@@ -54,7 +54,7 @@ class ScriptPart:
 
 
 def parse_statement(text: str) -> statements.Statement:
-    """The one statement of a text.
+    """Return the one statement of a text.
 
     Raises:
         SqlError: there is none, or another behind it.
@@ -85,7 +85,7 @@ def parse_expression(text: str) -> statements.Tree:
 
 
 def parse_type(text: str) -> DataType:
-    """A type, such as "ROW<word STRING, size INT>".
+    """Return a type, such as "ROW<word STRING, size INT>".
 
     Raises:
         SqlError: it is none.
@@ -129,7 +129,7 @@ _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def _unclosed(text: str) -> Place | None:
-    """The quote or comment that is not closed."""
+    """Return the quote or comment that is not closed."""
     return next((Place(*one.span()) for one in _QUOTED.finditer(text) if one[0] in ("'", "`", "/*")), None)
 
 
@@ -138,7 +138,7 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|/\*|['`]
 
 
 def script_parts(text: str) -> list[ScriptPart]:
-    """The statements of a text, divided by semicolons; what stands between BEGIN and END is one.
+    """Return the statements of a text, divided by semicolons; what stands between BEGIN and END is one.
 
     Semicolons in strings, quoted names and comments divide nothing; a statement without a word is none.
 
@@ -411,7 +411,7 @@ class StatementParser(TableDefinitions):
         return statements.ResetOption(self._option_name() if self._curr else None)
 
     def _option_name(self) -> str:
-        """A quoted key, or one written as it is, with its points and dashes."""
+        """Return a quoted key, or one written as it is, with its points and dashes."""
         if self._curr.token_type is TokenType.STRING:
             return self._string()
         start = self._curr

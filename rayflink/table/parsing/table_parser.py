@@ -122,7 +122,7 @@ class TableDefinitions(FlinkParser):
         return statements.CreateView(path, self._rest(), columns, comment, temporary, unless, place=place)
 
     def _rest(self) -> str:
-        """The query that follows, as text, with a hint behind it."""
+        """Return the query that follows, as text, with a hint behind it."""
         start = self._curr.start
         self._query()
         return self.text[start : self._curr.start if self._curr else len(self.text)].rstrip()
@@ -189,7 +189,7 @@ class TableDefinitions(FlinkParser):
         return statements.WatermarkOf(column, expression, Place(start.start, self._prev.end + 1))
 
     def _written(self) -> statements.Tree:
-        """An expression that remembers its text."""
+        """Return an expression that remembers its text."""
         start = self._curr
         found = self._parse_disjunction()
         if found is None:

@@ -42,7 +42,7 @@ class TypeNames(Parser):
     """The part of a parser that reads a type: what a token is, is taken from the text alone."""
 
     def parsed_type(self) -> DataType:
-        """The type that stands next."""
+        """Return the type that stands next."""
         token = self._curr
         try:
             found = self._without_null()

@@ -18,7 +18,7 @@ FirstOfKeys = GroupAggregate | Deduplicate
 
 
 def keys_of(plan: FirstOfKeys) -> tuple[int, ...]:
-    """Numbers of the columns of the key."""
+    """Return numbers of the columns of the key."""
     return plan.grouping if isinstance(plan, GroupAggregate) else plan.partition
 
 

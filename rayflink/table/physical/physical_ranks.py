@@ -17,7 +17,7 @@ from ..types import DataType, DataTypes
 
 
 def row_of(relation: Relation) -> DataType:
-    """The type of its rows, whose columns have names of their own."""
+    """Return the type of its rows, whose columns have names of their own."""
     return DataTypes.ROW([DataTypes.FIELD(f"f{at}", one.type) for at, one in enumerate(relation.schema)])
 
 
@@ -29,7 +29,7 @@ def first_rows(plan: Rank) -> tuple[Ranking, Factory]:
 
 
 def first_rows_of_windows(plan: WindowRank, window: WindowSpec) -> tuple[Ranking, Factory]:
-    """The same of rows that are in windows.
+    """Return the same of rows that are in windows.
 
     Raises:
         SqlError: windows go by the clock.

@@ -92,7 +92,7 @@ def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogM
 
 
 def target(schema: Schema | None, given: Sequence[Attribute]) -> TableDefinition | None:
-    """The rows that are asked for; None: those that are given.
+    """Return the rows that are asked for; None: those that are given.
 
     Args:
         schema: with columns for all of the table, in its order; or with metadata columns alone, which stand for the

@@ -77,7 +77,7 @@ class StreamSource(TableSource):
 
 
 def _numbers(mode: ChangelogMode) -> tuple[int, ...]:
-    """Numbers of the kinds that records have."""
+    """Return numbers of the kinds that records have."""
     updates = [BEFORE, AFTER] if mode.before else [AFTER]
     told = {Change.INSERT: [INSERT], Change.UPDATE: updates, Change.DELETE: [DELETE]}
     return tuple(one for change, kinds in told.items() if change in mode.changes for one in kinds)
@@ -104,7 +104,7 @@ class StreamConnector(Connector):
 
 
 def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
-    """The columns that the stream's declared type has.
+    """Return the columns that the stream's declared type has.
 
     Raises:
         InvalidTypesError: none is declared, or it has no fields.
@@ -140,7 +140,7 @@ def _is_single(declared: Any) -> bool:
 
 
 def definition_of(stream: DataStream, schema: SchemaOfTable, mode: ChangelogMode = INSERTIONS) -> TableDefinition:
-    """The table that a stream is; its columns are all that the stream's type has, then what the schema computes.
+    """Return the table that a stream is; its columns are all that the stream's type has, then what the schema computes.
 
     Rows that come from a table have their time attribute again, where the schema says no other.
 

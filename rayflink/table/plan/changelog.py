@@ -39,7 +39,7 @@ class Step(Protocol):
         """Return its place in the text."""
 
     def explain_line(self) -> str:
-        """Its line of the plan."""
+        """Return its line of the plan."""
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         """Return the changes of its rows, for the changes of its inputs."""
@@ -76,17 +76,17 @@ class ChangelogMode:
 
     @staticmethod
     def insert_only() -> ChangelogMode:
-        """Rows that only come."""
+        """Return rows that only come."""
         return ChangelogMode(Change.INSERT)
 
     @staticmethod
     def upsert() -> ChangelogMode:
-        """Rows that replace those of their key, and deletions: INSERT, UPDATE_AFTER and DELETE."""
+        """Return rows that replace those of their key, and deletions: INSERT, UPDATE_AFTER and DELETE."""
         return ChangelogMode(Change.ALL)
 
     @staticmethod
     def all() -> ChangelogMode:
-        """All kinds."""
+        """Return all kinds."""
         return ChangelogMode(Change.ALL, before=True)
 
     @property

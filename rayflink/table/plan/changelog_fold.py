@@ -11,7 +11,7 @@ from ..errors import SqlError
 
 
 def materialized(changes: Iterable[Row]) -> list[tuple[Any, ...]]:
-    """The rows that hold at the end, in the order in which they came.
+    """Return the rows that hold at the end, in the order in which they came.
 
     >>> from rayflink.common.types import RowKind
     >>> kinds = [RowKind.INSERT, RowKind.UPDATE_BEFORE, RowKind.UPDATE_AFTER, RowKind.INSERT]

@@ -38,7 +38,7 @@ class ShownPlan:
     _known: dict[Relation, ShownStep] = field(default_factory=dict)
 
     def of(self, plan: Relation) -> ShownStep:
-        """The last step of a plan."""
+        """Return the last step of a plan."""
         found = self._known.get(plan)
         if found is None:
             found = self._made(plan)
@@ -70,7 +70,7 @@ class ShownPlan:
 
 
 def calc_text(plan: Relation) -> tuple[str, Relation]:
-    """A projection, a filter, or the one on the other as one step, and what that is on."""
+    """Return a projection, a filter, or the one on the other as one step, and what that is on."""
     below, where = plan, ""
     if isinstance(below, Project):
         shown, below = below.describe_columns(), below.input
@@ -82,7 +82,7 @@ def calc_text(plan: Relation) -> tuple[str, Relation]:
 
 
 def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
-    """The step, and how its rows are dealt to the subtasks of the next."""
+    """Return the step, and how its rows are dealt to the subtasks of the next."""
     if isinstance(plan, BroadcastJoin) and plan.small == at:
         return ShownStep("Exchange(distribution=[broadcast])", below.relation, (below,))
     distribution = plan.required_distribution(at)
@@ -137,7 +137,7 @@ def tree_text(roots: Sequence[ShownStep], line: Callable[[ShownStep], str], reus
 
 
 def _reused(roots: Sequence[ShownStep]) -> dict[int, int]:
-    """Numbers of the steps with several consumers, by their ids, in the order of the text."""
+    """Return numbers of the steps with several consumers, by their ids, in the order of the text."""
     uses: dict[int, int] = {}
     order: list[ShownStep] = []
 
@@ -154,7 +154,7 @@ def _reused(roots: Sequence[ShownStep]) -> dict[int, int]:
 
 
 def _of_several(roots: Sequence[ShownStep]) -> list[ShownStep]:
-    """The largest steps that several of the plans have in common."""
+    """Return the largest steps that several of the plans have in common."""
     owner: dict[int, int] = {}
     found: dict[int, ShownStep] = {}
 

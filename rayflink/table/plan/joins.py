@@ -27,7 +27,7 @@ class JoinKind(Enum):
 
     @property
     def keeps_right(self) -> bool:
-        """The same of the right side."""
+        """Return the same of the right side."""
         return self in (JoinKind.RIGHT, JoinKind.FULL)
 
     @property
@@ -50,7 +50,7 @@ class _OnTwo(Relation):
         return replace(self, left=inputs[0], right=inputs[1])
 
     def _describe_condition(self, condition: Expr) -> str:
-        """A condition with the names that columns have in the result, where both sides are in it."""
+        """Return a condition with the names that columns have in the result, where both sides are in it."""
         names = [one.name for one in joined_schema(self.left.schema, self.right.schema, JoinKind.INNER)]
 
         def named(one: Expr) -> Expr:
@@ -60,7 +60,7 @@ class _OnTwo(Relation):
 
     @property
     def width(self) -> int:
-        """The number of columns of the left side; those of the right one follow in a condition."""
+        """Return the number of columns of the left side; those of the right one follow in a condition."""
         return len(self.left.schema)
 
 

@@ -16,7 +16,7 @@ from .typed import Column, Expr
 
 
 def lineage(relation: Relation, at: int) -> str:
-    """A column of a relation, over the columns of the tables below it."""
+    """Return a column of a relation, over the columns of the tables below it."""
     name = relation.schema[at].name
     match relation:
         case Project():
@@ -64,7 +64,7 @@ def _of_aggregate(relation: WindowAggregate, at: int) -> str:
 
 
 def windows_of(relation: WindowAggregate) -> str:
-    """The windows of an aggregation, with what they go by."""
+    """Return the windows of an aggregation, with what they go by."""
     if relation.windowing is not None:
         return f"{relation.windowing.describe_without_time()} by {lineage(relation.input, relation.windowing.time)}"
     assert relation.bounds is not None

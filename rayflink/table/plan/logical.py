@@ -80,7 +80,7 @@ class Windowing:
 
 
 def length_text(length_ms: int) -> str:
-    """A length of time as Flink's plans write it.
+    """Return a length of time as Flink's plans write it.
 
     >>> length_text(90_000), length_text(3_600_000), length_text(1_500)
     ('90 s', '1 h', '1500 ms')
@@ -137,11 +137,11 @@ class Relation:
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
-        """The relations whose rows it takes."""
+        """Return the relations whose rows it takes."""
         return ()
 
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
-        """The same on others."""
+        """Return the same on others."""
         return self
 
     @property
@@ -156,7 +156,7 @@ class Relation:
             yield from one.walk()
 
     def mapped(self, change: Callable[[Relation], Relation]) -> Relation:
-        """The tree with each relation changed, those below first."""
+        """Return the tree with each relation changed, those below first."""
         inputs = tuple(one.mapped(change) for one in self.inputs)
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
@@ -177,7 +177,7 @@ class Relation:
         return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
-        """Numbers of the columns by which the rows of an input are dealt to subtasks.
+        """Return numbers of the columns by which the rows of an input are dealt to subtasks.
 
         (): all to one; None: they stay where they are.
         """
@@ -206,11 +206,11 @@ class Relation:
         return "aggregate by windows before"
 
     def explain_line(self) -> str:
-        """Its own line of a plan."""
+        """Return its own line of a plan."""
         raise NotImplementedError(type(self).__name__)
 
     def column(self, index: int) -> Column:
-        """A column of it as an expression."""
+        """Return a column of it as an expression."""
         attribute = self.schema[index]
         return Column(attribute.type, index, attribute.name)
 
@@ -259,7 +259,7 @@ class Scan(Relation):
 
     @property
     def known_path(self) -> tuple[str, ...]:
-        """The path, of a table without a name that of the view that reads it."""
+        """Return the path, of a table without a name that of the view that reads it."""
         return self.path if self.is_named or not self.view else self.view
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
@@ -307,7 +307,7 @@ class Project(_OnOne, _OfEachRow):
         return replace(self, exprs=tuple(map(change, self.exprs)))
 
     def describe_columns(self) -> list[str]:
-        """Its columns, as plans show them."""
+        """Return its columns, as plans show them."""
         pairs = zip(self.exprs, self.schema, strict=True)
         return [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
 
@@ -549,7 +549,7 @@ class Sort(_OnOne):
 
 
 def order_text(names: Sequence[str], keys: Sequence[tuple[int, bool, bool]]) -> str:
-    """An order as plans show it; nulls that stand where they would not by themselves are told."""
+    """Return an order as plans show it; nulls that stand where they would not by themselves are told."""
     told = []
     for at, down, nulls_first in keys:
         nulls = "" if nulls_first is not down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"

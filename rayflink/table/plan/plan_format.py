@@ -6,7 +6,7 @@ from .logical import Relation, Scan
 
 
 def plan_text(relation: Relation, indent: int = 0) -> str:
-    """A plan as Flink prints it: what gives the result first."""
+    """Return a plan as Flink prints it: what gives the result first."""
     lines: list[str] = []
 
     def tell(one: Relation, before: str, bar: str) -> None:

@@ -84,7 +84,7 @@ class WindowRank(Rank):
 
     @property
     def others(self) -> tuple[int, ...]:
-        """Columns of the partition without the bounds."""
+        """Return columns of the partition without the bounds."""
         return tuple(at for at in self.partition if at not in self.bounds)
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:

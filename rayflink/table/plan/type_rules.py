@@ -22,7 +22,7 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def as_decimal(kind: DataType) -> DataType:
-    """The decimal that holds all values of an exact type."""
+    """Return the decimal that holds all values of an exact type."""
     return kind if kind.root is Root.DECIMAL else DataTypes.DECIMAL(kind.digits, 0)
 
 
@@ -82,7 +82,7 @@ def _approximate(left: DataType, right: DataType) -> DataType:
 
 
 def common_type(types: Sequence[DataType]) -> DataType | None:
-    """The type in which values of all of these can be, None where there is none.
+    """Return the type in which values of all of these can be, None where there is none.
 
     >>> common_type([DataTypes.INT().not_null(), DataTypes.DECIMAL(4, 2)])
     DECIMAL(12, 2)

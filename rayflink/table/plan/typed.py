@@ -58,7 +58,7 @@ class Expr:
         return ()
 
     def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
-        """The same of other expressions."""
+        """Return the same of other expressions."""
         return self
 
     def walk(self) -> Iterator[Expr]:
@@ -68,7 +68,7 @@ class Expr:
             yield from one.walk()
 
     def mapped(self, change: Callable[[Expr], Expr]) -> Expr:
-        """The tree with each expression changed, those within first."""
+        """Return the tree with each expression changed, those within first."""
         inputs = tuple(one.mapped(change) for one in self.inputs)
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
@@ -101,7 +101,7 @@ class Literal(Expr):
 
     @cached_property
     def scalar(self) -> pyarrow.Scalar:
-        """The value in Arrow's type."""
+        """Return the value in Arrow's type."""
         import pyarrow
 
         return pyarrow.scalar(self.value, self.type.to_arrow())
@@ -254,7 +254,7 @@ class Function:
     gives_rows: bool = field(default=False, compare=False, repr=False)
 
     def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
-        """The type of a call's result, or what would be wanted instead of the arguments."""
+        """Return the type of a call's result, or what would be wanted instead of the arguments."""
         return self.infer(args) if self.by_options is None else self.by_options(args, options)
 
     def may_raise(self, call: Call) -> bool:
@@ -267,7 +267,7 @@ class Function:
         return _FUNCTIONS.get(self.name) is self
 
     def describe(self, call: Call) -> str:
-        """A call as plans show it."""
+        """Return a call as plans show it."""
         if self.symbol and len(call.args) == 2:
             left, right = map(_inner, call.args)
             return f"{left} {self.symbol} {right}"
@@ -307,7 +307,7 @@ class Evaluation:
         self._kept: dict[Any, Any] = {}
 
     def values(self, expr: Expr) -> Values:
-        """A column, or one value for all rows.
+        """Return a column, or one value for all rows.
 
         Raises:
             RowError: a row has no result.
@@ -336,7 +336,7 @@ class Evaluation:
         return known[1].filter(mask)
 
     def column(self, expr: Expr) -> pyarrow.Array:
-        """A column."""
+        """Return a column."""
         import pyarrow
 
         found = self.values(expr)
@@ -347,7 +347,7 @@ class Evaluation:
         return found
 
     def among(self, mask: pyarrow.Array) -> Evaluation:
-        """The same of the rows for which a column of truth values says true."""
+        """Return the same of the rows for which a column of truth values says true."""
         return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session, (self, mask))
 
     def _computed(self, expr: Expr) -> Values:
@@ -406,7 +406,7 @@ def register(function: Function) -> Function:
 
 
 def named(name: str) -> Function:
-    """A function by its name.
+    """Return a function by its name.
 
     Raises:
         KeyError: there is none.
@@ -418,7 +418,7 @@ def named(name: str) -> Function:
 
 
 def all_functions() -> list[Function]:
-    """All of them, by family and name."""
+    """Return all of them, by family and name."""
     from .. import functions
 
     assert functions
@@ -426,6 +426,6 @@ def all_functions() -> list[Function]:
 
 
 def known_names() -> list[str]:
-    """All names of functions, with aliases."""
+    """Return all names of functions, with aliases."""
     all_functions()
     return sorted(_FUNCTIONS)

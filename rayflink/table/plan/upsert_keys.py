@@ -13,7 +13,7 @@ from .typed import Column
 
 
 def upsert_key(relation: Relation) -> tuple[int, ...] | None:
-    """Numbers of these columns; None: updates tell what was there before, or no columns find it."""
+    """Return numbers of these columns; None: updates tell what was there before, or no columns find it."""
     match relation:
         case Scan():
             key = relation.source.key

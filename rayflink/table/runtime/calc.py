@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema,
               session: Session) -> pyarrow.RecordBatch:  # fmt: skip
-    """The wanted columns of the rows for which the condition is true; rows keep their kinds.
+    """Return the wanted columns of the rows for which the condition is true; rows keep their kinds.
 
     Raises:
         RowError: a row has no result.
@@ -45,7 +45,7 @@ def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequenc
 
 
 def _of_type(column: pyarrow.Array, wanted: pyarrow.DataType) -> pyarrow.Array:
-    """The column in the type that it was said to have; differs where text is kept in another form."""
+    """Return the column in the type that it was said to have; differs where text is kept in another form."""
     return column if column.type == wanted else column.cast(wanted, safe=False)
 
 

@@ -33,7 +33,7 @@ def changed(fresh: Sequence[pa.Array], shown: Sequence[pa.Array], has_shown: NDA
 
 
 def changelog(rows: pa.RecordBatch, before: pa.RecordBatch, has_before: NDArray[np.bool_]) -> pa.RecordBatch:
-    """Rows that replace others as changes: each +I, or -U and +U one after the other.
+    """Return rows that replace others as changes: each +I, or -U and +U one after the other.
 
     >>> new, old = pa.record_batch({"n": [1, 5]}), pa.record_batch({"n": [0, 4]})
     >>> changelog(new, old, np.array([False, True])).to_pydict()

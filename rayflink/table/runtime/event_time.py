@@ -76,6 +76,6 @@ class LargestValue(WatermarkGenerator):
 
 
 def watermark_strategy(expression: Expr, time: Expr, session: Session) -> WatermarkStrategy:
-    """The strategy of WATERMARK FOR time AS expression."""
+    """Return the strategy of WATERMARK FOR time AS expression."""
     values = WatermarkValues(expression, time, session)
     return WatermarkStrategy.for_generator(LargestValue).with_batch_timestamp_assigner(values)

@@ -28,7 +28,7 @@ class OwnFunctions:
         self._ctx: OperatorContext | None = None
 
     def set_up(self, ctx: OperatorContext, session: Session) -> Session:
-        """The session with the operator's clock."""
+        """Return the session with the operator's clock."""
         self._ctx = ctx
         clock: Any = ctx.clock
         return replace(session, now_ms=lambda: int(clock.now_ms()))

@@ -14,12 +14,12 @@ _ENTRY = "_watermark"
 
 
 def progress_entry(progress: int, ctx: OperatorContext) -> dict[str, tuple[str, tuple[bytes, ...]]]:
-    """The list of a snapshot that holds it; subtasks may differ."""
+    """Return the list of a snapshot that holds it; subtasks may differ."""
     return {_ENTRY: ("union", (progress.to_bytes(8, "big", signed=True) + _seat(ctx),))}
 
 
 def restored_progress(snapshots: Iterable[OperatorSnapshot], ctx: OperatorContext) -> int:
-    """The subtask's own, else the least of all."""
+    """Return the subtask's own, else the least of all."""
     known = [entry for one in snapshots for entry in one.lists.get(_ENTRY, ("union", ()))[1]]
     own = [entry for entry in known if entry[8:] == _seat(ctx)]
     least = min((int.from_bytes(entry[:8], "big", signed=True) for entry in own or known), default=MIN_TIMESTAMP)

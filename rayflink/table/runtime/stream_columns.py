@@ -95,7 +95,7 @@ class ColumnsOperator(Operator):
 
 
 def _kinds_of_rows(rows: Sequence[Any]) -> NDArray[np.int8] | None:
-    """The kinds of records, of which those that are no Rows are insertions; None: all are."""
+    """Return the kinds of records, of which those that are no Rows are insertions; None: all are."""
     if not any(issubclass(one, Row) for one in set(map(type, rows))):
         return None
     kinds = [row._row_kind if isinstance(row, Row) else RowKind.INSERT for row in rows]

@@ -11,7 +11,7 @@ from .resolution import definition
 
 
 def altered(table: TableDefinition, statement: AlterColumns, text: str) -> TableDefinition:
-    """The table as it is afterwards.
+    """Return the table as it is afterwards.
 
     Raises:
         SqlError: a column is not there, or is there already.

@@ -33,7 +33,7 @@ class Insertion(NamedTuple):
 
 
 def partition_values(table: TableDefinition, name: str, given: Mapping[str, Tree]) -> dict[str, Expr]:
-    """The values that PARTITION gives, as expressions of the keys' types.
+    """Return the values that PARTITION gives, as expressions of the keys' types.
 
     Raises:
         SqlError: one is not for a partition key, or is of another type.
@@ -55,7 +55,7 @@ def partition_values(table: TableDefinition, name: str, given: Mapping[str, Tree
 def with_partition(
     plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, values: Mapping[str, Expr]
 ) -> tuple[Relation, tuple[str, ...] | None]:
-    """A query's rows with the keys of its partition, and the columns of the table that they then give.
+    """Return a query's rows with the keys of its partition, and the columns of the table that they then give.
 
     Raises:
         SqlError: a column is given twice.
@@ -74,7 +74,7 @@ def with_partition(
 
 
 def constants(values: Mapping[str, Expr]) -> dict[str, Any]:
-    """The values as pyarrow's scalars."""
+    """Return the values as pyarrow's scalars."""
     return {key: Evaluation([], 1, Session()).column(expr)[0] for key, expr in values.items()}
 
 

@@ -39,19 +39,19 @@ class NamedTables:
         return self._catalogs.drop(parts_of(table_path), TableDefinition, True, True)
 
     def list_tables(self) -> list[str]:
-        """Names of the tables and views of the current database."""
+        """Return names of the tables and views of the current database."""
         return self._catalogs.names()
 
     def list_views(self) -> list[str]:
-        """Names of the views of the current database."""
+        """Return names of the views of the current database."""
         return self._catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
 
     def list_temporary_tables(self) -> list[str]:
-        """Names of the temporary tables and views of the current database."""
+        """Return names of the temporary tables and views of the current database."""
         return self._temporary_ones(lambda one: True)
 
     def list_temporary_views(self) -> list[str]:
-        """Names of the temporary views of the current database."""
+        """Return names of the temporary views of the current database."""
         return self._temporary_ones(lambda one: isinstance(one, ViewDefinition))
 
     def _temporary_ones(self, wanted: Callable[[Definition], bool]) -> list[str]:
@@ -59,11 +59,11 @@ class NamedTables:
         return [path[2] for path, one in found if self._catalogs.is_temporary(path) and wanted(one)]
 
     def list_databases(self) -> list[str]:
-        """Names of the databases of the current catalog."""
+        """Return names of the databases of the current catalog."""
         return self._catalogs.databases()
 
     def list_catalogs(self) -> list[str]:
-        """Names of the catalogs."""
+        """Return names of the catalogs."""
         return self._catalogs.catalogs()
 
     def get_current_catalog(self) -> str:
@@ -84,7 +84,7 @@ class NamedTables:
 
 
 def parts_of(path: str) -> tuple[str, ...]:
-    """The parts of a name, of which those in back quotes may hold points.
+    """Return the parts of a name, of which those in back quotes may hold points.
 
     >>> parts_of("db.`a.b`")
     ('db', 'a.b')

@@ -68,7 +68,7 @@ class QueryRunner:
 
     @property
     def zone(self) -> str:
-        """The session's time zone.
+        """Return the session's time zone.
 
         Raises:
             SqlError: there is none of that name.
@@ -77,7 +77,7 @@ class QueryRunner:
         return system_zone() if given == "default" else known_zone(given)
 
     def optimized(self, plans: Sequence[Relation]) -> list[Relation]:
-        """The plans as they are run.
+        """Return the plans as they are run.
 
         Raises:
             SqlError: a step does not take the changes that another gives.
@@ -160,7 +160,7 @@ class QueryRunner:
             planner.write(plan)
 
     def sink(self, path: Path, table: TableDefinition, insertion: Insertion) -> Sink:
-        """The plan of an INSERT.
+        """Return the plan of an INSERT.
 
         Raises:
             SqlError: the table does not take the rows.
@@ -175,7 +175,7 @@ class QueryRunner:
         return Sink((), _fitted(plan, table, columns, name), path, sink, declared, place=plan.place)
 
     def _overwriting(self, sink: TableSink, name: str, partition: Mapping[str, Expr]) -> TableSink:
-        """A sink whose rows take the place of those that are there.
+        """Return a sink whose rows take the place of those that are there.
 
         Raises:
             SqlError: it cannot, or the rows never end.
@@ -205,7 +205,7 @@ class QueryRunner:
             return explained(plans, run, shown, details, self._env.get_execution_plan)
 
     def stream(self, plan: Relation) -> DataStream:
-        """The rows of a plan as a stream of the environment's program.
+        """Return the rows of a plan as a stream of the environment's program.
 
         Raises:
             SqlError: they change later.
@@ -217,7 +217,7 @@ class QueryRunner:
         return self._into_stream(plan, None, ChangelogMode.insert_only())
 
     def changelog(self, plan: Relation, schema: Schema | None, mode: ChangelogMode) -> DataStream:
-        """The rows of a plan and their changes as a stream of the environment's program.
+        """Return the rows of a plan and their changes as a stream of the environment's program.
 
         Args:
             schema: of the records; None: as the plan's.
@@ -273,7 +273,7 @@ class QueryRunner:
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
-        """A program of its own, as parallel as queries are."""
+        """Yield a program of its own, as parallel as queries are."""
         config = self._env.get_configuration()
         wanted, known = config.get(options.TABLE_PARALLELISM), config.get_string(options.PARALLELISM.key, None)
         with self._env.apart():
@@ -294,7 +294,7 @@ class QueryRunner:
 
 
 def _fitted(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, name: str) -> Relation:
-    """The query's columns as those of the table to write.
+    """Return the query's columns as those of the table to write.
 
     Raises:
         SqlError: there are more or fewer, or one is of another type.
@@ -337,7 +337,7 @@ def _describe_columns(schema: Attributes) -> str:
 
 
 def known_zone(name: str) -> str:
-    """The same name.
+    """Return the same name.
 
     Raises:
         SqlError: there is no time zone of it.
@@ -357,7 +357,7 @@ def known_zone(name: str) -> str:
 
 
 def system_zone() -> str:
-    """The zone of this machine by its name."""
+    """Return the zone of this machine by its name."""
     named = os.environ.get("TZ", "").lstrip(":")
     if named:
         return named

@@ -19,7 +19,7 @@ from ..plan.typed import Expr, Literal, Place
 
 
 def definition(statement: CreateTable, text: str, inherited: Sequence[str] = ()) -> TableDefinition:
-    """A table as CREATE TABLE defines it.
+    """Return a table as CREATE TABLE defines it.
 
     Args:
         inherited: names of columns of the table that it is LIKE.
@@ -65,7 +65,7 @@ def _column(statement: ColumnOf, text: str) -> ColumnDefinition:
 
 
 def _text_of(tree: Any, text: str) -> str:
-    """The part of the text that a tree was read from."""
+    """Return the part of the text that a tree was read from."""
     found: str = tree.meta["text"]
     return found
 

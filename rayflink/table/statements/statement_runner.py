@@ -81,7 +81,7 @@ class StatementRunner:
         return self._env._runner.insert([self.sink(statement)])
 
     def sink(self, statement: statements.Statement) -> Sink:
-        """The plan of an INSERT.
+        """Return the plan of an INSERT.
 
         Raises:
             SqlError: it is another statement, or cannot be run.
@@ -155,7 +155,7 @@ class StatementRunner:
         return done()
 
     def _query_of(self, statement: statements.CreateView | statements.AlterView) -> Relation:
-        """The plan of the query of a view; what is wrong in it stands in the statement.
+        """Return the plan of the query of a view; what is wrong in it stands in the statement.
 
         Raises:
             SqlError: the query means nothing.

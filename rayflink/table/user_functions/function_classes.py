@@ -25,11 +25,11 @@ class FunctionContext:
         return cls(RuntimeContext(ctx, None))
 
     def get_metric_group(self) -> Any:
-        """The metrics of the operator in which it runs."""
+        """Return the metrics of the operator in which it runs."""
         return self._context.get_metrics_group()
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
-        """A parameter of `pipeline.global-job-parameters`, or another option of the job."""
+        """Return a parameter of `pipeline.global-job-parameters`, or another option of the job."""
         return str(self._context.get_job_parameter(key, default_value))
 
     def get_task_name(self) -> str:
@@ -41,11 +41,11 @@ class FunctionContext:
         return self._context.get_task_name_with_subtasks()
 
     def get_number_of_parallel_subtasks(self) -> int:
-        """The parallelism of the task."""
+        """Return the parallelism of the task."""
         return self._context.get_number_of_parallel_subtasks()
 
     def get_max_number_of_parallel_subtasks(self) -> int:
-        """The number of key groups."""
+        """Return the number of key groups."""
         return self._context.get_max_number_of_parallel_subtasks()
 
     def get_index_of_this_subtask(self) -> int:
@@ -80,7 +80,7 @@ class ScalarFunction(UserDefinedFunction):
 
     @abstractmethod
     def eval(self, *args: Any) -> Any:
-        """The result for a row's values, or for columns."""
+        """Return the result for a row's values, or for columns."""
 
 
 class TableFunction(UserDefinedFunction):
@@ -88,7 +88,7 @@ class TableFunction(UserDefinedFunction):
 
     @abstractmethod
     def eval(self, *args: Any) -> Any:
-        """The rows, yielded or in a list; a row is a tuple, a Row, or, where it has one column, a value."""
+        """Return the rows, yielded or in a list; a row is a tuple, a Row, or, where it has one column, a value."""
 
 
 __all__ = ["FunctionContext", "ScalarFunction", "TableFunction", "UserDefinedFunction"]

@@ -81,7 +81,7 @@ class UserKernel:
             ) from error
 
     def _values_of(self, found: Any) -> Any:
-        """A column of what a function of columns gave.
+        """Return a column of what a function of columns gave.
 
         Raises:
             RowError: it is none.
@@ -211,7 +211,7 @@ def _struct(columns: Sequence[pyarrow.Array], kind: DataType) -> pyarrow.Array:
 
 
 def _rows_of(given: Any) -> list[Any]:
-    """The rows that a call gave: none, a list or what yields, or one.
+    """Return the rows that a call gave: none, a list or what yields, or one.
 
     Source: apache/flink, pyflink fn_execution table_function: normalize_table_function_result.
     """
@@ -221,7 +221,7 @@ def _rows_of(given: Any) -> list[Any]:
 
 
 def _values(row: Any, width: int, name: str) -> Sequence[Any]:
-    """The values of a row that a table function gave.
+    """Return the values of a row that a table function gave.
 
     Raises:
         RowError: there are more or fewer.
@@ -236,7 +236,7 @@ def _values(row: Any, width: int, name: str) -> Sequence[Any]:
 
 
 def _arrow(found: Any) -> Any:
-    """A Series, DataFrame or Table of any kind as Arrow's."""
+    """Return a Series, DataFrame or Table of any kind as Arrow's."""
     import pyarrow
 
     if hasattr(found, "to_arrow"):

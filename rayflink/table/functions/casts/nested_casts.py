@@ -91,7 +91,7 @@ def _row(values: Any, cast: Cast) -> Any:
 
 
 def rows_of(columns: list[Any], kind: DataType, nulls: Any = None) -> pyarrow.Array:
-    """Rows of a type from the columns of their fields."""
+    """Return rows of a type from the columns of their fields."""
     fields = list(kind.to_arrow())
     columns = [
         one if one.type == field.type else one.cast(field.type) for one, field in zip(columns, fields, strict=True)

@@ -15,7 +15,7 @@ from rayflink.table.types import DataType, Root
 
 
 def as_number(values: Values, found: DataType, wanted: DataType) -> Values:
-    """Numbers of one type as those of another.
+    """Return numbers of one type as those of another.
 
     Whole numbers keep their low bits; floating points are cut and stay within the bounds of a whole number, NaN is 0;
     decimals are rounded half up and null where they do not fit.

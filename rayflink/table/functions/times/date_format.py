@@ -216,7 +216,7 @@ def _known_zone(name: str) -> str:
 
 
 def _now(show: Callable[[Any, str], Any]) -> Callable[[Arguments], Values]:
-    """A constant of all rows of a batch, as clocks show it in the session's zone."""
+    """Return a constant of all rows of a batch, as clocks show it in the session's zone."""
 
     def computed(arguments: Arguments) -> Values:
         instant = pyarrow.array([arguments.session.now_ms()]).cast(pyarrow.timestamp("ms", "UTC"))

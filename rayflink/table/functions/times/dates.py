@@ -93,7 +93,7 @@ UNITS = (*_DAYS, *_TIMES, "EPOCH")
 
 
 def extracted(unit: str, values: Values, kind: DataType, session: Session) -> Values:
-    """A part of times or intervals, a whole number."""
+    """Return a part of times or intervals, a whole number."""
     if kind.is_interval:
         return _of_interval(unit, values, kind)
     if kind.root is Root.NULL:

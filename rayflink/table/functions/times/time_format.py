@@ -101,12 +101,12 @@ def _nanoseconds(fractions: pyarrow.Array) -> Any:
 
 
 def truths(mask: pyarrow.Array) -> Any:
-    """A column of truth values without nulls as bool[n]."""
+    """Return a column of truth values without nulls as bool[n]."""
     return mask.to_numpy(zero_copy_only=False)
 
 
 def number_type(kind: DataType) -> pyarrow.DataType:
-    """The whole numbers of which times of a type are made."""
+    """Return the whole numbers of which times of a type are made."""
     return pyarrow.int32() if kind.unit == "ms" else pyarrow.int64()
 
 

@@ -52,7 +52,7 @@ class Part:
 
 @lru_cache(maxsize=256)
 def parts_of(pattern: str) -> tuple[Part, ...]:
-    """A pattern in parts.
+    """Return a pattern in parts.
 
     Raises:
         RowError: it has a letter that is not known, or an open quote.
@@ -107,7 +107,7 @@ def _refuse_far(times: pyarrow.Array) -> None:
 
 
 def _slices(parts: tuple[Part, ...], have: int) -> list[tuple[int, int, Part | None]]:
-    """The pattern as slices of the ISO text, as long ones as there are, and the parts that are none."""
+    """Return the pattern as slices of the ISO text, as long ones as there are, and the parts that are none."""
     found: list[tuple[int, int, Part | None]] = []
     for part in parts:
         told = part.text or part.letter * part.count
@@ -224,7 +224,7 @@ _FIELDS |= {"X": "zone", "x": "zone", "Z": "zone", "D": "day_of_year"}
 
 @lru_cache(maxsize=256)
 def _expression(pattern: str, is_lenient: bool) -> tuple[str, tuple[tuple[str, Part], ...]]:
-    """A regular expression with a group for each field.
+    """Return a regular expression with a group for each field.
 
     Args:
         is_lenient: whether numbers may have any number of digits, and more may follow, as SimpleDateFormat has it.
@@ -330,7 +330,7 @@ def _offset(strings: Any) -> Any:
 
 
 def _strict(parts: dict[str, Any], valid: Any) -> tuple[Any, Any, Any]:
-    """The last day of a month for a day up to 31 that it has not."""
+    """Return the last day of a month for a day up to 31 that it has not."""
     if {"year", "month", "day"} <= parts.keys():
         month = numpy.clip(parts["month"], 1, 12)
         lengths = days_of(parts["year"], month + 1, 1) - days_of(parts["year"], month, 1)

@@ -61,7 +61,7 @@ def _moved(time: Expr, interval: Expr) -> DataType | None:
 
 
 def sum_of_times(arguments: Arguments) -> Values:
-    """A time plus an interval, or two intervals."""
+    """Return a time plus an interval, or two intervals."""
     left, right = arguments.call.args
     if left.type.is_interval and not right.type.is_interval:
         return _moved_by(arguments, 1, 0, 1)
@@ -69,7 +69,7 @@ def sum_of_times(arguments: Arguments) -> Values:
 
 
 def difference_of_times(arguments: Arguments) -> Values:
-    """A time minus an interval, or two intervals."""
+    """Return a time minus an interval, or two intervals."""
     return _moved_by(arguments, 0, 1, -1)
 
 
@@ -99,7 +99,7 @@ def _moved_by(arguments: Arguments, time_at: int, interval_at: int, sign: int) -
 
 
 def negated(interval: Values) -> Values:
-    """The interval backwards."""
+    """Return the interval backwards."""
     kind = interval.type
     if not pyarrow.types.is_duration(kind):
         return pc.negate(interval)

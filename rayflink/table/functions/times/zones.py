@@ -31,7 +31,7 @@ _OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 def zone_name(name: str) -> str:
-    """A zone as Arrow knows it: of the IANA database, or an offset such as +08:00.
+    """Return a zone as Arrow knows it: of the IANA database, or an offset such as +08:00.
 
     >>> zone_name("PST"), zone_name("GMT-8"), zone_name("Z")
     ('America/Los_Angeles', '-08:00', 'UTC')

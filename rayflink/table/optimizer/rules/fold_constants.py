@@ -58,7 +58,7 @@ _LONGEST_TEXT = 1 << 20
 
 
 def _computed(call: Call, session: Session) -> Expr:
-    """The literal that a call gives; the call itself where it is an error, or its value has no literal."""
+    """Return the literal that a call gives; the call itself where it is an error, or its value has no literal."""
     import pyarrow
 
     if call.type.root in _NESTED:

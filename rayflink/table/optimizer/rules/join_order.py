@@ -46,12 +46,12 @@ class JoinOrder:
     _rows_of: dict[int, float] = field(default_factory=dict)
 
     def best(self) -> Order:
-        """The order that costs least; tables that no condition joins are joined at the end."""
+        """Return the order that costs least; tables that no condition joins are joined at the end."""
         parts = [self._ordered(part) for part in self._components()]
         return self._greedy(parts, is_crossed=True)
 
     def cost(self, order: Order) -> float:
-        """The rows of all joins of an order together, and pairs that are looked at in vain."""
+        """Return the rows of all joins of an order together, and pairs that are looked at in vain."""
         if isinstance(order, int):
             return 0.0
         return self._step(*map(tables_of, order)) + self.cost(order[0]) + self.cost(order[1])
@@ -63,7 +63,7 @@ class JoinOrder:
         return max(self.rows_of(one | other), self.rows_of(one) * self.rows_of(other))
 
     def rows_of(self, tables: int) -> float:
-        """The rows of a set of tables, however they are joined."""
+        """Return the rows of a set of tables, however they are joined."""
         found = self._rows_of.get(tables)
         if found is None:
             found = 1.0
@@ -81,7 +81,7 @@ class JoinOrder:
         return self._greedy(list(numbers)) if len(numbers) > self.most else self._dynamic(tables)
 
     def _dynamic(self, tables: int) -> Order:
-        """All ways to divide each connected set into two connected ones."""
+        """Return all ways to divide each connected set into two connected ones."""
         found: dict[int, tuple[float, Order]] = {1 << at: (0.0, at) for at in range(len(self.rows)) if tables >> at & 1}
         part = 0
         while part != tables:
@@ -104,7 +104,7 @@ class JoinOrder:
         return found[tables][1]
 
     def _greedy(self, orders: list[Order], is_crossed: bool = False) -> Order:
-        """The two whose join is the smallest, again and again."""
+        """Return the two whose join is the smallest, again and again."""
         left = [(tables_of(one), one) for one in orders]
         while len(left) > 1:
             pairs = [
@@ -130,7 +130,7 @@ class JoinOrder:
         )
 
     def _components(self) -> list[int]:
-        """The sets of tables that conditions on two of them hold together."""
+        """Return the sets of tables that conditions on two of them hold together."""
         found = [1 << at for at in range(len(self.rows))]
         for over in (one.over for one in self.conditions if one.over.bit_count() == 2):
             whole = [part for part in found if part & over]
@@ -143,7 +143,7 @@ class JoinOrder:
 
 
 def tables_of(order: Order) -> int:
-    """The set of the tables of an order, a bit for each."""
+    """Return the set of the tables of an order, a bit for each."""
     return 1 << order if isinstance(order, int) else tables_of(order[0]) | tables_of(order[1])
 
 

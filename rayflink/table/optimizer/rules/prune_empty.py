@@ -67,7 +67,7 @@ def _is_empty(one: Relation) -> bool:
 
 
 def _under(one: Relation, side: Relation) -> Relation:
-    """The rows of a side as the columns of the whole."""
+    """Return the rows of a side as the columns of the whole."""
     if side.schema == one.schema:
         return side
     return Project(one.schema, side, tuple(side.column(at) for at in range(len(one.schema))))
@@ -89,7 +89,7 @@ def _passes_nothing(condition: Expr) -> bool:
 
 
 def _compared(one: Expr) -> tuple[Column, str, Any] | None:
-    """A column, a sign and a constant; IS NULL has the constant None."""
+    """Return a column, a sign and a constant; IS NULL has the constant None."""
     if not isinstance(one, Call):
         return None
     name, args = one.function.name, one.args

@@ -42,7 +42,7 @@ def push_filter_down(plan: Relation) -> Relation:
 
 
 def _placed(relation: Relation, conditions: Sequence[Expr]) -> Relation:
-    """The rows of a relation for which the conditions are true."""
+    """Return the rows of a relation for which the conditions are true."""
     if isinstance(relation, Filter):
         return _placed(relation.input, [*parts_of(relation.condition), *conditions])
     lower, here = _divided(relation, conditions)
@@ -52,7 +52,7 @@ def _placed(relation: Relation, conditions: Sequence[Expr]) -> Relation:
 
 
 def _divided(relation: Relation, conditions: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """The conditions that mean the same below a relation, and the others."""
+    """Return the conditions that mean the same below a relation, and the others."""
     lower = [one for one in conditions if is_movable(one) and _may_pass(relation, one)]
     return lower, [one for one in conditions if all(one is not other for other in lower)]
 
@@ -76,7 +76,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
 
 
 def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> list[Expr]:
-    """The conditions over the columns of an input."""
+    """Return the conditions over the columns of an input."""
     if isinstance(relation, Project):
         return [inlined(one, relation.exprs) for one in conditions]
     places: Sequence[int] = range(len(relation.schema))

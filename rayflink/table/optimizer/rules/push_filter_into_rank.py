@@ -75,7 +75,7 @@ def _bounds(condition: Expr, number: int) -> tuple[int | None, int | None] | Non
 
 
 def _uncast(expr: Expr) -> Expr:
-    """A whole number, without its change to a wider one."""
+    """Return a whole number, without its change to a wider one."""
     if isinstance(expr, Call) and expr.function.name == "CAST" and expr.type.root in INTEGERS:
         if expr.args[0].type.root in INTEGERS[: INTEGERS.index(expr.type.root) + 1]:
             return expr.args[0]
@@ -83,7 +83,7 @@ def _uncast(expr: Expr) -> Expr:
 
 
 def _narrowed(rank: Rank, least: int | None, greatest: int | None) -> Rank | None:
-    """The rows that are left; None: there are none."""
+    """Return the rows that are left; None: there are none."""
     first = max(rank.first, 1 if least is None else least)
     last = rank.last if greatest is None else min(greatest, greatest if rank.last is None else rank.last)
     return None if last is not None and last < first else replace(rank, first=first, last=last)

@@ -53,7 +53,7 @@ def _pushed(one: Relation) -> Relation:
 
 
 def _own(join: Join) -> Join:
-    """The condition of the join itself."""
+    """Return the condition of the join itself."""
     left: list[Expr] = []
     right: list[Expr] = []
     kept: list[Expr] = []
@@ -70,7 +70,7 @@ def _own(join: Join) -> Join:
 
 
 def _behind(above: Filter, join: Join) -> Relation:
-    """A condition behind it."""
+    """Return a condition behind it."""
     left: list[Expr] = []
     right: list[Expr] = []
     both: list[Expr] = []
@@ -92,7 +92,7 @@ def _behind(above: Filter, join: Join) -> Relation:
 
 
 def _side(part: Expr, join: Join) -> int | None:
-    """The side whose columns alone it reads; None: both, or it may not be moved."""
+    """Return the side whose columns alone it reads; None: both, or it may not be moved."""
     if not is_movable(part):
         return None
     if reads_only(part, range(join.width)):

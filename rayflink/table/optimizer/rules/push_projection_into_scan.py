@@ -46,17 +46,17 @@ def push_projection_into_scan(plan: Relation) -> Relation:
 
 
 def columns_of(*exprs: Expr) -> list[int]:
-    """Numbers of the columns that expressions read."""
+    """Return numbers of the columns that expressions read."""
     return [one.index for expr in exprs for one in expr.walk() if isinstance(one, Column)]
 
 
 def moved(expr: Expr, places: Places) -> Expr:
-    """The expression over columns that stand elsewhere."""
+    """Return the expression over columns that stand elsewhere."""
     return expr.mapped(lambda one: replace(one, index=places[one.index]) if isinstance(one, Column) else one)
 
 
 def _narrowed(one: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
-    """The relation with at least these of its columns, in their order."""
+    """Return the relation with at least these of its columns, in their order."""
     wanted = set(needed)
     if isinstance(one, Scan):
         return _scan(one, wanted)
@@ -138,11 +138,11 @@ def _aggregate(one: WindowAggregate) -> Relation:
 
 
 def used_by(call: AggregateCall) -> tuple[int, ...]:
-    """Numbers of the columns that an aggregate reads."""
+    """Return numbers of the columns that an aggregate reads."""
     return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def moved_call(call: AggregateCall, places: Places) -> AggregateCall:
-    """The aggregate of columns that stand elsewhere."""
+    """Return the aggregate of columns that stand elsewhere."""
     filtered = None if call.filter is None else places[call.filter]
     return replace(call, arguments=tuple(places[at] for at in call.arguments), filter=filtered)

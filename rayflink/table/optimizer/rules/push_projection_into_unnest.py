@@ -54,7 +54,7 @@ def _narrowed(one: Relation) -> Relation:
 
 
 def _reading_less(one: Unnest) -> Unnest:
-    """The same over the columns that it reads alone."""
+    """Return the same over the columns that it reads alone."""
     below = one.input
     read = sorted({*one.kept, *columns_of(one.collection)})
     if not read or len(read) == len(below.schema):

@@ -62,7 +62,7 @@ def _narrowed(one: Relation) -> Relation:
 
 
 def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[int, int]]:
-    """The join of fewer columns, and where those of its result are."""
+    """Return the join of fewer columns, and where those of its result are."""
     width = join.width
     if join.condition is not None:
         needed = needed | set(columns_of(join.condition))
@@ -98,7 +98,7 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
 
 
 def with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int, int]]:
-    """The relation with the wanted columns alone, and where each stands; the same one where it has no others."""
+    """Return the relation with the wanted columns alone, and where each stands; the same one where it has no others."""
     kept = sorted(wanted) or [0]
     places = {at: number for number, at in enumerate(kept)}
     if len(kept) == len(side.schema):

@@ -62,7 +62,7 @@ def _narrowed(one: Relation) -> Relation:
 
 
 def _of_columns(rank: Rank, below: Relation, places: dict[int, int]) -> Rank:
-    """The same of columns that stand elsewhere."""
+    """Return the same of columns that stand elsewhere."""
     made = replace(
         rank,
         schema=(*below.schema, rank.schema[-1]),

@@ -81,7 +81,7 @@ def _joined(one: Relation) -> Relation:
 
 
 def _interval(bounds: Sequence[_Bound], join: Join) -> Interval | None:
-    """The first two columns of which both bounds are known."""
+    """Return the first two columns of which both bounds are known."""
     for columns in dict.fromkeys(one.columns for one in bounds):
         lowers = [one.lower for one in bounds if one.columns == columns and one.lower is not None]
         uppers = [one.upper for one in bounds if one.columns == columns and one.upper is not None]

@@ -77,7 +77,7 @@ class _Tables:
 
     @property
     def width(self) -> int:
-        """Columns of all tables."""
+        """Return columns of all tables."""
         return sum(len(one.schema) for one in self.relations)
 
 
@@ -173,7 +173,7 @@ def _conditions(tables: _Tables, estimates: Estimates) -> list[Condition]:
 
 
 def _pair(part: Expr, tables: _Tables, sides: tuple[int, int]) -> Pair | None:
-    """An equation between two tables, each side over its columns."""
+    """Return an equation between two tables, each side over its columns."""
     left, right = (tables.relations[at] for at in sides)
     firsts = [sum(len(one.schema) for one in tables.relations[:at]) for at in sides]
     places = {firsts[0] + at: at for at in range(len(left.schema))}
@@ -184,7 +184,7 @@ def _pair(part: Expr, tables: _Tables, sides: tuple[int, int]) -> Pair | None:
 
 
 def _built(plan: Relation, tables: _Tables, order: Order) -> Relation:
-    """The joins in an order, with the columns of the plan."""
+    """Return the joins in an order, with the columns of the plan."""
     owners = _owners(tables)
     constant = [part for part in tables.conditions if not columns_of(part)]
     left = [(part, {owners[at] for at in columns_of(part)}) for part in tables.conditions if columns_of(part)]
@@ -195,7 +195,7 @@ def _built(plan: Relation, tables: _Tables, order: Order) -> Relation:
         return found
 
     def made(order: Order) -> tuple[Relation, list[int], set[int]]:
-        """The relation, the number of each of its columns over all tables, and the tables."""
+        """Return the relation, the number of each of its columns over all tables, and the tables."""
         if isinstance(order, int):
             columns = [at for at, owner in enumerate(owners) if owner == order]
             places = {at: number for number, at in enumerate(columns)}

@@ -99,7 +99,7 @@ def _split(one: WindowAggregate, buckets: int) -> Relation:
 
 
 def _windowing_of(one: WindowAggregate) -> Windowing:
-    """The windows of an aggregate, or those in which its rows are already."""
+    """Return the windows of an aggregate, or those in which its rows are already."""
     found = one.windowing
     if found is None:
         assert one.bounds is not None
@@ -116,7 +116,7 @@ def _is_splittable(call: AggregateCall, kind: DataType | None) -> bool:
 
 
 def _with_bucket(relation: Relation, column: int, buckets: int) -> Relation:
-    """The relation with the bucket as its last column."""
+    """Return the relation with the bucket as its last column."""
     number = DataTypes.INT(False)
     code = Call(number, named("HASH_CODE"), (relation.column(column),))
     bucket = Call(number, named("MOD"), (code, Literal(number, buckets)))
@@ -158,7 +158,7 @@ class _Split:
         return self._joined(partial, AggregateCall("SUM", (), kind))
 
     def _joined(self, partial: AggregateCall, final: AggregateCall) -> int:
-        """The number of a call that joins what a call gives in each bucket."""
+        """Return the number of a call that joins what a call gives in each bucket."""
         if partial not in self._partial:
             self._partial.append(partial)
         of = self._keys + 1 + self._partial.index(partial)
@@ -168,7 +168,7 @@ class _Split:
         return self._final.index(final)
 
     def whole(self) -> Relation:
-        """A relation with the rows and columns of the aggregate."""
+        """Return a relation with the rows and columns of the aggregate."""
         one, bucket = self._one, len(self._relation.schema) - 1
         keys, bounds = one.schema[: self._keys], one.schema[-3:]
         counted = tuple(Attribute(f"$p{at}", call.type) for at, call in enumerate(self._partial))
@@ -190,7 +190,7 @@ class _Split:
         return Project(one.schema, final, (*map(final.column, kept), *made, *map(final.column, last)))
 
     def _results(self) -> list[Attribute]:
-        """Columns of the final calls: those of the whole where they are these."""
+        """Return columns of the final calls: those of the whole where they are these."""
         if self._made_of == [(at,) for at in range(len(self._final))]:
             return list(self._one.schema[self._keys : -3])
         return [Attribute(f"$r{at}", call.type) for at, call in enumerate(self._final)]
@@ -210,7 +210,7 @@ class _Split:
 
 
 def _summed_as(argument: DataType, result: DataType) -> DataType:
-    """The type in which sums of parts are exact, or as exact as that of all."""
+    """Return the type in which sums of parts are exact, or as exact as that of all."""
     if argument.root is Root.DECIMAL:
         return DataTypes.DECIMAL(MOST_DIGITS, argument.scale).as_nullable(result.is_nullable)
     wide = DataTypes.DOUBLE() if argument.is_approximate else DataTypes.BIGINT()

@@ -105,7 +105,7 @@ class _Lower:
         return all(at in self.places for at in columns_of(expr))
 
     def over(self, expr: Expr) -> Expr:
-        """The expression on the columns here."""
+        """Return the expression on the columns here."""
 
         def change(one: Expr) -> Expr:
             return self.relation.column(self.places[one.index]) if isinstance(one, Column) else one

@@ -46,7 +46,7 @@ class Accumulator:
         raise NotImplementedError
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
-        """Its columns for rows in groups.
+        """Return its columns for rows in groups.
 
         Args:
             values: the argument's, without nulls.
@@ -62,7 +62,7 @@ class Accumulator:
 
 
 def without_nulls(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
-    """The values that are there, and their groups."""
+    """Return the values that are there, and their groups."""
     if not values.null_count:
         return values, codes
     there = values.is_valid()
@@ -134,7 +134,7 @@ class Ordered(Accumulator):
     has_arrival: bool
 
     def kept(self, argument: pa.DataType | None) -> pa.DataType:
-        """The type in which values come."""
+        """Return the type in which values come."""
         return pa.struct([("arrival", pa.int64()), ("value", argument)]) if self.has_arrival else argument
 
     def in_order(self, values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
@@ -263,7 +263,7 @@ class Bag(Ordered):
 
 
 def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
-    """The same number for rows of equal value and group, and no others."""
+    """Return the same number for rows of equal value and group, and no others."""
     from .grouping import encoded
 
     if len(values) and types.is_integer(values.type):
@@ -287,7 +287,7 @@ def distinct_pairs(values: pa.Array, codes: Codes) -> tuple[NDArray[np.int64], C
 
 
 def listed(values: pa.Array, codes: Codes, count: int) -> pa.Array:
-    """A list of each group's values, in their order."""
+    """Return a list of each group's values, in their order."""
     offsets = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(codes, minlength=count), out=offsets[1:])
     order = np.argsort(codes, kind="stable")
@@ -295,7 +295,7 @@ def listed(values: pa.Array, codes: Codes, count: int) -> pa.Array:
 
 
 def flattened(lists: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The values of lists, and of which list each is."""
+    """Return the values of lists, and of which list each is."""
     return lists.flatten(), pc.list_parent_indices(lists).to_numpy()
 
 

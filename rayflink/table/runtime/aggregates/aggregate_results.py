@@ -74,7 +74,7 @@ def _plain_accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumu
 
 
 def result(aggregate: Aggregate, slots: Sequence[Accumulator], columns: list[list[pa.Array]]) -> pa.Array:
-    """The aggregate's result for each group.
+    """Return the aggregate's result for each group.
 
     Args:
         slots: its `accumulators`.

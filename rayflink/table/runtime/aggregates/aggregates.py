@@ -63,7 +63,7 @@ class Aggregate:
 
 
 def result_type(kind: AggregateKind, argument: DataType | None = None, is_filtered: bool = False) -> DataType:
-    """The type of an aggregate function's result, as in Flink: SUM and AVG of whole numbers stay in their type.
+    """Return the type of an aggregate function's result, as in Flink: SUM and AVG of whole numbers stay in their type.
 
     >>> result_type(AggregateKind.AVG, DataTypes.DECIMAL(10, 2)), result_type(AggregateKind.COUNT)
     (DECIMAL(38, 6), BIGINT NOT NULL)

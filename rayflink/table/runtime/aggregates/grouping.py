@@ -62,7 +62,7 @@ class _Part:
 
 
 def grouped(columns: Sequence[pa.Array], rows: int) -> Groups:
-    """Rows by their keys, groups in no order; nulls are equal.
+    """Return rows by their keys, groups in no order; nulls are equal.
 
     Args:
         columns: parts of the key, each of `rows` values; none: all rows are one group.

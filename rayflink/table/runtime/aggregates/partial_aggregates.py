@@ -89,11 +89,11 @@ class Partials:
         return f"{self._state_identity}: {slots}" if self._state_identity else slots
 
     def keys_of(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """The columns of the key in rows that come in."""
+        """Return the columns of the key in rows that come in."""
         return [batch.column(key) for key in self._keys]
 
     def from_rows(self, batch: pa.RecordBatch, groups: Groups, arrived: Any = None) -> list[pa.Array]:
-        """The columns of partial rows, one for each group of rows.
+        """Return the columns of partial rows, one for each group of rows.
 
         Args:
             arrived: numbers of the rows' arrival, int64[n], where they have any.
@@ -113,7 +113,7 @@ class Partials:
         return len(columns[0]) + sum(len(columns[at].flatten()) for at in self._lists)
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The columns of partial rows, one for each group of partial rows; `columns` are those of the latter."""
+        """Return the columns of partial rows, one for each group of partial rows; `columns` are those of the latter."""
         made = list(groups.keys)
         for slot in self._slots:
             first, stop = self._spans[slot]
@@ -121,7 +121,7 @@ class Partials:
         return made
 
     def results(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """The keys and the results of aggregates, for each of the partial rows that have these columns."""
+        """Return the keys and the results of aggregates, for each of the partial rows that have these columns."""
         made = list(columns[: self.partition_width])
         for aggregate, slots in self._made_of:
             spans = [self._spans[slot] for slot in slots]
@@ -135,7 +135,7 @@ class Partials:
 
 
 def _chosen(batch: pa.RecordBatch, groups: Groups, slot: Accumulator, arrived: Any) -> tuple[Any, Any]:
-    """The values that count for an accumulator, and their groups."""
+    """Return the values that count for an accumulator, and their groups."""
     codes = groups.codes
     values = None if slot.argument is None else batch.column(slot.argument)
     keep: NDArray[np.bool_] | None = None
@@ -154,7 +154,7 @@ def _chosen(batch: pa.RecordBatch, groups: Groups, slot: Accumulator, arrived: A
 
 
 def concatenated(pieces: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
-    """Columns of pieces one after the other."""
+    """Return columns of pieces one after the other."""
     if len(pieces) == 1:
         return list(pieces[0])
     return [whole(pa.chunked_array(list(column))) for column in zip(*pieces, strict=True)]

@@ -37,7 +37,7 @@ def sums(values: pa.Array, codes: Codes, count: int) -> pa.Array:
 
 
 def extremes(values: pa.Array, codes: Codes, count: int, greatest: bool) -> pa.Array:
-    """The least or the greatest; NaN where there is nothing else."""
+    """Return the least or the greatest; NaN where there is nothing else."""
     kind = values.type
     if not is_plain(kind):
         return _by_arrow(values, codes, count, "max" if greatest else "min")
@@ -53,7 +53,7 @@ def extremes(values: pa.Array, codes: Codes, count: int, greatest: bool) -> pa.A
 
 
 def ends(values: pa.Array, codes: Codes, count: int, last: bool) -> pa.Array:
-    """The first or the last value."""
+    """Return the first or the last value."""
     places = np.full(count, -1, dtype=np.int64)
     at = np.arange(len(codes))
     if last:
@@ -103,7 +103,7 @@ def plain(values: pa.Array) -> NDArray[Any]:
 
 
 def column(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Numbers as a column of a type of their width; null where `valid` is false."""
+    """Return numbers as a column of a type of their width; null where `valid` is false."""
     if types.is_boolean(kind):
         return pa.array(numbers.astype(np.bool_), kind, mask=None if valid is None else ~valid)
     bits = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -111,7 +111,7 @@ def column(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | 
 
 
 def whole(chunked: Any) -> pa.Array:
-    """A column of a table in one piece."""
+    """Return a column of a table in one piece."""
     if isinstance(chunked, pa.ChunkedArray):
         return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
     return chunked

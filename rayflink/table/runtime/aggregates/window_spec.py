@@ -73,7 +73,7 @@ class WindowSpec:
             raise ValueError("windows of event time have no time_column; name it, or set is_event_time to False")
 
     def describe(self) -> str:
-        """The windows as text; windows that differ have other strings."""
+        """Return the windows as text; windows that differ have other strings."""
         if self.end_column is not None:
             return "windows assigned before"
         lengths = (f"{name[:-3]} {getattr(self, name)} ms" for name in ("size_ms", "slide_ms", "gap_ms", "offset_ms"))
@@ -86,7 +86,7 @@ class WindowSpec:
 
     @property
     def shift_zone(self) -> str:
-        """The zone in whose days and hours windows lie: instants have theirs in `zone`, other times in none."""
+        """Return the zone in whose days and hours windows lie: instants have theirs in `zone`, other times in none."""
         return self.zone if self.is_ltz else "UTC"
 
     @property
@@ -129,7 +129,7 @@ class WindowAggregation:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """Names of the key's columns in partial rows: by them rows are dealt to the global aggregation."""
+        """Return names of the key's columns in partial rows: by them rows are dealt to the global aggregation."""
         return tuple(f"k{at}" for at in range(len(self.keys)))
 
     @property
@@ -142,7 +142,7 @@ class WindowAggregation:
 
     @property
     def result_schema(self) -> pyarrow.Schema:
-        """The same as Arrow's schema."""
+        """Return the same as Arrow's schema."""
         import pyarrow
 
         return pyarrow.schema([field.type.to_arrow_field(field.name) for field in self.result.fields])

@@ -84,7 +84,7 @@ class BroadcastJoinOperator(OfRows):
         return max(BLOCK_ROWS, rows_of_columns(self._whole))
 
     def _joined(self) -> Iterator[Element]:
-        """The rows of all that waits, which is then forgotten."""
+        """Yield the rows of all that waits, which is then forgotten."""
         waiting = [*self._filed, *self._waiting]
         self._filed, self._waiting, self._rows, self._size = [], [], 0, 0
         while waiting:

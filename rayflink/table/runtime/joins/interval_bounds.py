@@ -59,7 +59,7 @@ class SideTime:
     zone: str = "UTC"
 
     def passed(self, progress: int) -> int:
-        """The last time that no row to come has, at this watermark."""
+        """Return the last time that no row to come has, at this watermark."""
         if progress in (MAX_TIMESTAMP, MIN_TIMESTAMP):
             return progress
         return last_over(progress, self.zone) + self.shift_ms
@@ -84,7 +84,7 @@ class IntervalBounds:
         return (-self.upper_ms, -self.lower_ms) if side else (self.lower_ms, self.upper_ms)
 
     def forgotten(self, side: int, progress: int) -> int:
-        """The rows of a side with this time, or an earlier one, have no partner to come at this watermark."""
+        """Return the rows of a side with this time, or an earlier one, have no partner to come at this watermark."""
         if self.lower_ms > self.upper_ms:  # nothing goes together
             return MAX_TIMESTAMP
         passed = self.sides[1 - side].passed(progress)

@@ -149,7 +149,7 @@ class TimeIntervalJoinOperator(JoinOperator):
 
     def _joined(self, side: int, columns: Columns, times: Times, stays: NDArray[np.bool_],
                 met: NDArray[np.bool_]) -> Iterator[ArrowBatch]:  # fmt: skip
-        """The pairs of rows that come with those that are there; `met` is set for those that have some."""
+        """Yield the pairs of rows that come with those that are there; `met` is set for those that have some."""
         other = self._held[1 - side]
         least, most = self._bounds.partners(side)
         lows = np.maximum(_sum(times, least), min(other.forgotten, MAX_TIMESTAMP - 1) + 1)
@@ -176,7 +176,7 @@ class TimeIntervalJoinOperator(JoinOperator):
 
     def _block(self, came: _Incoming, pieces: Sequence[Piece], found: Sequence[tuple[Rows, Rows, Rows]],
                block: tuple[int, int]) -> Iterator[ArrowBatch]:  # fmt: skip
-        """The results of some rows that come: of each its pairs, as their partners came; or the row by itself."""
+        """Yield the results of some rows that come: of each its pairs, as their partners came; or the row by itself."""
         start, stop = block
         rest = np.flatnonzero(came.alone[start:stop]) + start
         own, of, rows = [], [], []
@@ -245,7 +245,7 @@ class TimeIntervalJoinOperator(JoinOperator):
         return equal
 
     def _known(self, keys: Columns, rows: int) -> NDArray[np.bool_]:
-        """Rows whose key can be equal to another: bool[n]."""
+        """Return rows whose key can be equal to another: bool[n]."""
         known = np.ones(rows, dtype=np.bool_)
         for key, nulls in zip(keys, self.spec.nulls_match, strict=True):
             if key.null_count and not nulls:
@@ -276,7 +276,7 @@ class TimeIntervalJoinOperator(JoinOperator):
             yield Watermark(watermark.timestamp - self._bounds.delay_ms)
 
     def next_processing_time(self) -> int | None:
-        """The millisecond after the last one at which a partner of the first row may come."""
+        """Return the millisecond after the last one at which a partner of the first row may come."""
         if self._is_event_time:
             return None
         if not self._is_due_known:
@@ -323,7 +323,7 @@ def _as_keys(values: pa.Array) -> pa.Array:
 
 
 def _put_back(numbers: Rows, order: NDArray[np.intp]) -> Rows:
-    """Numbers that were computed in an order, as they were before."""
+    """Return numbers that were computed in an order, as they were before."""
     found = np.empty_like(numbers)
     found[order] = numbers
     return found
@@ -336,7 +336,7 @@ def _sum(times: Times, by: int) -> Times:
 
 
 def _blocks(counts: Rows) -> Iterator[tuple[int, int]]:
-    """Rows [start, stop) that have about `BLOCK_PAIRS` pairs together, or one row."""
+    """Yield rows [start, stop) that have about `BLOCK_PAIRS` pairs together, or one row."""
     totals = np.cumsum(counts + 1)
     start = 0
     while start < len(counts):

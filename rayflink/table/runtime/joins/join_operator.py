@@ -59,7 +59,7 @@ class OfRows(Operator):
         self._functions.close()
 
     def held_columns(self, batch: Batch, side: int) -> Columns:
-        """The columns of a batch as the state has them."""
+        """Return the columns of a batch as the state has them."""
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
         schema = self.spec.sides[side].schema
         columns = [one if one.type == kind else one.cast(kind) for one, kind in zip(batch.data.columns, schema.types,

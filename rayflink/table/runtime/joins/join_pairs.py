@@ -33,7 +33,7 @@ class Matches:
     count: Rows
 
     def pairs(self, block: int = BLOCK_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Numbers of left and right rows, at most so many at once."""
+        """Yield numbers of left and right rows, at most so many at once."""
         totals = np.cumsum(self.count)
         total = int(totals[-1]) if len(totals) else 0
         begins = totals - self.count
@@ -48,7 +48,7 @@ class Matches:
 
 def matches(left: Sequence[pa.Array], right: Sequence[pa.Array], nulls_match: Sequence[bool],
             left_rows: int, right_rows: int) -> Matches:  # fmt: skip
-    """The rows with equal keys; without a key each with all.
+    """Return the rows with equal keys; without a key each with all.
 
     Args:
         left, right: columns of the key, of the same types.

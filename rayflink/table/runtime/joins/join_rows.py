@@ -40,7 +40,7 @@ class JoinSide:
 
     @cached_property
     def order(self) -> list[int]:
-        """Numbers of the columns as the state has them: those by which rows are dealt come first."""
+        """Return numbers of the columns as the state has them: those by which rows are dealt come first."""
         leading = set(self.partition_columns)
         return [*self.partition_columns, *(at for at in range(len(self.schema)) if at not in leading)]
 
@@ -51,11 +51,11 @@ class JoinSide:
         return [found[at] for at in range(len(self.schema))]
 
     def in_order(self, columns: Columns) -> list[pa.Array]:
-        """Columns as the state has them."""
+        """Return columns as the state has them."""
         return [columns[at] for at in self.order]
 
     def as_they_are(self, held: Columns) -> list[pa.Array]:
-        """Columns of the state as the side has them."""
+        """Return columns of the state as the side has them."""
         return [held[at] for at in self.places]
 
 
@@ -114,7 +114,7 @@ class JoinRows:
         self._types = [spec.result.types[: widths[0]], spec.result.types[widths[0] :]]
 
     def fulfilled(self, left: Columns, right: Columns, pairs: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
-        """The pairs for which the condition is true."""
+        """Return the pairs for which the condition is true."""
         if self._condition is None:
             return pairs
         found = Evaluation(_OfPairs(left, right, pairs), len(pairs[0]), self._spec.session)
@@ -122,13 +122,13 @@ class JoinRows:
         return pairs if mask.all() else (pairs[0][mask], pairs[1][mask])
 
     def of_pairs(self, left: Columns, right: Columns, pairs: tuple[Rows, Rows]) -> ArrowBatch:
-        """The rows of pairs; -1 stands for a partner that is missing."""
+        """Return the rows of pairs; -1 stands for a partner that is missing."""
         own, other = (pa.array(rows, mask=rows < 0) for rows in pairs)
         columns = [one.take(own) for one in left] + [one.take(other) for one in right]
         return self._batch(columns)
 
     def alone(self, columns: Columns, rows: Rows, of_right: bool = False) -> Iterator[ArrowBatch]:
-        """Rows of one side by themselves, with nulls for the other side, if it is in the result."""
+        """Yield rows of one side by themselves, with nulls for the other side, if it is in the result."""
         for start in range(0, len(rows), BLOCK_PAIRS):
             block = rows[start : start + BLOCK_PAIRS]
             own = [one.take(pa.array(block)) for one in columns]
@@ -139,7 +139,7 @@ class JoinRows:
 
     def joined(self, left: Columns, right: Columns, rows: tuple[int, int],
                pairs: Iterable[tuple[Rows, Rows]]) -> Iterator[ArrowBatch]:  # fmt: skip
-        """All rows of the join of two sides, as many as `rows` says, of which `pairs` have equal keys."""
+        """Yield all rows of the join of two sides, as many as `rows` says, of which `pairs` have equal keys."""
         kind = self._spec.kind
         met = [np.zeros(count, dtype=np.bool_) for count in rows]
         for block in pairs:

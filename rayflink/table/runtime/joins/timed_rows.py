@@ -114,7 +114,7 @@ class Piece:
         return found
 
     def between(self, after: int, until: int) -> Rows:
-        """Numbers of the rows with after < time <= until."""
+        """Return numbers of the rows with after < time <= until."""
         if self._by_time is None:
             self._by_time = np.argsort(self.times, kind="stable")
         times = self.times[self._by_time]
@@ -155,7 +155,7 @@ class TimedRows:
             self.size += piece.size
 
     def pieces(self, least: int, most: int) -> list[Piece]:
-        """The pieces that may have rows with such times."""
+        """Return the pieces that may have rows with such times."""
         found: list[Piece] = []
         for segment in self._of(max(least, self.forgotten + 1), most):
             pieces = self._segments[segment]
@@ -190,7 +190,7 @@ class TimedRows:
 
     @property
     def least(self) -> int | None:
-        """The least time of a row; None: there is none."""
+        """Return the least time of a row; None: there is none."""
         for segment in sorted(self._segments):
             known = [one.times[one.times > self.forgotten] for one in self._segments[segment]]
             times = [int(one.min()) for one in known if len(one)]
@@ -232,7 +232,7 @@ class TimedRows:
 
 
 def gathered(pieces: Sequence[Piece], of: NDArray[np.intp], rows: Rows) -> list[pa.Array]:
-    """The columns of some rows, in their order.
+    """Return the columns of some rows, in their order.
 
     Args:
         of: the piece of each.

@@ -44,7 +44,7 @@ class _Rows:
 
     @property
     def all(self) -> list[Columns]:
-        """All pieces."""
+        """Return all pieces."""
         return [*self.filed, *self.pieces]
 
 
@@ -148,7 +148,7 @@ class WindowJoinOperator(JoinOperator):
             yield Watermark(MAX_TIMESTAMP)
 
     def _fired(self) -> Iterator[Element]:
-        """The rows of all windows that are over, which are then forgotten."""
+        """Yield the rows of all windows that are over, which are then forgotten."""
         due: list[int] = []
         rows = 0
         for end in sorted(self._windows):
@@ -169,7 +169,7 @@ class WindowJoinOperator(JoinOperator):
         return MAX_TIMESTAMP if self._ends is None else timer_of(end - 1, self._zone)
 
     def _joined(self, due: list[int]) -> Iterator[Element]:
-        """The rows of some windows."""
+        """Yield the rows of some windows."""
         windows = [self._windows.pop(end) for end in due]
         sides = [[piece for window in windows for piece in window[side].all] for side in (0, 1)]
         sizes = [sum(map(size_of, pieces)) for pieces in sides]

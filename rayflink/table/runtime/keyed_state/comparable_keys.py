@@ -33,11 +33,11 @@ class KeyForms:
         self._kinds = list(kinds)
 
     def of(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """The columns as they are kept; a decimal becomes two."""
+        """Return the columns as they are kept; a decimal becomes two."""
         return [made for one in columns for made in _kept(one)]
 
     def back(self, kept: Sequence[pa.Array]) -> list[pa.Array]:
-        """The columns as they came in, but for which NaN it was."""
+        """Return the columns as they came in, but for which NaN it was."""
         given = iter(kept)
         return [_given(kind, given) for kind in self._kinds]
 

@@ -97,7 +97,7 @@ class FrameMemory:
         return found
 
     def mapped(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """An array of zeros that may be changed, in a file.
+        """Return an array of zeros that may be changed, in a file.
 
         Raises:
             OSError: it cannot be written.

@@ -76,7 +76,7 @@ class FrozenFrames(Mapping[int, bytes]):
 
 
 def key_groups_of_rows(keys: Sequence[pa.Array], rows: int, max_parallelism: int) -> Any:
-    """The key group of each row, int16[n], as the exchange deals them; without a key all are of the first."""
+    """Return the key group of each row, int16[n], as the exchange deals them; without a key all are of the first."""
     if not keys:
         return np.zeros(rows, dtype=np.int16)
     return key_groups_of(hash_columns(keys), max_parallelism)
@@ -96,7 +96,7 @@ def restored_frames(
 def restored_sides(
     snapshots: Iterable[OperatorSnapshot], schemas: Sequence[pa.Schema], ctx: OperatorContext
 ) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """The same of rows of several schemas: (number of the schema, how far time had come, rows).
+    """Yield the same of rows of several schemas: (number of the schema, how far time had come, rows).
 
     Raises:
         SnapshotMismatch: they have other columns, or are of something else.

@@ -82,7 +82,7 @@ class KeyIndex:
         self._move(len(self._prints))
 
     def find(self, prints: Prints, is_key: IsKey) -> Rows:
-        """The row of each print for which `is_key` says so: int64[n], -1 where there is none.
+        """Return the row of each print for which `is_key` says so: int64[n], -1 where there is none.
 
         Args:
             is_key: asked about (places in `prints`, rows with equal prints).
@@ -223,7 +223,7 @@ class KeyIndex:
 
 
 def _next(buckets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The next bucket of each one's page; behind the last the first."""
+    """Return the next bucket of each one's page; behind the last the first."""
     return (buckets & ~(BUCKETS - 1)) | ((buckets + 1) & (BUCKETS - 1))
 
 

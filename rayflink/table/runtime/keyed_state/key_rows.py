@@ -101,7 +101,7 @@ class KeyRows:
         return self._open
 
     def gathered(self, rows: Rows) -> tuple[Columns, NDArray[np.intp]]:
-        """The columns of some rows, at least one, in another order: (columns, places in `rows`)."""
+        """Return the columns of some rows, at least one, in another order: (columns, places in `rows`)."""
         firsts, pieces = self._known()
         if len(pieces) == 1:
             taken = pa.array(rows - firsts[0])
@@ -137,7 +137,7 @@ class KeyRows:
                 self._blocks[number].forgotten += count
 
     def sparse(self) -> list[slice]:
-        """Numbers of the rows of each block of which half is wanted no more; those with the fewest first."""
+        """Return numbers of the rows of each block of which half is wanted no more; those with the fewest first."""
         blocks = [one for one in self._blocks.values() if one.is_sealed and 2 * one.forgotten >= one.count]
         blocks.sort(key=lambda one: one.count - one.forgotten)
         return [slice(one.first, one.first + one.count) for one in blocks]

@@ -72,7 +72,7 @@ class SeenKeys:
         self._memory = memory
 
     def kept(self, keys: Sequence[pa.Array]) -> Columns:
-        """Columns of keys in the form in which they are compared."""
+        """Return columns of keys in the form in which they are compared."""
         return self._forms.of(keys)
 
     def knows(self, kept: Columns, now_ms: int) -> Truths:

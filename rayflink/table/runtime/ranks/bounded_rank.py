@@ -119,7 +119,7 @@ class RowNumbers(Operator):
 
 
 def _runs(keys: Sequence[pa.Array], rows: int) -> NDArray[np.int64]:
-    """The number of each row's run of equal keys: int64[rows]; they are equal as the sort says."""
+    """Return the number of each row's run of equal keys: int64[rows]; they are equal as the sort says."""
     steps = np.zeros(max(rows - 1, 0), dtype=np.bool_)
     for numbers in order_numbers(keys, [(at, False, True) for at in range(len(keys))]):
         steps |= np.diff(numbers) != 0

@@ -179,7 +179,7 @@ class EarliestRows(FirstOfKey):
         yield watermark
 
     def _due(self) -> Iterator[Element]:
-        """The rows to which time has come, and no other of their keys waits any more."""
+        """Yield the rows to which time has come, and no other of their keys waits any more."""
         is_due = [one.times <= self.progress for one in self._waiting]
         if not any(one.any() for one in is_due):
             return

@@ -99,7 +99,7 @@ class FirstOfKey(Operator):
         """Work rows, at least one."""
 
     def keys_of(self, rows: pa.RecordBatch) -> Columns:
-        """The columns of their keys, in the form in which they are compared."""
+        """Return the columns of their keys, in the form in which they are compared."""
         if not self._keys:
             return [_NO_KEY.take(pa.array(np.zeros(rows.num_rows, dtype=np.int64)))]
         columns = [rows.column(at) for at in self._keys]
@@ -148,7 +148,7 @@ class FirstRows(FirstOfKey):
 
 
 def first_places(codes: Codes, count: int) -> NDArray[np.intp]:
-    """The first row of each group: intp[count]."""
+    """Return the first row of each group: intp[count]."""
     found = np.empty(count, dtype=np.intp)
     found[codes[::-1]] = np.arange(len(codes))[::-1]
     return found

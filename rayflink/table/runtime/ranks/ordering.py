@@ -45,7 +45,7 @@ def order_numbers(columns: Sequence[pa.Array], keys: Sequence[OrderKey]) -> list
 
 
 def _numbers(values: pa.Array) -> Numbers:
-    """Numbers that are ordered as the values; what stands for a null is undefined."""
+    """Return numbers that are ordered as the values; what stands for a null is undefined."""
     kind = values.type
     if types.is_floating(kind):
         return _of_floats(plain(values).astype(np.float64))
@@ -114,7 +114,7 @@ def _ranks(numbers: Numbers) -> Numbers:
 
 
 def places_in_groups(sorted_codes: NDArray[Any]) -> Numbers:
-    """The place of each row in its group, from 0, where rows of a group stand together: int64[n]."""
+    """Return the place of each row in its group, from 0, where rows of a group stand together: int64[n]."""
     rows = len(sorted_codes)
     at = np.arange(rows)
     if not rows:

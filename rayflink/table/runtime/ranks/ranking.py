@@ -45,7 +45,7 @@ class Ranking:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """Names of the key's columns in partial rows: by them rows are dealt."""
+        """Return names of the key's columns in partial rows: by them rows are dealt."""
         return tuple(f"k{at}" for at in range(len(self.keys)))
 
 
@@ -114,7 +114,7 @@ class RankedRows:
         return [*(one.take(kept) for one in columns[:-1]), column(counts, pa.int64()).take(kept)]
 
     def numbered(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """The wanted rows, by their groups and numbers: the columns that came in, and the number."""
+        """Return the wanted rows, by their groups and numbers: the columns that came in, and the number."""
         order, places = self._ordered(columns, groups)
         wanted = (places < self._last) & (places >= self._first - 1)
         taken = pa.array(order[wanted])

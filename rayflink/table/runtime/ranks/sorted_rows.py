@@ -70,7 +70,7 @@ class SortedRows:
         self._held_size += batch.nbytes
 
     def _sorted_held(self) -> pa.RecordBatch:
-        """The rows that are held in order, or those of them that are wanted; then there are none."""
+        """Return the rows that are held in order, or those of them that are wanted; then there are none."""
         batch = one_batch(self._held)
         self._held, self._held_rows, self._held_size = [], 0, 0
         order = order_of(order_numbers(batch.columns, self._keys), batch.num_rows)
@@ -83,7 +83,7 @@ class SortedRows:
             self._runs_size += size_of(run)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """The rows in order; then there are none."""
+        """Yield the rows in order; then there are none."""
         if self._schema is None:
             return
         if not self._runs and not self._filed:
@@ -108,7 +108,7 @@ class SortedRows:
 
 
 def merged(runs: Sequence[Columns], keys: Sequence[OrderKey], block_rows: int) -> Iterator[Columns]:
-    """The rows of sorted runs as one, a part after the other; of equal rows those of earlier runs are first.
+    """Yield the rows of sorted runs as one, a part after the other; of equal rows those of earlier runs are first.
 
     Of each run the next rows are looked at. What is not behind the last of them, of any run that has more, is next.
     """

@@ -202,7 +202,7 @@ class EmittingWindowAggregate(TableWindowOperator):
         return self._slicing.fires_at(end)
 
     def _forgotten_at(self, end: int) -> int:
-        """The progress of time from which on a window takes no rows."""
+        """Return the progress of time from which on a window takes no rows."""
         return self._fires_at(end) + (self._emission.lateness_ms if self._window.is_event_time else 0)
 
     # results

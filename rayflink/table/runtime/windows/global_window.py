@@ -52,7 +52,7 @@ class SlicedWindowAggregate(SlicedWindows):
         yield self._given(self._partials.merge(columns, groups), starts[own], ends[own])
 
     def _given(self, columns: Columns, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
-        """Rows of the result; where rows brought the starts of their windows, these count."""
+        """Return rows of the result; where rows brought the starts of their windows, these count."""
         if self._window.start_column is not None:
             starts = plain(columns[self._partials.partition_width].cast(pa.timestamp("ms")))
         return self._results.of(columns, starts, ends)

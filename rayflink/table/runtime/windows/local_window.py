@@ -16,7 +16,7 @@ SLICE_END = "slice_end"
 
 
 def partial_schema(partials: Partials) -> pa.Schema:
-    """Columns of the rows between the two phases."""
+    """Return columns of the rows between the two phases."""
     return partials.schema.append(pa.field(SLICE_END, pa.int64()))
 
 

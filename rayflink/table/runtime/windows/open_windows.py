@@ -80,7 +80,7 @@ class OpenWindows:
         return self._by_end[end]
 
     def known(self, end: int) -> OpenWindow | None:
-        """The same, if there is one."""
+        """Return the same, if there is one."""
         return self._by_end.get(end)
 
     def drop(self, end: int) -> None:
@@ -94,7 +94,7 @@ class OpenWindows:
         return [*columns, no, no, *(pa.nulls(count, one.type) for one in self._shown)]
 
     def merge(self, window: OpenWindow) -> Columns | None:
-        """The rows of a window, one for each key."""
+        """Return the rows of a window, one for each key."""
         if window.pieces:
             window.rows, window.pieces = self._with(window.rows, window.pieces), []
         return window.rows
@@ -118,7 +118,7 @@ class OpenWindows:
         return rows[: self._made]
 
     def shown(self, rows: Columns) -> Columns:
-        """The results that were shown."""
+        """Return the results that were shown."""
         return rows[self._made + len(FLAGS) :]
 
     def has_shown(self, rows: Columns) -> NDArray[np.bool_]:
@@ -132,7 +132,7 @@ class OpenWindows:
         return found
 
     def with_shown(self, partial: Columns, shown: Columns, was_over: NDArray[np.bool_]) -> Columns:
-        """Rows of which this was shown."""
+        """Return rows of which this was shown."""
         yes = column(np.ones(len(partial[0]), dtype=np.bool_), pa.bool_())
         return [*partial, yes, column(was_over, pa.bool_()), *shown]
 
@@ -140,7 +140,7 @@ class OpenWindows:
 
     @property
     def fields(self) -> list[pa.Field]:
-        """Columns of a frame behind those of partial rows."""
+        """Return columns of a frame behind those of partial rows."""
         own = [pa.field(f"shown{at}", one.type) for at, one in enumerate(self._shown)]
         return [*FLAGS, *own, *(pa.field(name, pa.int64()) for name in ("window_end", "since", "place"))]
 

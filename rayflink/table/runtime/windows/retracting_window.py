@@ -39,7 +39,7 @@ class RowByRow:
         self._windows, self._partials, self._results, self._span = windows, partials, results, span
 
     def add(self, rows: pa.RecordBatch, ends: NDArray[np.int64]) -> pa.RecordBatch:
-        """The changes that rows make, in their order; `ends` are of their windows, int64[n]."""
+        """Return the changes that rows make, in their order; `ends` are of their windows, int64[n]."""
         windows, partials = self._windows, self._partials
         known = [(end, windows.merge(windows.of(end))) for end in np.unique(ends).tolist()]
         held = [(end, one) for end, one in known if one is not None]
@@ -97,7 +97,7 @@ class RowByRow:
 
 
 def replaced(rows: pa.RecordBatch, span: slice, columns: Columns) -> pa.RecordBatch:
-    """The same rows with other columns in a place."""
+    """Return the same rows with other columns in a place."""
     made = list(rows.columns)
     made[span] = columns
     return pa.RecordBatch.from_arrays(made, schema=rows.schema)

@@ -48,7 +48,7 @@ class RunningWindows:
             self.forget()
 
     def pieces(self, window: int, ends: Sequence[int]) -> list[Columns]:
-        """The pieces of a window, in order of their slices.
+        """Return the pieces of a window, in order of their slices.
 
         Args:
             window: its end; windows come in order.

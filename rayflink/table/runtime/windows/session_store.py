@@ -96,7 +96,7 @@ class SessionStore:
         return min(known if self._recent_least is None else [*known, self._recent_least], default=None)
 
     def pieces(self) -> list[Columns]:
-        """All rows, as they are kept."""
+        """Return all rows, as they are kept."""
         return [*(piece for one in self._settled for piece in one.there()), *self._recent]
 
     def frame(self) -> Callable[[], Columns | None]:
@@ -203,7 +203,7 @@ class SessionStore:
 def sessions_of(
     groups: Groups, starts: NDArray[np.int64], ends: NDArray[np.int64], arrived: NDArray[np.int64]
 ) -> tuple[Groups, Columns]:
-    """Rows grouped by their sessions, and the columns of `SESSION_FIELDS` of these."""
+    """Return rows grouped by their sessions, and the columns of `SESSION_FIELDS` of these."""
     found = merged(groups.codes, starts, ends)
     count = len(found.keys)
     first = np.full(count, np.iinfo(np.int64).max)

@@ -55,7 +55,7 @@ def merged(keys: Codes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> S
 
 
 def _ascending(keys: Codes, starts: NDArray[np.int64]) -> NDArray[np.intp]:
-    """The order of intervals by key and start."""
+    """Return the order of intervals by key and start."""
     least = int(starts.min())
     span = int(starts.max()) - least + 1
     if span * (int(keys.max()) + 1) < 1 << 62:

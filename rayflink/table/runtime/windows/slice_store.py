@@ -46,7 +46,7 @@ class Slice:
 
     @property
     def all(self) -> list[Columns]:
-        """All pieces."""
+        """Return all pieces."""
         return [*self.filed, *self.pieces]
 
 

@@ -40,7 +40,7 @@ class NoTimeError(ValueError):
 
 
 def rows_in(batch: Batch, kind: DataType) -> pa.RecordBatch:
-    """The rows of a batch as columns; `kind` is the type of a row."""
+    """Return the rows of a batch as columns; `kind` is the type of a row."""
     if isinstance(batch, ArrowBatch):
         return batch.data
     return rows_to_arrow(batch.values, pa.schema([field.type.to_arrow_field(field.name) for field in kind.fields]))
@@ -95,7 +95,7 @@ class SlicedRows:
 
 
 def local_ms(times: pa.Array, zone: str, name: str) -> NDArray[np.int64]:
-    """A column of times as milliseconds of local time, int64[n]; instants have one in the zone.
+    """Return a column of times as milliseconds of local time, int64[n]; instants have one in the zone.
 
     Raises:
         NoTimeError: there is a null.

@@ -47,7 +47,7 @@ class SlicedWindows(TableWindowOperator):
 
     @abstractmethod
     def fired(self, windows: list[tuple[int, list[Columns]]]) -> Iterator[ArrowBatch]:
-        """The results of windows, given as (end, pieces of partial rows)."""
+        """Return the results of windows, given as (end, pieces of partial rows)."""
 
     def begin(self, memory: FrameMemory) -> None:
         self._store.open(memory)

@@ -47,7 +47,7 @@ class Slicing:
         return shifted
 
     def slice_end(self, time: int) -> int:
-        """The same of one time."""
+        """Return the same of one time."""
         return ((time - self._offset) // self.slice_ms + 1) * self.slice_ms + self._offset
 
     def window_start(self, end: int) -> int:
@@ -83,11 +83,11 @@ class Slicing:
         return (window - self._offset) // self._size * self._size + self._offset
 
     def fires_at(self, end: int) -> int:
-        """The progress of time, as an instant, at which the window with this end is over."""
+        """Return the progress of time, as an instant, at which the window with this end is over."""
         return timer_of(end - 1, self._zone)
 
     def windows_due(self, slices: Sequence[int], after: int, until: int) -> Iterator[tuple[int, int, int]]:
-        """The windows that have a slice and are over at `until`, but were not at `after`.
+        """Yield the windows that have a slice and are over at `until`, but were not at `after`.
 
         Args:
             slices: ends of slices, ascending.
@@ -113,7 +113,7 @@ class Slicing:
                 end += self._step
 
     def next_firing(self, slices: Sequence[int], after: int) -> int | None:
-        """The least progress at which a window with one of these slices is over; None: there is none."""
+        """Return the least progress at which a window with one of these slices is over; None: there is none."""
         first = next(self.windows_due(slices, after, MAX_TIMESTAMP), None)
         return None if first is None else self.fires_at(first[0])
 

@@ -56,11 +56,11 @@ class TableWindowOperator(Operator):
 
     @abstractmethod
     def next_firing(self) -> int | None:
-        """The progress at which the next window may be over."""
+        """Return the progress at which the next window may be over."""
 
     @abstractmethod
     def open_pieces(self) -> Iterable[Columns]:
-        """The partial rows of windows that are not over."""
+        """Return the partial rows of windows that are not over."""
 
     # life
 
@@ -115,7 +115,7 @@ class TableWindowOperator(Operator):
         yield watermark
 
     def next_processing_time(self) -> int | None:
-        """The millisecond after a window's last one."""
+        """Return the millisecond after a window's last one."""
         due = None if self._window.is_event_time else self.next_firing()
         return None if due is None else due + 1
 

@@ -49,7 +49,7 @@ def local_times(instants: pa.Array, zone: str) -> pa.Array:
 
 
 def local_time(instant: int, zone: str) -> int:
-    """The local time of an instant."""
+    """Return the local time of an instant."""
     if is_utc(zone) or not _LEAST < instant < _MOST:
         return instant
     moment = (_EPOCH + instant * _MS).replace(tzinfo=timezone.utc)
@@ -58,7 +58,7 @@ def local_time(instant: int, zone: str) -> int:
 
 @lru_cache(4096)
 def instant_of(local: int, zone: str) -> int:
-    """The instant of a local time: the earlier of two; in a gap as far behind it as the local time is in it."""
+    """Return the instant of a local time: the earlier of two; in a gap as far behind it as the local time is in it."""
     if is_utc(zone) or not _LEAST < local < _MOST:
         return local
     moment = (_EPOCH + local * _MS).replace(tzinfo=ZoneInfo(zone))
@@ -67,7 +67,7 @@ def instant_of(local: int, zone: str) -> int:
 
 @lru_cache(4096)
 def timer_of(local: int, zone: str) -> int:
-    """The instant at which a local time has come for good: the later of two; in a gap the begin of its hour.
+    """Return the instant at which a local time has come for good: the later of two; in a gap the begin of its hour.
 
     Source: apache/flink TimeWindowUtil.toEpochMillsForTimer.
     """
@@ -80,7 +80,7 @@ def timer_of(local: int, zone: str) -> int:
 
 
 def instants_of(locals_: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
-    """The instants of many local times, as `instant_of`: int64[n]."""
+    """Return the instants of many local times, as `instant_of`: int64[n]."""
     if is_utc(zone):
         return locals_
     distinct, own = np.unique(locals_, return_inverse=True)
@@ -97,7 +97,7 @@ def instants_of(locals_: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
 
 
 def last_over(progress: int, zone: str) -> int:
-    """The last local time whose `timer_of` is not beyond the progress of time, an instant."""
+    """Return the last local time whose `timer_of` is not beyond the progress of time, an instant."""
     if is_utc(zone) or not _LEAST < progress < _MOST:
         return progress
     least = local_time(progress, zone) - 3 * _HOUR_MS
