@@ -62,7 +62,7 @@ def test_without_any_sequence_number_a_reordered_channel_gives_wrong_results(mon
 
     def without_check(self: InputGate, frame: Any, *more: Any) -> Any:
         if 0 <= frame.receiver < len(self.channels):
-            self.channels[frame.receiver].expected = frame.sequence
+            self.channels[frame.receiver].next_sequence = frame.sequence
         return receive(self, frame, *more)
 
     monkeypatch.setattr(Incoming, "accept", unordered)
