@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rayflink.actors.job.job_outcome import raise_if_failed
 from rayflink.actors.job.rates import Rates, averaged
-from rayflink.actors.local.local_runs import LocalRows, show_logs_as_set, sleep, tell_unasked, without_restarts
+from rayflink.actors.local.local_runs import LocalRows, apply_log_levels, sleep, warn_not_executed, without_restarts
 from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import (
@@ -137,7 +137,7 @@ class LocalJobClient(SubmittedJob):
         files = dict(graph.user_artifacts)
         graph = without_restarts(graph)
         self._cluster = InProcessCluster(graph, SystemClock(), partial(sleep, woken), files, wake=woken.set)
-        self._unasked = weakref.finalize(self, tell_unasked, graph.name)
+        self._unasked = weakref.finalize(self, warn_not_executed, graph.name)
         self._rows, self._once = LocalRows(), DrawnOnce(graph.id)
         self._turning = threading.RLock()
         """Held by the thread that lets the job run."""
@@ -499,7 +499,7 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
     target = configuration.get(options.TARGET)
     client: SubmittedJob
     if target is not None and target.name == "LOCAL":
-        show_logs_as_set(configuration.to_dict())
+        apply_log_levels(configuration.to_dict())
         for result, partitions in kept:
             folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
             result.begin(FileBlocks(tempfile.mkdtemp(prefix="rayflink-cache-", dir=folder)), partitions)

@@ -28,22 +28,22 @@ class CompletedCheckpoint:
 
     @property
     def checkpoint_id(self) -> int:
-        """Its number."""
+        """Return the checkpoint's number."""
         return self.manifest.checkpoint_id
 
     @property
     def folder(self) -> str:
-        """Its own below the base; "" where that is the base itself."""
+        """Return the checkpoint's own folder below the base; "" if it is the base itself."""
         return "" if self.manifest.own_base else checkpoint_folder(self.checkpoint_id)
 
     @property
     def path(self) -> str:
-        """What one restores from; "" where it is in memory."""
+        """Return the path to restore from; "" if the checkpoint is in memory."""
         return f"{self.base}/{self.folder}".rstrip("/") if self.base else ""
 
 
 class CompletedCheckpoints:
-    """Keeps the newest ones, by number.
+    """The newest completed checkpoints of a job, by number.
 
     A file several checkpoints refer to goes when no kept one refers to it, and all those are decided that were under
     way when the last such one went: a task may have built its part on a checkpoint that is kept no more.
@@ -61,20 +61,20 @@ class CompletedCheckpoints:
 
     @property
     def kept(self) -> tuple[CompletedCheckpoint, ...]:
-        """From the oldest to the newest."""
+        """Return the retained checkpoints, oldest first."""
         return tuple(self._kept)
 
     @property
     def latest(self) -> CompletedCheckpoint | None:
-        """The newest; None when there is none."""
+        """Return the newest checkpoint; None when there is none."""
         return self._kept[-1] if self._kept else None
 
     def start(self, completed: Sequence[CompletedCheckpoint]) -> None:
-        """Keep what was there before; what of it is too much goes when one is added."""
+        """Retain checkpoints that existed before; surplus ones are dropped when the next is added."""
         self._kept = sorted(completed, key=lambda c: c.checkpoint_id)
 
     def add(self, completed: CompletedCheckpoint, under_way: Collection[int]) -> list[CompletedCheckpoint]:
-        """Keep one more; those that are too many are not kept any more, and are given back."""
+        """Retain one more checkpoint, and return those that are no longer retained."""
         self._kept = sorted([*self._kept, completed], key=lambda c: c.checkpoint_id)
         gone, self._kept = self._kept[: -self._retained], self._kept[-self._retained :]
         for old in gone:
@@ -83,28 +83,28 @@ class CompletedCheckpoints:
         return gone
 
     def drop(self, checkpoint_id: int) -> None:
-        """One cannot be read: it is kept no more, and its files stay for who wants to know why."""
+        """Drop a checkpoint that cannot be read; its files stay for diagnosis."""
         self._kept = [kept for kept in self._kept if kept.checkpoint_id != checkpoint_id]
 
     def by_owner(self) -> tuple[tuple[CompletedCheckpoint, ...], tuple[CompletedCheckpoint, ...]]:
-        """Those that the job does not delete, and its own; each from the oldest to the newest."""
+        """Return the checkpoints that the job does not delete, and its own; each oldest first."""
         own = tuple(kept for kept in self._kept if kept.is_owned)
         return tuple(kept for kept in self._kept if not kept.is_owned), own
 
     def clear(self) -> list[CompletedCheckpoint]:
-        """Keep none."""
+        """Retain none."""
         gone, self._kept = self._kept, []
         return gone
 
     def dereference(self, shared: Iterable[str], under_way: Collection[int]) -> None:
-        """A checkpoint went that referred to these files; the numbers are of those that are still undecided."""
+        """Drop the references of a checkpoint that is gone; those `under_way` may still refer to the files."""
         if self._base:
             for path in shared:
                 if path not in self._gone:
                     self._unreferenced[path] = set(under_way)
 
     def sweep(self, under_way: Mapping[int, Collection[str]]) -> list[DiscardFiles]:
-        """Delete shared files nobody will refer to any more.
+        """Return the shared files that no checkpoint will refer to any more.
 
         Args:
             under_way: of those that are undecided, the files that parts refer to which were given already.
@@ -127,11 +127,13 @@ class CompletedCheckpoints:
         return [DiscardFiles(self._base, tuple(sorted(gone)))] if gone else []
 
     def is_outdated(self, paths: Iterable[str]) -> bool:
-        """Whether one of these files is deleted: a task did not know yet that what it built on is kept no more."""
+        """Return whether one of these files is deleted already: the task built on a checkpoint that is no longer
+        retained.
+        """
         return any(path in self._gone for path in paths)
 
     def unneeded(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Those of the paths that belong to no kept checkpoint."""
+        """Return the paths that belong to no retained checkpoint."""
         needed = {path for kept in self._kept if kept.base == self._base for path in kept.manifest.files()}
         return tuple(sorted(set(paths) - needed))
 

@@ -1,4 +1,4 @@
-"""Why checkpoints are given up, and how often in a row before the job fails."""
+"""The causes for which checkpoints are aborted, and the count of consecutive failures that fails the job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class AbortCause(Enum):
-    """Why a checkpoint is given up: (what is said, whether it counts against the tolerable failures).
+    """Why a checkpoint is aborted: (message, whether it counts against the tolerable failures).
 
     Source: apache/flink CheckpointFailureReason, CheckpointFailureManager. Other than there, an enumerator or a hook
     that raises, and metadata that cannot be written, count: the job would else go on for ever without checkpoints.
@@ -30,17 +30,17 @@ class AbortCause(Enum):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a failure of the job, and not a consequence of what it does."""
+        """Return whether the cause is a failure, and not a consequence of what the job itself decides."""
         return self.value[1]
 
     def describe(self, detail: str) -> str:
-        """The text, with what is known besides."""
+        """Return the message, followed by the detail if there is one."""
         return f"{self.value[0][:-1]}: {detail}" if detail else self.value[0]
 
 
 @dataclass(frozen=True, slots=True)
 class FailJob:
-    """The job has to fail, and to start again where its restart strategy says so.
+    """A request to fail the job, which restarts if its restart strategy says so.
 
     Args:
         is_final: it does not start again, as another coordinator leads it.
@@ -51,13 +51,13 @@ class FailJob:
 
     @property
     def kind(self) -> str:
-        """Of the failure."""
+        """Return the kind of the failure."""
         return "Fenced" if self.is_final else "CheckpointFailed"
 
 
 @dataclass
 class FailureCounter:
-    """Counts failures in a row.
+    """Counts consecutive checkpoint failures.
 
     Args:
         tolerable: how many there may be; at least 0.
@@ -68,12 +68,12 @@ class FailureCounter:
     _last_success: int = 0
 
     def succeeded(self, checkpoint_id: int) -> None:
-        """A checkpoint is complete."""
+        """Reset the count: a checkpoint is complete."""
         if checkpoint_id > self._last_success:
             self._last_success, self.in_a_row = checkpoint_id, 0
 
     def failed(self, checkpoint_id: int, reason: str) -> list[FailJob]:
-        """A checkpoint failed with a cause that counts; the job fails with one more than is tolerable."""
+        """Count a failure if its cause counts; the job fails with one more than is tolerable."""
         if checkpoint_id <= self._last_success:
             return []
         self.in_a_row += 1

@@ -1,4 +1,4 @@
-"""What a shell does with the files of checkpoints when the job's decisions ask for it."""
+"""Publishes and deletes the files of checkpoints when the coordinator decides so."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class CheckpointFiles:
         ledger.record(number, place)
 
     def discard(self, command: DiscardFiles) -> int:
-        """Delete files nobody refers to any more; how many could not be deleted, which is logged and no failure.
+        """Delete files that nothing refers to any more, and return how many are left; failures are logged only.
 
         Metadata goes first: without it a checkpoint is none, whatever of it is left. The whole base goes only where
         this coordinator leads the job, and nobody does afterwards.
@@ -121,7 +121,7 @@ def _describe(error: Exception) -> str:
 
 
 def _place(command: PublishCheckpoint, base: str) -> str:
-    """As the ledger names it: its folder below the base of the job, else its address."""
+    """Return the place as the ledger names it: a folder below the job's base, else an address."""
     folder = command.path.rpartition("/")[0]
     return folder if command.base == base and folder else command.base
 

@@ -27,7 +27,7 @@ _QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 @dataclass(frozen=True, slots=True)
 class SubtaskRecord:
-    """What one subtask said when it acknowledged."""
+    """The report of one subtask when it acknowledged a checkpoint."""
 
     acknowledged_ms: int
     metrics: CheckpointMetrics
@@ -55,32 +55,32 @@ class CheckpointRecord:
     subtasks: dict[str, dict[int, SubtaskRecord]] = field(default_factory=dict)
 
     def acknowledged(self, vertex: str, subtask: int, metrics: CheckpointMetrics, now_ms: int) -> None:
-        """A subtask is done."""
+        """Record that a subtask has acknowledged."""
         self.subtasks.setdefault(vertex, {})[subtask] = SubtaskRecord(now_ms, metrics)
 
     @property
     def is_savepoint(self) -> bool:
-        """Whether somebody asked for it and owns it."""
+        """Return whether the checkpoint is a savepoint, which its requester owns."""
         return self.kind != "CHECKPOINT"
 
     @property
     def all_subtasks(self) -> list[SubtaskRecord]:
-        """Of all vertices."""
+        """Return the records of all subtasks of all vertices."""
         return [record for records in self.subtasks.values() for record in records.values()]
 
     @property
     def duration_ms(self) -> int:
-        """From the trigger to the end, or to the last acknowledgement while it is under way."""
+        """Return the time from the trigger to the end, or to the last acknowledgement while it is under way."""
         if self.status != IN_PROGRESS:
             return self.ended_ms - self.triggered_ms
         return max((r.acknowledged_ms for r in self.all_subtasks), default=self.triggered_ms) - self.triggered_ms
 
     def sizes(self) -> dict[str, int]:
-        """Of the whole checkpoint."""
+        """Return the sizes of the whole checkpoint."""
         return _sizes(self.all_subtasks)
 
     def summary(self) -> dict[str, Any]:
-        """One entry of the history."""
+        """Return the checkpoint's entry in the history."""
         records = self.all_subtasks
         description: dict[str, Any] = {
             "id": self.checkpoint_id,
@@ -102,7 +102,7 @@ class CheckpointRecord:
         return description
 
     def details(self) -> dict[str, Any]:
-        """The entry with one of each vertex."""
+        """Return the entry with one of each vertex."""
         return self.summary() | {"tasks": {vertex: self._vertex(vertex) for vertex in self.widths}}
 
     def _vertex(self, vertex: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class CheckpointRecord:
         }
 
     def of_vertex(self, vertex: str) -> dict[str, Any]:
-        """The entry of a vertex with one of each subtask that has acknowledged, and what they amount to."""
+        """Return the entry of a vertex with one of each acknowledged subtask, and a summary of these."""
         subtasks = [self._subtask(index, r) for index, r in sorted(self.subtasks.get(vertex, {}).items())]
 
         def over(*path: str) -> dict[str, float]:
@@ -174,7 +174,7 @@ def _spread(values: Iterable[float]) -> dict[str, float]:
 
 
 def _describe(histogram: Histogram) -> dict[str, float]:
-    """Least, greatest, mean and quantiles; zeros where nothing was measured, as JSON has no NaN."""
+    """Return minimum, maximum, mean and quantiles; zeros where nothing was measured, as JSON has no NaN."""
     if not histogram.get_count():
         return dict.fromkeys(("min", "max", "avg", *_QUANTILES), 0.0)
     known = histogram.statistics()
@@ -193,7 +193,7 @@ class RestoredRecord:
     size_bytes: int = 0
 
     def describe(self) -> dict[str, Any]:
-        """As in the overview."""
+        """Return the record as it stands in the overview."""
         return {
             "id": self.checkpoint_id,
             "restore_timestamp": self.restored_ms,
@@ -219,16 +219,16 @@ class CheckpointHistory:
         self._spread = {name: Histogram(_REMEMBERED) for name in spread}
 
     def triggered(self, record: CheckpointRecord) -> None:
-        """A checkpoint has begun."""
+        """Record that a checkpoint has begun."""
         self._under_way[record.checkpoint_id] = record
         self._counts["total"] += 1
 
     def under_way(self, checkpoint_id: int) -> CheckpointRecord:
-        """The record of one that has not ended."""
+        """Return the record of a checkpoint that has not ended."""
         return self._under_way[checkpoint_id]
 
     def completed(self, checkpoint_id: int, path: str, now_ms: int) -> None:
-        """It is durable; `path` is what one restores from, "" where it is in memory."""
+        """Record that it is durable; `path` is the path to restore from, "" where it is in memory."""
         record = self._ended(checkpoint_id, COMPLETED, now_ms)
         record.path = path
         self._latest["savepoint" if record.is_savepoint else "completed"] = record
@@ -236,7 +236,7 @@ class CheckpointHistory:
             self._spread[name].update(value)
 
     def failed(self, checkpoint_id: int, reason: str, now_ms: int) -> None:
-        """It was given up."""
+        """Record that it was aborted."""
         record = self._ended(checkpoint_id, FAILED, now_ms)
         record.reason = reason
         self._latest["failed"] = record
@@ -249,23 +249,23 @@ class CheckpointHistory:
         return record
 
     def discarded(self, checkpoint_id: int) -> None:
-        """A completed one is no longer there."""
+        """Record that a completed checkpoint was deleted."""
         for record in [*self._records, *self._latest.values()]:
             if record.checkpoint_id == checkpoint_id:
                 record.discarded = True
 
     @property
     def restored_bytes(self) -> int:
-        """Size of the state the job has started from; 0 where it started from nothing."""
+        """Return the size of the state the job has started from; 0 where it started from nothing."""
         return self._restored.size_bytes if self._restored else 0
 
     def restored(self, record: RestoredRecord) -> None:
-        """The job has started from a checkpoint."""
+        """Record that the job has started from a checkpoint."""
         self._restored = record
         self._counts["restored"] += 1
 
     def counts(self) -> dict[str, int]:
-        """How many there were of each kind."""
+        """Return the number of checkpoints of each kind."""
         return {
             "restored": self._counts["restored"],
             "total": self._counts["total"],
@@ -275,7 +275,7 @@ class CheckpointHistory:
         }
 
     def overview(self) -> dict[str, Any]:
-        """What `/jobs/:jobid/checkpoints` answers; the newest checkpoint stands first in the history."""
+        """Return the answer of `/jobs/:jobid/checkpoints`; the newest checkpoint stands first in the history."""
         newest = sorted([*self._records, *self._under_way.values()], key=lambda r: -r.checkpoint_id)
         latest: dict[str, Any] = {
             kind: self._latest[kind].summary() if kind in self._latest else None
@@ -289,12 +289,12 @@ class CheckpointHistory:
         }
 
     def details(self, checkpoint_id: int) -> dict[str, Any] | None:
-        """What `/jobs/:jobid/checkpoints/details/:checkpointid` answers; None when it is not remembered."""
+        """Return the answer of `/jobs/:jobid/checkpoints/details/:checkpointid`; None when it is not remembered."""
         record = self._remembered(checkpoint_id)
         return None if record is None else record.details()
 
     def describe(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        """All that is known of one, each vertex with its subtasks; None when it is not remembered.
+        """Return all that is known of one checkpoint, each vertex with its subtasks; None when it is not remembered.
 
         Args:
             checkpoint_id: its number; None: the overview of all.
@@ -308,7 +308,7 @@ class CheckpointHistory:
         return details | {"tasks": {name: one | record.of_vertex(name) for name, one in details["tasks"].items()}}
 
     def of_vertex(self, checkpoint_id: int, vertex: str) -> dict[str, Any] | None:
-        """What `.../details/:checkpointid/subtasks/:vertexid` answers; None when there is no such."""
+        """Return the answer of `.../details/:checkpointid/subtasks/:vertexid`; None when there is no such subtask."""
         record = self._remembered(checkpoint_id)
         return None if record is None or vertex not in record.widths else record.of_vertex(vertex)
 

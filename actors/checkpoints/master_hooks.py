@@ -18,7 +18,7 @@ log = get_logger(__name__)
 
 
 class HookError(StateError):
-    """A master hook failed, or gave what it must not give."""
+    """A master hook failed, or returned a value of the wrong type."""
 
     def __init__(self, hook: str, problem: str) -> None:
         super().__init__(hook, problem)
@@ -44,7 +44,7 @@ class MasterHooks:
             self._hooks[name] = hook
 
     def trigger(self, checkpoint_id: int, timestamp: int) -> dict[str, str]:
-        """What each gives for a checkpoint, as properties of its manifest.
+        """Call all hooks for a checkpoint, and return their bytes as properties of its manifest.
 
         Raises:
             HookError: one raises, or gives no bytes.
@@ -63,7 +63,7 @@ class MasterHooks:
         return given
 
     def restore(self, checkpoint_id: int, properties: Mapping[str, str], allow_unclaimed: bool) -> None:
-        """The job starts from a checkpoint.
+        """Restore the hooks from a checkpoint that the job starts from.
 
         Args:
             properties: of its manifest.
@@ -84,7 +84,7 @@ class MasterHooks:
                 raise HookError(name, f"failed to restore checkpoint {checkpoint_id}: {described(error)}") from error
 
     def reset(self) -> None:
-        """The job starts without a checkpoint.
+        """Reset the hooks: the job starts without a checkpoint.
 
         Raises:
             HookError: one raises.
@@ -96,7 +96,7 @@ class MasterHooks:
                 raise HookError(name, f"failed to reset: {described(error)}") from error
 
     def close(self) -> None:
-        """The job has ended: close all, also when some raise."""
+        """Close all hooks when the job has ended, also when some raise."""
         for name, hook in self._hooks.items():
             try:
                 hook.close()

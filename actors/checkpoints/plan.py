@@ -1,4 +1,4 @@
-"""What a checkpoint is to be, and who takes part in it."""
+"""The kind of a checkpoint, and the tasks that take part in it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..exchange.frames import TaskAddress
 
 @dataclass(frozen=True, slots=True)
 class CheckpointedJob:
-    """Whose checkpoints they are.
+    """The job whose checkpoints are coordinated.
 
     Args:
         job_id: 32 hex digits.
@@ -39,7 +39,7 @@ class OperatorPlace:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPlan:
-    """Who takes part in a checkpoint that is triggered now; attempts without a slot are in none of it.
+    """The participants of a checkpoint that is triggered now; attempts without a slot are not among them.
 
     Args:
         trigger: who puts the barrier into its streams: sources, and tasks all of whose producers have finished.
@@ -57,18 +57,18 @@ class CheckpointPlan:
 
     @property
     def everybody(self) -> tuple[TaskAddress, ...]:
-        """All that hear of it, each once."""
+        """Return all participants, each once."""
         return tuple(dict.fromkeys((*self.acknowledge, *self.commit_to)))
 
     @property
     def widths(self) -> dict[str, int]:
-        """Vertex id -> how many of its subtasks acknowledge."""
+        """Return for each vertex id the number of its subtasks that acknowledge."""
         return dict(Counter(vertex for vertex, _ in self.acknowledge.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointProperties:
-    """What kind of checkpoint is wanted.
+    """The kind of checkpoint that is wanted.
 
     Args:
         is_savepoint: somebody asked for it and owns it.
@@ -95,7 +95,7 @@ class CheckpointProperties:
 
     @property
     def kind(self) -> str:
-        """As in the statistics."""
+        """Return the kind under its name in the statistics."""
         if not self.is_savepoint:
             return "CHECKPOINT"
         return "SAVEPOINT" if self.stop is None else "SYNC_SAVEPOINT"

@@ -1,4 +1,4 @@
-"""What a coordinator does with the storage of checkpoints, in order, beside its decisions."""
+"""Runs the coordinator's work on the checkpoint storage in order, beside its decisions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class StorageWork:
         threading.Thread(target=self._run, name="checkpoint-files", daemon=True).start()
 
     def submit(self, do: Callable[..., Any], *given: Any) -> None:
-        """Do this after what was given before; an exception is logged."""
+        """Run this after all earlier work; an exception is logged."""
         self._work.put((do, given))
 
     def end(self, within_s: float) -> bool:
-        """Wait until all is done; False, and said in the log, where that takes longer than `within_s`."""
+        """Wait until all is done; return False, and log it, if that takes longer than `within_s`."""
         deadline = time.monotonic() + within_s
         with self._work.all_tasks_done:
             while self._work.unfinished_tasks:

@@ -1,4 +1,4 @@
-"""When the coordinator begins a checkpoint by itself. Pure.
+"""Decides when the coordinator triggers the next periodic checkpoint. Pure.
 
 Other than in Flink, where the first one comes after a random part of the interval, it comes after the whole interval.
 
@@ -13,7 +13,7 @@ from ..messages.checkpoint_settings import CheckpointSettings
 
 
 class CheckpointTiming:
-    """Follows the interval, the pause between two checkpoints, and the wish for one at once."""
+    """Tracks the interval, the minimum pause between two checkpoints, and requests for one at once."""
 
     def __init__(self, settings: CheckpointSettings) -> None:
         self._settings = settings
@@ -22,26 +22,26 @@ class CheckpointTiming:
         self._wanted: int | None = None
 
     def start(self, now_ms: int) -> None:
-        """The interval begins anew."""
+        """Restart the interval."""
         interval = self._settings.interval_ms
         self._due_ms = None if interval is None else now_ms + interval
 
     def stop(self) -> None:
-        """Nothing is due or wanted any more."""
+        """Stop the interval and drop requests."""
         self._due_ms = self._wanted = None
 
     def want(self, next_id: int) -> None:
-        """A checkpoint with this number or a later one is wanted as soon as can be."""
+        """Request a checkpoint with this number or a later one as soon as possible."""
         self._wanted = next_id
 
     def completed(self, checkpoint_id: int, commits: bool, now_ms: int) -> None:
-        """A checkpoint is complete; `commits` when the tasks hear of it."""
+        """Note that a checkpoint is complete; `commits` when the tasks are notified of it."""
         self._ended_ms = now_ms
         if commits and self._wanted is not None and checkpoint_id >= self._wanted:
             self._wanted = None
 
     def is_due(self, under_way: Collection[int], now_ms: int) -> bool:
-        """Whether one begins now; by the interval it is then due an interval later.
+        """Return whether a checkpoint should begin now; if so, the next one is due an interval later.
 
         Args:
             under_way: numbers of those that have begun, savepoints included.
@@ -62,7 +62,7 @@ class CheckpointTiming:
 
     @property
     def due_ms(self) -> int | None:
-        """When the interval has passed; None when it does not run."""
+        """Return the time at which the interval has passed; None when it does not run."""
         return self._due_ms
 
 

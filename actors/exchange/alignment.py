@@ -1,4 +1,4 @@
-"""When a task takes its snapshot: barriers of all channels in, one decision out. Pure.
+"""Decides when a task takes its snapshot: barriers of all channels in, one decision out. Pure.
 
 A barrier that may overtake records is announced when it is received, before its turn. The snapshot is then taken before
 the channels have delivered their barriers: what they still deliver in front of these belongs to it.
@@ -71,7 +71,7 @@ class BarrierAligner:
 
     @property
     def pending_id(self) -> int | None:
-        """The checkpoint being aligned, or None."""
+        """Return the checkpoint being aligned, or None."""
         return None if self._pending is None else self._pending.checkpoint_id
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
@@ -92,19 +92,21 @@ class BarrierAligner:
 
     @property
     def overtakes_at_ms(self) -> int | None:
-        """When the barrier that is waited for overtakes what is in front of it; None: not before others have come."""
+        """Return the time at which the awaited barrier overtakes the records before it; None: not before others have
+        come.
+        """
         if self._pending is None or not self._arrived >= self._open & self._in_order:
             return None
         return self._pending.overtakes_at_ms
 
     def overtake(self, now_ms: int) -> list[Action]:
-        """Snapshot though barriers are missing, at or after `overtakes_at_ms`."""
+        """Take the snapshot though barriers are missing, at or after `overtakes_at_ms`."""
         assert self._pending is not None
         self._pending = replace(self._pending, aligned=False)
         return self._align(now_ms)
 
     def trigger(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
-        """The coordinator asks a task whose producers have all finished, so that no barrier comes from them.
+        """Trigger the snapshot of a task whose producers have all finished, so that no barrier comes from them.
 
         What the channels still hold is worked before the snapshot: it is taken once every channel has ended.
         """
@@ -125,14 +127,14 @@ class BarrierAligner:
         return actions
 
     def end(self, channel: int, now_ms: int) -> list[Action]:
-        """A channel has ended: it delivers no barrier any more and none is waited for."""
+        """Stop waiting for a channel that has ended and delivers no barrier any more."""
         self._open.discard(channel)
         if self._pending is not None and self._complete():
             return self._align(now_ms)
         return []
 
     def _start(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action] | None:
-        """Make `barrier` the pending one; None when it is an old one."""
+        """Make `barrier` the pending one; return None when it is an old one."""
         number, pending = barrier.checkpoint_id, self._pending
         if number <= self.last_id or (pending is not None and number < pending.checkpoint_id):
             return None
@@ -190,25 +192,25 @@ class BarrierTracker:
 
     @property
     def pending_id(self) -> int | None:
-        """The oldest checkpoint whose barriers are not all here, or None."""
+        """Return the oldest checkpoint whose barriers are not all here, or None."""
         return min(self._seen, default=None)
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
-        """A channel delivered its barrier; no channel is ever held back."""
+        """Take the barrier that a channel delivered; no channel is ever held back."""
         if barrier.checkpoint_id <= self.last_id or channel not in self._open:
             return []
         self._count(barrier, now_ms).arrived.add(channel)
         return self._completed(now_ms) or self._too_many()
 
     def trigger(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
-        """The coordinator asks a task whose producers have all finished; it snapshots once all channels have ended."""
+        """Trigger the snapshot of a task whose producers have all finished, taken once all channels have ended."""
         if barrier.checkpoint_id <= self.last_id:
             return []
         self._count(barrier, now_ms)
         return self._completed(now_ms) or self._too_many()
 
     def cancel(self, channel: int, marker: CancelCheckpointMarker) -> list[Action]:
-        """A producer gave the checkpoint up; older ones that wait are given up with it."""
+        """Cancel a checkpoint that a producer gave up; older ones that wait are cancelled with it."""
         cancelled = marker.checkpoint_id
         if cancelled <= self.last_id:
             return []
@@ -218,7 +220,7 @@ class BarrierTracker:
         return [*actions, Aborted(cancelled)]
 
     def end(self, channel: int, now_ms: int) -> list[Action]:
-        """A channel has ended and is waited for no longer."""
+        """Stop waiting for a channel that has ended."""
         self._open.discard(channel)
         return self._completed(now_ms)
 
@@ -226,7 +228,7 @@ class BarrierTracker:
         return self._seen.setdefault(barrier.checkpoint_id, _Counted(barrier, now_ms))
 
     def _completed(self, now_ms: int) -> list[Action]:
-        """Complete checkpoints in ascending order; an incomplete one below a complete one is subsumed."""
+        """Return complete checkpoints in ascending order; an incomplete one below a complete one is subsumed."""
         actions: list[Action] = []
         for number in sorted(n for n, counted in self._seen.items() if counted.arrived >= self._open):
             actions += self._drop_below(number)

@@ -1,4 +1,4 @@
-"""Parts of columnar batches that carry their own rows and nothing of their parent's.
+"""Copies of parts of columnar batches that hold their own rows and none of their parent's buffers.
 
 `take` copies the chosen rows; the IPC writer cuts most sliced columns to their rows by itself. What it does not cut are
 dictionaries and the data behind view types: `compact` does.
@@ -23,7 +23,7 @@ _FEW = 4
 def partition_rows(
     batch: ArrowBatch | RowColumns, targets: NDArray[np.integer[Any]], width: int
 ) -> list[tuple[int, ArrowBatch | RowColumns]]:
-    """The non-empty parts of a batch, each with its target, rows of one part in their order.
+    """Partition a batch by target: the non-empty parts, each with its target, rows of a part in their order.
 
     Args:
         targets: [n], in [0, width); fastest as uint8 or uint16.
@@ -62,7 +62,7 @@ def _take(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) -> Arr
 
 
 def take_rows(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
-    """The rows with these numbers, each in [0, len(batch)), copied."""
+    """Return a copy of the rows with these numbers, each in [0, len(batch))."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -78,7 +78,7 @@ def take_rows(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
 
 
 def _can_take(kind: pa.DataType) -> bool:
-    """Whether Arrow can take rows of such a column: not where views or run ends are inside."""
+    """Return whether Arrow can take rows of such a column: not where views or run ends are inside."""
     import pyarrow as pa
 
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or pa.types.is_run_end_encoded(kind):
@@ -107,7 +107,7 @@ def _plain_type(view: pa.DataType) -> pa.DataType:
 
 
 def compact(data: pa.RecordBatch) -> pa.RecordBatch:
-    """An equal batch whose IPC form holds its own rows alone; the batch itself where it does already.
+    """Return an equal batch whose IPC form holds its own rows only; the batch itself where it does already.
 
     A dictionary inside a map, a union or a fixed-size list stays whole.
     """
@@ -166,7 +166,7 @@ def _compact_list(column: pa.Array) -> pa.Array:
 
 
 def _holds_more(kind: pa.DataType) -> bool:
-    """Whether a column of this type may drag along what its rows do not use."""
+    """Return whether a column of this type may drag along data that its rows do not use."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind) or not _can_take(kind):

@@ -1,10 +1,10 @@
-"""How long a channel waits before it asks again for a partition its producer does not know yet. Pure counting."""
+"""The backoff of requests for a partition that its producer does not know yet. Pure counting."""
 
 from __future__ import annotations
 
 
 class RequestBackoff:
-    """Waits that double from `initial_ms` to `max_ms`; after that one the request has failed for good.
+    """Waits that double from `initial_ms` to `max_ms`; after the longest one the request has failed for good.
 
     Args:
         initial_ms: the first wait, >= 0; 0 never asks again.
@@ -20,7 +20,7 @@ class RequestBackoff:
         self._current_ms = 0
 
     def next_ms(self) -> int | None:
-        """How long to wait before the next request; None when there are to be no more."""
+        """Return the wait before the next request; None when there are to be no more."""
         if self._initial_ms == 0 or self._current_ms >= self._max_ms:
             return None
         self._current_ms = min(2 * self._current_ms or self._initial_ms, self._max_ms)

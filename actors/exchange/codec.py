@@ -61,7 +61,7 @@ Pieces = Sequence[Any]
 
 
 def encode_batch(batch: Batch) -> bytes:
-    """The batch as bytes.
+    """Encode the batch as bytes.
 
     Raises:
         CodecError: a record cannot be pickled, or a timestamp is no int64; names what was found and the remedy.
@@ -70,7 +70,7 @@ def encode_batch(batch: Batch) -> bytes:
 
 
 def encode_pieces(batch: Batch) -> Pieces:
-    """The batch as bytes in pieces; raises as `encode_batch` does."""
+    """Encode the batch as several pieces of bytes; raises as `encode_batch` does."""
     if isinstance(batch, ArrowBatch):
         return _encode_arrow(batch)
     if isinstance(batch, RowColumns):
@@ -83,7 +83,7 @@ def encode_pieces(batch: Batch) -> Pieces:
 
 
 def decode_batch(data: bytes | memoryview) -> Batch:
-    """The batch that `encode_batch` wrote; an empty batch comes back without timestamps.
+    """Decode the batch that `encode_batch` wrote; an empty batch comes back without timestamps.
 
     Raises:
         CodecError: the bytes are none of ours.
@@ -114,7 +114,7 @@ def decode_batch(data: bytes | memoryview) -> Batch:
 
 
 def join_batches(batches: Sequence[Pieces]) -> bytes:
-    """Encoded batches as one body; a single one as it is."""
+    """Join encoded batches into one body; a single one stays as it is."""
     pieces = [piece for batch in batches for piece in batch]
     count = len(batches)
     if count == 1:
@@ -124,12 +124,12 @@ def join_batches(batches: Sequence[Pieces]) -> bytes:
 
 
 def joint_bytes(count: int) -> int:
-    """How much longer than `count` batches their joint body is."""
+    """Return by how many bytes the joint body of `count` batches is longer than the batches."""
     return _JOINT.size + 4 * (count + count % 2) if count > 1 else 0
 
 
 def split_batches(body: bytes) -> list[bytes | memoryview]:
-    """The encoded batches of a body, in order.
+    """Split a body into its encoded batches, in order.
 
     Raises:
         CodecError: the bytes are none of ours.
@@ -154,7 +154,7 @@ def split_batches(body: bytes) -> list[bytes | memoryview]:
 
 
 def rows_in(data: bytes | memoryview) -> int:
-    """How many records an encoded batch holds, without decoding it."""
+    """Return the number of records in an encoded batch, without decoding it."""
     return int(_HEAD.unpack_from(data)[1])
 
 
@@ -214,7 +214,7 @@ def _with_memo(values: list[Any]) -> bytes:
 
 
 def _culprit(values: list[Any], error: Exception) -> CodecError:
-    """Which record cannot be pickled, and why."""
+    """Find the record that cannot be pickled, and the reason."""
     for value in values:
         try:
             pickle.dumps(value, 5)

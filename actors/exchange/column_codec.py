@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def encode_columns(batch: RowColumns) -> bytes:
-    """The columns of a batch, without its timestamps."""
+    """Encode the columns of a batch, without its timestamps."""
     return pickle.dumps((batch.key_column, [_encoded(column) for column in batch.columns]), 5)
 
 
 def decode_columns(body: memoryview, count: int, stamps: NDArray[np.int64] | None) -> RowColumns:
-    """The batch of `count` rows that `encode_columns` wrote; may raise anything when the bytes were damaged."""
+    """Decode the batch of `count` rows that `encode_columns` wrote; may raise anything when the bytes were damaged."""
     key_column, packed = pickle.loads(body)
     columns = [_decoded(column, count) for column in packed]
     lengths = {len(column) for column in columns}

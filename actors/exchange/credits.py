@@ -1,4 +1,4 @@
-"""Credit at the receiver: which buffers a channel has, and when it asks the gate for more. Pure counting, no memory.
+"""Credit at the receiver: the buffers of a channel, and when it announces credit. Pure counting, no memory.
 
 One credit is one free buffer (a batch of at most `rayflink.batch.max-bytes`). Every channel owns `exclusive` buffers;
 the gate's pool lends floating ones to whichever channel's sender has a backlog. A buffer that is free again is
@@ -63,7 +63,7 @@ class FloatingPool:
             self._waiting.popleft().buffer_available()
 
     def forget(self, channel: ChannelCredit) -> None:
-        """A released channel waits no longer."""
+        """Remove a released channel from the waiting ones."""
         self._waiting = deque(c for c in self._waiting if c is not channel)
 
 
@@ -93,11 +93,11 @@ class ChannelCredit:
 
     @property
     def free(self) -> int:
-        """Buffers ready to receive, exclusive and floating."""
+        """Return the buffers ready to receive, exclusive and floating."""
         return self._exclusive + self._floating
 
     def take(self) -> bool:
-        """A data buffer arrived and occupies one of ours, a floating one first; False when it came without credit."""
+        """Occupy a buffer for arrived data, a floating one first; return False when the data came without credit."""
         if self._floating:
             self._floating -= 1
             self._taken.append(True)
@@ -110,7 +110,7 @@ class ChannelCredit:
         return True
 
     def backlog(self, backlog: int) -> None:
-        """The sender has `backlog` data buffers waiting: try to have that many free on top of the initial ones."""
+        """Note that the sender has `backlog` data buffers: try to have that many free on top of the initial ones."""
         if self._released:
             return
         self._required = backlog + self.initial
@@ -124,7 +124,7 @@ class ChannelCredit:
         self._request_announcement_if_due()
 
     def buffer_available(self) -> None:
-        """A floating buffer came back to the pool while we waited for one."""
+        """Take a floating buffer that came back to the pool while this channel waited for one."""
         self._waiting = False
         if self._released or self.free >= self._required:
             return
@@ -136,7 +136,7 @@ class ChannelCredit:
             self.pool.wait(self)
 
     def recycle(self) -> None:
-        """The oldest occupied buffer was consumed and is free again."""
+        """Free the oldest occupied buffer, which was consumed."""
         floating = self._taken.popleft()
         if self._released:
             if floating:
@@ -169,12 +169,12 @@ class ChannelCredit:
             self._credit_due()
 
     def announce(self) -> int:
-        """Credit to tell the sender now; resets the count."""
+        """Return the credit to announce to the sender now, and reset the count."""
         credit, self.unannounced, self._due = self.unannounced, 0, False
         return credit
 
     def release(self) -> None:
-        """The channel has ended: its floating buffers go back, occupied ones follow as they are recycled."""
+        """Release the floating buffers of a channel that has ended; occupied ones follow as they are recycled."""
         if self._released:
             return
         self._released = True
@@ -185,5 +185,5 @@ class ChannelCredit:
         self._floating = 0
 
     def statistics(self) -> CreditStatistics:
-        """Counts for people and metrics."""
+        """Return counts for people and metrics."""
         return CreditStatistics(self._exclusive, self._floating, len(self._taken), self._required, self.unannounced)

@@ -1,4 +1,4 @@
-"""The buffer a task is working: its batches, decoded one at a time and given out slice by slice.
+"""The buffer a task is processing: its batches, decoded one at a time and handed out slice by slice.
 
 Small batches cost an operator as much as large ones, so a slice goes on with the buffers that wait behind, also those
 of other channels: until it has its records, up to 1,024, or an event is next.
@@ -19,7 +19,7 @@ MERGED_ROWS = 1024
 
 
 class CurrentBuffer:
-    """Holds at most one buffer, and of that at most one decoded batch.
+    """At most one buffer, and at most one decoded batch of it.
 
     Args:
         gate: where the buffers come from, and go back to when they have been given out.
@@ -34,28 +34,28 @@ class CurrentBuffer:
 
     @property
     def empty(self) -> bool:
-        """Whether all records have been given out."""
+        """Return whether all records have been handed out."""
         return self._batch is None
 
     @property
     def rows(self) -> int:
-        """Records of the current batch that were not given out yet."""
+        """Return the number of records of the current batch that were not handed out yet."""
         return 0 if self._batch is None else len(self._batch) - self._done
 
     @property
     def rows_at_hand(self) -> int:
-        """For how many records `take_slice` may be asked."""
+        """Return the number of records that `take_slice` may be asked for."""
         return self.rows_announced or max(self.rows, MERGED_ROWS)
 
     def load(self, body: bytes, channel: int, input_index: int) -> None:
-        """Take a buffer of a channel; the one before must have been given out."""
+        """Load a buffer of a channel; the previous one must have been handed out."""
         assert self.empty, f"channel {self.channel} still has {self.rows} records to be worked"
         self.channel, self.input_index = channel, input_index
         self._encoded.extend(split_batches(body))
         self._decode_next()
 
     def take_slice(self, rows: int) -> Batch:
-        """The next records of the current input, at least one and at most `rows`, and count them as taken.
+        """Take the next records of the current input, at least one and at most `rows`.
 
         A batch that is large enough, or that was announced, is not joined with the next.
         """
@@ -68,9 +68,9 @@ class CurrentBuffer:
         return _merge(parts)
 
     def announce(self, rows: int) -> Batch | None:
-        """The next `rows` records at most, once those that were given by this before have been taken; else None.
+        """Return the next `rows` records at most ahead of their turn, once those announced before are taken; else None.
 
-        Nor are there any where so few are left that they are worked together with those of other buffers.
+        Too few records, which are merged with those of other buffers, are not announced: None.
         """
         if self._batch is None or self._done < self._announced or self.rows < MERGED_ROWS:
             return None
@@ -79,23 +79,23 @@ class CurrentBuffer:
 
     @property
     def rows_announced(self) -> int:
-        """Records that `announce` gave and that were not taken yet."""
+        """Return the number of records that `announce` returned and that were not taken yet."""
         return max(0, self._announced - self._done)
 
     def remainder(self) -> list[bytes]:
-        """What was not given out yet, encoded anew."""
+        """Return the rest that was not handed out yet, encoded anew."""
         if self._batch is None:
             return []
         left = encode_batch(self._batch.slice(self._done, len(self._batch)))
         return [left, *map(bytes, self._encoded)]
 
     def drop(self) -> None:
-        """Forget what was not given out."""
+        """Drop the rest that was not handed out."""
         self._batch = None
         self._encoded.clear()
 
     def _can_extend(self, first: Batch) -> bool:
-        """Whether records that can be in one batch with `first` are next; loads the next buffer where it must."""
+        """Return whether the next records fit into one batch with `first`; loads the next buffer if necessary."""
         if self._batch is None:
             item = self._gate.next_data(self.input_index)
             if item is None or item.body is None:
@@ -121,14 +121,14 @@ class CurrentBuffer:
 
 
 def _can_merge(first: Batch, other: Batch) -> bool:
-    """Whether two batches can be worked as one: rows, as columns or not, with timestamps or without; or Arrow alike."""
+    """Return whether two batches can be processed as one: both rows, stamped or not alike; or Arrow of one schema."""
     if isinstance(first, RowBatch) and isinstance(other, RowBatch):
         return (first.timestamps is None) == (other.timestamps is None)
     return are_alike(first, other)
 
 
 def _merge(parts: list[Batch]) -> Batch:
-    """Batches that fit together as one; columns stay columns where all of them are alike."""
+    """Merge batches that fit together; columns stay columns where all of them are alike."""
     first = parts[0]
     if len(parts) == 1 or all(are_alike(first, part) for part in parts[1:]):
         return merge_batches(parts)

@@ -1,4 +1,4 @@
-"""How many records may be in flight to a task: as many as it works off in the target time, by its measured rate.
+"""Bounds the records in flight to a task by the number that it processes in the target time, at its measured rate.
 
 Bytes alone do not bound this time: a million integers are 4 MB, and an hour of work for a function that takes 4 ms. So
 every channel has a window in records besides its credit in buffers. A record is in flight from the moment it is
@@ -45,13 +45,13 @@ class Monotonic(Protocol):
     """A clock for durations."""
 
     def monotonic(self) -> float:
-        """Seconds."""
+        """Return seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class DebloatSettings:
-    """When and how far windows follow the measured rate.
+    """Settings of debloating: when and how far windows follow the measured rate.
 
     Args:
         target_s: time in which the records in flight should be worked off, in seconds, > 0.
@@ -79,7 +79,7 @@ class ConsumptionRate:
         self.rows, self.seconds = 0, 0.0
 
     def add(self, rows: int, seconds: float) -> None:
-        """Count `rows` records worked in `seconds` of active time."""
+        """Count `rows` records processed in `seconds` of active time."""
         self.rows += rows
         self.seconds += seconds
         self._open_rows += rows
@@ -96,14 +96,14 @@ class ConsumptionRate:
             self.seconds -= old_s
 
     def rows_within(self, seconds: float) -> int:
-        """How many records take `seconds` at this rate; a large number where no time was measured."""
+        """Return how many records take `seconds` at this rate; a large number where no time was measured."""
         if self.seconds <= 0:
             return _MOST_ROWS
         return min(_MOST_ROWS, int(self.rows * seconds / self.seconds))
 
 
 class BatchCost:
-    """What a batch costs by itself and what each of its records adds, by linear regression over the last batches."""
+    """The fixed cost of a batch and the cost of each of its records, by linear regression over the last batches."""
 
     def __init__(self) -> None:
         self._count = self._rows = self._seconds = self._squares = self._products = 0.0
@@ -118,11 +118,11 @@ class BatchCost:
 
     @property
     def usual_rows(self) -> float:
-        """Records of a batch on average; 0 before the first one."""
+        """Return the average number of records of a batch; 0 before the first one."""
         return self._rows / self._count if self._count else 0.0
 
     def amortizing_rows(self) -> int:
-        """Records that together cost as much as their batch, at most twice the usual ones.
+        """Return the number of records that together cost as much as their batch, at most twice the usual ones.
 
         Returns: 0 for a free batch, and where all batches had about the same size, which shows nothing.
         """
@@ -155,17 +155,17 @@ class ChannelWindow:
 
     @property
     def is_due(self) -> bool:
-        """Whether the producer should hear of the records worked since the last announcement."""
+        """Return whether the producer should hear of the records processed since the last announcement."""
         return (self.worked - self.announced_worked) * _UPDATES >= self.announced_rows
 
     def announce(self) -> tuple[int, int, int]:
-        """The numbers to send now: records worked in all, the window, and the records of a buffer."""
+        """Return the numbers to send now: records processed in all, the window, and the records of a buffer."""
         self.announced_worked, self.announced_rows = self.worked, self.rows
         return self.worked, self.rows, self.buffer_rows
 
 
 class _Input:
-    """Channels that feed one input of the operator, and the rate at which it is worked."""
+    """Channels that feed one input of the operator, and the rate at which it is processed."""
 
     def __init__(self, horizon_s: float) -> None:
         self.rate = ConsumptionRate(horizon_s)
@@ -177,7 +177,7 @@ class _Input:
         self.batch_rows, self.batch_s = 0, 0.0
 
     def begin_batch(self, rows: int) -> None:
-        """Count the batch that is over, and begin the next."""
+        """Count the batch that has ended, and begin the next."""
         if self.batch_rows:
             self.cost.add(self.batch_rows, self.batch_s)
         self.batch_rows, self.batch_s = rows, 0.0
@@ -256,7 +256,7 @@ class BufferDebloater:
         return changed
 
     def rows_in_flight(self, index: int) -> int:
-        """How many records one input may have in flight over all its channels."""
+        """Return how many records one input may have in flight over all its channels."""
         sized = self._inputs[index]
         allowed = sized.rate.rows_within(self._settings.target_s / len(self._inputs))
         allowed = max(allowed, sized.cost.amortizing_rows())

@@ -1,4 +1,4 @@
-"""All peers of one task: envelopes in and out, and the frames for the task's producers' side.
+"""A task's end of the exchange with all its peers: envelopes in and out, and the frames for its role as producer.
 
 What concerns received data goes on to the input gate; requests and credit of consumers are answered here.
 """
@@ -36,11 +36,11 @@ MAX_CALL_BYTES = 4 << 20
 
 
 class ProducerFailed(ConnectionError):
-    """A producer said that it failed, and nobody has cancelled this task since."""
+    """A producer reported its failure, and the coordinator has not cancelled this task since."""
 
 
 class ExchangeEndpoint:
-    """What a task says and hears.
+    """Sends and receives a task's envelopes.
 
     Args:
         me: this attempt.
@@ -70,17 +70,17 @@ class ExchangeEndpoint:
 
     @property
     def calls(self) -> int:
-        """Envelopes sent in all."""
+        """Return the number of envelopes sent in all."""
         return sum(link.calls for link in self._links.values())
 
     @property
     def repeated(self) -> int:
-        """Envelopes received twice, and dropped."""
+        """Return the number of envelopes that were received twice, and dropped."""
         return sum(incoming.repeated for incoming in self._incoming.values())
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is left to say and every call has returned."""
+        """Return whether nothing is left to send and every call has returned."""
         return not any(link.has_something or link.in_flight for link in self._links.values())
 
     def say(self, peer: TaskAddress, frame: Frame) -> None:
@@ -88,7 +88,7 @@ class ExchangeEndpoint:
         self._link(peer).say(frame)
 
     def outgoing(self) -> list[Envelope]:
-        """What may be sent now.
+        """Return the envelopes that may be sent now.
 
         Raises:
             SpillError: data cannot be read again; what was composed before comes with the next call.
@@ -102,11 +102,11 @@ class ExchangeEndpoint:
         return composed
 
     def returned(self, peer: TaskAddress) -> None:
-        """A call to `peer` has returned."""
+        """Note that a call to `peer` has returned."""
         self._links[peer].returned()
 
     def take(self, envelope: Envelope, now_ms: int) -> None:
-        """Work an envelope and those that waited for it; one for another attempt is counted and dropped.
+        """Process an envelope and those that waited for it; one for another attempt is counted and dropped.
 
         Raises:
             ExchangeError: the protocol was broken.
@@ -122,7 +122,7 @@ class ExchangeEndpoint:
                 self._handle_frame(ready.sender, frame, now_ms)
 
     def check(self, now_ms: int) -> None:
-        """Call now and then.
+        """Check deadlines; to be called now and then.
 
         Raises:
             MessageGap: a missing message is overdue.
@@ -136,11 +136,11 @@ class ExchangeEndpoint:
             raise ProducerFailed(f"the producer failed: {self._producer_failed[0]}")
 
     def deadline_ms(self) -> int | None:
-        """When `check` has something to do that no mail announces, or None."""
+        """Return when `check` has something to do that no mail announces, or None."""
         return self._gate.retry_ms()
 
     def subscribe(self, partition: PartitionId, event: type, listener: Callable[[object], None]) -> None:
-        """Hear events of type `event` that consumers of a partition of this task send against the stream.
+        """Call the listener with events of type `event` that consumers of one of this task's partitions send upstream.
 
         Raises:
             PartitionNotFound: this task produces no such partition.
@@ -148,7 +148,7 @@ class ExchangeEndpoint:
         self._registry.subscribe(partition, event, listener)
 
     def send_task_event(self, event: object) -> None:
-        """Send an event against the stream, to the producers of all channels.
+        """Send an event upstream, to the producers of all channels.
 
         Raises:
             ExchangeError: a producer was not asked for its data yet, or the gate is released.
@@ -157,7 +157,7 @@ class ExchangeEndpoint:
             self.say(producer, frame)
 
     def release(self, cause: str | None) -> None:
-        """Give everything up; with a `cause` the consumers are told."""
+        """Release all channels and partitions; a `cause` is reported to the consumers."""
         for producer, frame in self._gate.release():
             self.say(producer, frame)
         for partition in self._registry.shut_down():
@@ -195,7 +195,7 @@ class ExchangeEndpoint:
             log.warning("unexpected message from %s dropped: %r", sender, frame)
 
     def _handle_error(self, sender: TaskAddress, error: ErrorResponse, now_ms: int) -> None:
-        """An error ends the task unless the channels it is about have all they wanted, or may ask again."""
+        """Fail the task after an error, unless the channels concerned are complete, or may ask again."""
         channels = self._gate.reading_from(sender, error.receiver)
         if error.retryable:
             for channel in channels:

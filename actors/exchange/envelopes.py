@@ -11,7 +11,7 @@ from .frames import BufferResponse, Envelope
 
 
 def split_envelope(envelope: Envelope) -> tuple[bytes, list[bytes]]:
-    """Header bytes and the bodies of its data buffers, in order."""
+    """Split an envelope into header bytes and the bodies of its data buffers, in order."""
     bodies: list[bytes] = []
     frames = []
     for frame in envelope.frames:
@@ -23,7 +23,7 @@ def split_envelope(envelope: Envelope) -> tuple[bytes, list[bytes]]:
 
 
 def join_envelope(header: bytes, bodies: tuple[bytes, ...]) -> Envelope:
-    """The envelope that `split_envelope` took apart."""
+    """Join the parts that `split_envelope` returned into the envelope."""
     envelope: Envelope = pickle.loads(header)
     if not bodies:
         return envelope

@@ -1,4 +1,4 @@
-"""What two tasks say to each other about their channels: values, no behaviour.
+"""The messages that two tasks exchange about their channels: values without behaviour.
 
 Everything one task has for another travels in one `Envelope`. Message numbers are those of Flink's wire protocol.
 """
@@ -145,5 +145,5 @@ class Envelope:
 
     @property
     def body_bytes(self) -> int:
-        """Bytes of data in the envelope, frames themselves not counted."""
+        """Return the bytes of data in the envelope, frames themselves not counted."""
         return sum(len(f.body) for f in self.frames if isinstance(f, BufferResponse) and f.body is not None)

@@ -1,4 +1,4 @@
-"""All input channels of a task, drawn from in turn.
+"""The input gate: all input channels of a task, read in turn.
 
 Source: apache/flink SingleInputGate, UnionInputGate, RemoteInputChannel.
 """
@@ -34,7 +34,7 @@ from .subpartition import ExchangeError
 
 @dataclass(frozen=True, slots=True)
 class ChannelSpec:
-    """Where one input channel reads: which subpartition of which producer, for which input of the operator.
+    """The description of an input channel: which subpartition of which producer it reads, for which input.
 
     Where it delivers `in_order`, no barrier overtakes its records.
     """
@@ -83,17 +83,17 @@ class InputChannel:
         self.bytes_in = 0
 
     def request(self) -> PartitionRequest:
-        """What the producer is asked for, with the channel's own buffers as credit."""
+        """Return the request for the producer, with the channel's own buffers as credit."""
         return PartitionRequest(self.spec.partition, self.spec.subpartition, self.index, self.credit.initial)
 
     def statistics(self) -> tuple[CreditStatistics, int, int]:
-        """Credit, and buffers and bytes received in all."""
+        """Return the channel's credit, and the buffers and bytes received in all."""
         return self.credit.statistics(), self.buffers_in, self.bytes_in
 
 
 @dataclass(frozen=True, slots=True)
 class GateItem:
-    """What the gate gave: the encoded batch (`body`), whose buffer must be recycled, or an event."""
+    """An item of the gate: an encoded batch (`body`), whose buffer must be recycled, or an event."""
 
     channel: int
     input_index: int
@@ -144,28 +144,28 @@ class InputGate:
 
     @property
     def is_finished(self) -> bool:
-        """Whether every channel has delivered its end of partition."""
+        """Return whether every channel has delivered its end of partition."""
         return self._unfinished == 0
 
     @property
     def floating(self) -> dict[int, int]:
-        """Gate -> buffers it lends to its channels."""
+        """Return for each gate the buffers it lends to its channels."""
         return {gate: pool.size for gate, pool in self._pools.items()}
 
     def channels_of(self, gate: int) -> int:
-        """How many channels a gate has."""
+        """Return the number of channels of a gate."""
         return sum(1 for channel in self.channels if channel.spec.gate == gate)
 
     def lend(self, gate: int, floating: int) -> None:
-        """Let a gate lend so many buffers; before its partitions are asked for."""
+        """Set the number of buffers that a gate lends; call this before its partitions are requested."""
         self._pools[gate].resize(floating)
 
     def preload(self, channel: int, bodies: Iterable[bytes]) -> None:
-        """What a channel had received when the checkpoint was taken; given before anything new, without credit."""
+        """Restore the buffers that a channel had received when the checkpoint was taken, without credit."""
         self._restored.extend((channel, body) for body in bodies)
 
     def record(self, checkpoint_id: int, channels: Collection[int], worked: tuple[int, list[bytes]]) -> InputRecording:
-        """Note what channels hold in front of a barrier, and go on until it comes; only the newest goes on.
+        """Record the data of channels in front of a barrier until it comes; only the newest recording goes on.
 
         Args:
             worked: the channel of which a buffer is being worked, and what is left of that.
@@ -181,7 +181,7 @@ class InputGate:
         return recording
 
     def request_partitions(self) -> list[tuple[TaskAddress, Frame]]:
-        """Ask every producer for its subpartition; only the first call asks."""
+        """Request a subpartition from every producer; only the first call does so."""
         requests: list[tuple[TaskAddress, Frame]] = []
         for channel in self.channels:
             if channel.state is ChannelState.CREATED:
@@ -190,7 +190,7 @@ class InputGate:
         return requests
 
     def unknown_partition(self, index: int, now_ms: int) -> None:
-        """The producer of a channel does not know its partition: it is asked again after a while.
+        """Schedule another request to a producer that does not know the partition of a channel.
 
         Raises:
             PartitionNotFound: it was asked often enough.
@@ -202,7 +202,7 @@ class InputGate:
         self._retries.append((now_ms + wait, index))
 
     def repeated_requests(self, now_ms: int) -> list[tuple[TaskAddress, Frame]]:
-        """The requests whose wait is over."""
+        """Return the requests whose wait is over."""
         if not self._retries:
             return []
         due = [index for when, index in self._retries if when <= now_ms]
@@ -211,11 +211,11 @@ class InputGate:
         return [(c.spec.producer, c.request()) for c in channels if c.state is ChannelState.REQUESTED]
 
     def retry_ms(self) -> int | None:
-        """When the next request is due again, or None."""
+        """Return the time at which the next request is due again, or None."""
         return min((when for when, _ in self._retries), default=None)
 
     def reading_from(self, producer: TaskAddress, receiver: int | None) -> list[int]:
-        """Channels that still expect something of `producer`: all of them, or only `receiver` if it is one."""
+        """Return the channels that still expect data of `producer`: all of them, or only `receiver` if it is one."""
         return [
             channel.index
             for channel in self.channels
@@ -225,7 +225,7 @@ class InputGate:
         ]
 
     def task_events(self, event: object) -> list[tuple[TaskAddress, Frame]]:
-        """An event for the producers of all channels, against the stream.
+        """Return an event for the producers of all channels.
 
         Raises:
             ExchangeError: a channel was not asked for yet, or is released.
@@ -243,7 +243,7 @@ class InputGate:
         ]
 
     def receive(self, frame: BufferResponse, sender: TaskAddress | None = None) -> CancelPartitionRequest | None:
-        """Take a buffer or event; for a released or unknown channel the request to send no more.
+        """Receive a buffer or event; for a released or unknown channel, return the request to stop sending.
 
         What a `sender` says that is not the channel's producer, another attempt of it say, is refused in the same way.
         Watermarks that wait behind one another are one: the newest.
@@ -287,7 +287,8 @@ class InputGate:
         return None
 
     def next(self) -> GateItem | None:
-        """The next batch or event of a channel that is not held back, channels taking turns; None when there is none.
+        """Return the next batch or event of a channel that is not blocked, channels taking turns; None when there is
+        none.
 
         Raises:
             ExchangeError: the gate was released.
@@ -316,7 +317,7 @@ class InputGate:
         return None
 
     def next_data(self, input_index: int) -> GateItem | None:
-        """The next batch of a channel that feeds this input and has a batch in front; None where there is none."""
+        """Return the next batch of a channel of this input that has a batch in front; None where there is none."""
         if self._restored or self._works_restored:
             return None
         passed_over: list[int] = []
@@ -333,14 +334,14 @@ class InputGate:
         return found
 
     def recycle(self, channel: int) -> None:
-        """The oldest batch taken from `channel` has been worked; its buffer is free."""
+        """Free the buffer of the oldest batch taken from `channel`, which has been processed."""
         if self._works_restored:
             self._works_restored = False
         else:
             self.channels[channel].credit.recycle()
 
     def count_taken(self, channel: int, rows: int) -> None:
-        """Count `rows` records of the batch in work that the chain takes: they are no longer in flight."""
+        """Count `rows` records of the current batch that the chain takes: they are no longer in flight."""
         if self.debloater is None or self._works_restored:
             return
         self.debloater.count_taken(channel, rows)
@@ -353,18 +354,18 @@ class InputGate:
             self._windows_due.update(self.debloater.step(idle and not self.has_input, blocked))
 
     def block(self, channel: int) -> None:
-        """Hold a channel back: what it delivers stays queued."""
+        """Block a channel: the data that it delivers stays queued."""
         self.channels[channel].blocked = True
 
     def unblock(self) -> None:
-        """Let all channels go on, those held back first."""
+        """Unblock all channels; those that were blocked come first."""
         for channel in self.channels:
             if channel.blocked:
                 channel.blocked = False
                 self._enqueue(channel)
 
     def announcements(self) -> list[tuple[TaskAddress, Frame]]:
-        """Credit that senders do not know of yet."""
+        """Return the credit that senders do not know of yet."""
         frames: list[tuple[TaskAddress, Frame]] = []
         for index in self._credit_due:
             channel = self.channels[index]
@@ -382,7 +383,7 @@ class InputGate:
         return frames
 
     def release(self) -> list[tuple[TaskAddress, Frame]]:
-        """Give up all channels; the requests that tell the producers."""
+        """Release all channels, and return the requests that inform the producers."""
         self._released = True
         frames: list[tuple[TaskAddress, Frame]] = []
         for channel in self.channels:
@@ -400,19 +401,19 @@ class InputGate:
 
     @property
     def window_rows(self) -> int:
-        """Records that may be in flight to the task, over all channels; 0 where nothing bounds them."""
+        """Return the records that may be in flight to the task, over all channels; 0 where nothing bounds them."""
         return 0 if self.debloater is None else sum(window.rows for window in self.debloater.windows)
 
     @property
     def has_input(self) -> bool:
-        """Whether `next` would give something."""
+        """Return whether `next` would return something."""
         return bool(self._restored) or any(
             self.channels[index].queue and not self.channels[index].blocked for index in self._ready
         )
 
     @property
     def queued(self) -> int:
-        """Batches and events received and not yet taken."""
+        """Return the number of batches and events received and not yet taken."""
         return len(self._restored) + sum(len(channel.queue) for channel in self.channels)
 
     def _enqueue(self, channel: InputChannel) -> None:

@@ -1,4 +1,4 @@
-"""Which channel a key goes to: its hash, its key group, the subtask that owns the group.
+"""Maps keys to channels: a key's hash gives its key group, whose owner is the channel.
 
 Keys seen lately are remembered. Those of a batch that are not are hashed together, which costs a tenth of hashing each.
 """
@@ -21,7 +21,7 @@ LARGEST_REMEMBERED = 1024
 
 
 class KeyChannels:
-    """Channels of keys, with a bounded memory of keys.
+    """The channels of keys, with a bounded cache of keys.
 
     Args:
         channels: how many consumers, in [1, max_parallelism].
@@ -37,11 +37,11 @@ class KeyChannels:
 
     @property
     def remembered(self) -> int:
-        """Keys in memory now."""
+        """Return the number of cached keys."""
         return len(self._memo)
 
     def key(self, key: Any) -> int:
-        """The channel of one key, whether or not it can be looked up in a dict.
+        """Return the channel of one key, whether or not it is hashable in Python.
 
         Raises:
             InvalidKeyError: it cannot be a key.
@@ -51,7 +51,7 @@ class KeyChannels:
         return self._owners[key_group(key_hash(key), self._max_parallelism)]
 
     def keys(self, keys: Sequence[Any]) -> list[int]:
-        """The channels of many keys.
+        """Return the channels of many keys.
 
         Raises:
             TypeError: one of them cannot be looked up in a dict, or (`InvalidKeyError`) cannot be a key.
@@ -67,7 +67,7 @@ class KeyChannels:
         return [found[key] if channel is None else channel for key, channel in zip(keys, known, strict=True)]
 
     def columns(self, columns: Sequence[Any]) -> NDArray[np.uint16]:
-        """uint16[n]: the channel of each row, keyed by these Arrow columns.
+        """Return uint16[n], the channel of each row, keyed by these Arrow columns.
 
         Raises:
             InvalidKeyError: a column's type, or a value in it, cannot be a key.
@@ -77,13 +77,13 @@ class KeyChannels:
         return self._channels_of_hashes(hash_columns(columns))
 
     def strings(self, keys: list[str]) -> NDArray[np.uint16]:
-        """uint16[n]: the channels of keys that are not to be remembered here."""
+        """Return uint16[n], the channels of string keys, which are not added to the cache."""
         from rayflink.state.keys import hash_keys
 
         return self._channels_of_hashes(hash_keys(keys))
 
     def numbers(self, keys: NDArray[np.int64]) -> NDArray[np.uint16]:
-        """uint16[n]: the channel of each whole number."""
+        """Return uint16[n], the channel of each integer."""
         import pyarrow as pa
 
         from rayflink.state.keys import hash_column
@@ -111,5 +111,5 @@ class KeyChannels:
 
 
 def _size(key: Any) -> int:
-    """Bytes of a key; a tuple's with what it holds."""
+    """Return the bytes of a key; a tuple counts with its elements."""
     return getsizeof(key) + sum(map(_size, key)) if isinstance(key, tuple) else getsizeof(key)

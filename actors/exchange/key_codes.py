@@ -1,4 +1,4 @@
-"""Rows on their way into a keyed stream, as columns: text keys become numbers of a table, channels an array.
+"""Turns rows on their way into a keyed stream into columns: string keys become codes of a table, channels an array.
 
 Worth it where keys recur and fields are plain (`RowColumns`); other rows stay rows, and are looked at again only after
 a pause that doubles up to 63 batches.
@@ -52,7 +52,7 @@ class KeyedColumns:
         self._pause = self._skips = 0
 
     def fields(self, batch: RowBatch) -> Fields | None:
-        """The fields of the batch, or None where it should stay as it is."""
+        """Return the fields of the batch, or None where it should stay as it is."""
         if len(batch) < LEAST_ROWS:
             return None
         if self._skips:
@@ -64,7 +64,7 @@ class KeyedColumns:
         return fields
 
     def keys(self, fields: Fields | None) -> Sequence[Any] | None:
-        """The keys, where the selector picks a field; None: it has to be called."""
+        """Return the keys where the selector picks a field; None if it has to be called."""
         position = self._position
         if fields is None or position is None or not position < len(fields.values):
             return None
@@ -73,7 +73,7 @@ class KeyedColumns:
     def partition(
         self, fields: Fields, keys: Sequence[Any], timestamps: list[int] | None
     ) -> tuple[RowColumns, NDArray[np.uint16]] | None:
-        """The rows as columns and the channel of each; None where they cannot be, or should not."""
+        """Return the rows as columns and the channel of each; None where that is impossible or not worth it."""
         result = self._partition_columns(fields, keys, timestamps)
         if result is None:
             self._back_off()
@@ -115,7 +115,7 @@ class KeyedColumns:
 
 
 class KeyCodes:
-    """Numbers text keys as they come; begins anew when the table is full.
+    """Assigns codes to string keys as they come; starts over when the table is full.
 
     Args:
         channels_of: says the channel of a key.
@@ -135,7 +135,7 @@ class KeyCodes:
         """The channel of each key in the table."""
 
     def encode(self, keys: Sequence[str]) -> Coded | None:
-        """The keys as a column; None when most are new, one is longer than 1 KB or no str itself."""
+        """Encode the keys as a column; None when most are new, one is longer than 1 KB or no str itself."""
         import numpy as np
 
         if not are_all(keys, str):
@@ -170,7 +170,7 @@ class KeyCodes:
 
 
 def _selected_field(key_of: Callable[[Any], Any]) -> int | None:
-    """The position that a key selector picks, where that can be seen: `operator.itemgetter(0)`."""
+    """Return the position of the field that a key selector picks, if it is an `operator.itemgetter` of one position."""
     if type(key_of) is not itemgetter:
         return None
     positions: Any = key_of.__reduce__()[1]
@@ -178,7 +178,7 @@ def _selected_field(key_of: Callable[[Any], Any]) -> int | None:
 
 
 def _position_of(fields: Fields, keys: Sequence[Any]) -> int | None:
-    """Which field the keys are, if they are one of texts or whole numbers."""
+    """Return which field holds the keys, if they are strings or integers."""
     for position, (field, kind) in enumerate(zip(fields.values, fields.kinds, strict=True)):
         if kind is not str and kind is not int:
             continue

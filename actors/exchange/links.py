@@ -1,4 +1,4 @@
-"""The conversation of one task with each of its peers: what to say next, and what was said, in order and once. Pure.
+"""The messages between a task and each of its peers: what to send next, and what was received, in order and once. Pure.
 
 One call carries everything for a peer. While `max_in_flight` calls are under way nothing more is sent to it and all
 that comes up is gathered; when one returns, everything that credit allows goes out together.
@@ -28,7 +28,7 @@ class MessageGap(ExchangeError):
 
 
 class Outgoing:
-    """What goes to one peer.
+    """The messages to one peer.
 
     Args:
         me: this attempt.
@@ -52,16 +52,16 @@ class Outgoing:
         self._frames.append(frame)
 
     def serve(self, subpartition: Subpartition) -> None:
-        """The peer reads this subpartition from now on."""
+        """Serve this subpartition to the peer from now on."""
         self._subpartitions.append(subpartition)
 
     @property
     def has_something(self) -> bool:
-        """Whether an envelope composed now would carry anything."""
+        """Return whether an envelope composed now would carry anything."""
         return bool(self._frames) or any(sub.available for sub in self._subpartitions)
 
     def compose(self) -> Envelope | None:
-        """The next envelope, now in flight; None when there is nothing to say or too many are under way.
+        """Compose the next envelope, now in flight; None when there is nothing to send or too many are under way.
 
         Raises:
             SpillError: data cannot be read again; no message that needs no credit is lost by that.
@@ -80,7 +80,7 @@ class Outgoing:
         return envelope
 
     def returned(self) -> None:
-        """One call has returned."""
+        """Note that one call has returned."""
         assert self.in_flight > 0, "a call returned that was not under way"
         self.in_flight -= 1
 
@@ -118,7 +118,7 @@ class _Held:
 
 
 class Incoming:
-    """What came from one peer, put in order.
+    """The messages from one peer, put in order.
 
     Args:
         peer: who sends.
@@ -134,7 +134,7 @@ class Incoming:
         self.repeated = 0
 
     def accept(self, envelope: Envelope, now_ms: int) -> list[Envelope]:
-        """The envelopes that may be worked now, in order; a repeated one gives none.
+        """Return the envelopes that may be processed now, in order; a repeated one yields none.
 
         Raises:
             MessageGap: more than `window` later messages wait for a missing one.
@@ -156,7 +156,7 @@ class Incoming:
         return ready
 
     def check(self, now_ms: int) -> None:
-        """Call now and then.
+        """Check the deadline of a missing message; to be called now and then.
 
         Raises:
             MessageGap: a missing message is overdue.

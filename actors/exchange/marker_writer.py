@@ -1,4 +1,4 @@
-"""Latency markers on their way from one task to the next."""
+"""Sends latency markers from one task to the next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MarkerWriter:
         self._turn = first
 
     def write(self, element: Element) -> None:
-        """Take an element."""
+        """Write an element."""
         if not isinstance(element, LatencyMarker):
             self._writer.write(element)
             return

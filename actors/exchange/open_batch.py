@@ -12,7 +12,7 @@ from .codec import Pieces
 
 
 class OpenBatch:
-    """What has been written to a channel since its last buffer went: encoded batches, and records still to be encoded.
+    """The records written to a channel since its last buffer went: encoded batches, and records still to be encoded.
 
     The records are all rows, all rows held as columns of one form, or all Arrow of one schema; `row_limit` says at how
     many they should be encoded. `since_ms` is when the first record came.
@@ -40,11 +40,11 @@ class OpenBatch:
 
     @property
     def holds(self) -> bool:
-        """Whether there is anything to send."""
+        """Return whether there is anything to send."""
         return bool(self.rows or self.sealed)
 
     def fits(self, part: Batch) -> bool:
-        """Whether `part` can be in one batch with what is here."""
+        """Return whether `part` can be in one batch with the records here."""
         if not self.rows:
             return True
         if self.columns:
@@ -74,7 +74,7 @@ class OpenBatch:
         self.row_limit = min(self.row_limit, row_limit)
 
     def take(self) -> Batch:
-        """The records still to be encoded, as one batch; they are then no longer here."""
+        """Take the records still to be encoded, as one batch."""
         batch = self._batch()
         self._empty()
         return batch
@@ -103,7 +103,9 @@ class OpenBatch:
 
 
 def are_alike(first: Batch, other: Batch) -> bool:
-    """Whether two batches can be one: rows, rows as columns of one form, or Arrow of one schema; stamped or not."""
+    """Return whether two batches can be merged: rows, rows as columns of one form, or Arrow of one schema; stamped or
+    not.
+    """
     if isinstance(first, RowColumns):
         return isinstance(other, RowColumns) and first.is_like(other)
     if type(first) is not type(other) or (first.timestamps is None) != (other.timestamps is None):
@@ -114,7 +116,7 @@ def are_alike(first: Batch, other: Batch) -> bool:
 
 
 def merge_batches(parts: Sequence[Batch]) -> Batch:
-    """Batches that are alike, at least one, as one batch in their order."""
+    """Merge at least one batch, all alike, into one in their order."""
     if len(parts) == 1:
         return parts[0]
     whole = OpenBatch()
@@ -124,7 +126,7 @@ def merge_batches(parts: Sequence[Batch]) -> Batch:
 
 
 def bytes_per_row(part: Batch) -> int:
-    """How large a row of a non-empty batch is: exact for Arrow, for Python rows a look at the last one."""
+    """Estimate the bytes per row of a non-empty batch: exact for Arrow; for Python rows, by the last one."""
     if isinstance(part, RowColumns):
         return sum(map(_bytes_per_value, part.columns))
     if isinstance(part, ArrowBatch):

@@ -1,4 +1,4 @@
-"""The room in a task's outputs: whether they are full, and how many records may be taken for what is left."""
+"""The room in a task's outputs: whether they are full, and how many records may be taken for the room left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_DROPPED = 1000
 
 
 class _OutputShares:
-    """What one output got of the records that the task took lately: in all, and in each of its channels."""
+    """The shares of one output and its channels in the records that the task took lately."""
 
     def __init__(self, writer: RecordWriter) -> None:
         self._subpartitions = writer.partition.subpartitions
@@ -23,7 +23,7 @@ class _OutputShares:
         self._recent = [0.0] * len(self._subpartitions)
 
     def rows(self, taken: float) -> float | None:
-        """How many records may be taken, by the fullest channel; None: any number.
+        """Return how many records may be taken, by the fullest channel; None: any number.
 
         Args:
             taken: records taken lately, weighed like those of the channels.
@@ -69,15 +69,15 @@ class OutputRoom:
         self._last = 0
 
     def is_full(self) -> bool:
-        """Whether an output has no room, so that the task must stop."""
+        """Return whether an output has no room, so that the task must stop."""
         return any(partition.is_full for partition in self._partitions)
 
     def is_flooded(self) -> bool:
-        """Whether an output has no room even for what stands in front of an unaligned barrier."""
+        """Return whether an output has no room even for the records in front of an unaligned barrier."""
         return any(partition.is_flooded for partition in self._partitions)
 
     def rows(self, wanted: int) -> int:
-        """How many of `wanted` records (>= 1) to take now, at least 1."""
+        """Return how many of `wanted` records (>= 1) to take now, at least 1."""
         if not self._outputs:
             return wanted
         taken = self._recent = self._recent * _FORGET + self._last
@@ -89,5 +89,5 @@ class OutputRoom:
         return wanted
 
     def count_taken(self, rows: int) -> None:
-        """Count the records that were taken then."""
+        """Count records that were taken."""
         self._last = rows

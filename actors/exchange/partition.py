@@ -1,4 +1,4 @@
-"""What one subtask produces for one consumer vertex: its subpartitions and the bound on what they may hold."""
+"""The output of one subtask for one consumer vertex: its subpartitions and the bound on their buffers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PoolLimits:
 
 
 def output_pool(subpartitions: int, buffers_per_channel: int, floating: int, max_per_channel: int) -> PoolLimits:
-    """Size of a bounded result partition's pool.
+    """Return the size of a bounded result partition's pool.
 
     Source: apache/flink NettyShuffleUtils.getMinMaxNetworkBuffersPerResultPartition.
     """
@@ -37,7 +37,7 @@ def output_pool(subpartitions: int, buffers_per_channel: int, floating: int, max
 
 
 def share_out(total: int, demands: list[tuple[int, int]]) -> list[int]:
-    """Buffers of each pool when `total` are shared among pools with (minimum, maximum) `demands`.
+    """Return the buffers of each pool when `total` are shared among pools with (minimum, maximum) `demands`.
 
     Everyone gets his minimum; the rest goes out in proportion to what each could still take (maximum - minimum).
 
@@ -108,7 +108,7 @@ class ResultPartition:
 
     @property
     def is_full(self) -> bool:
-        """Whether the producer must stop: the pool or a window is used up, or one consumer is too far behind."""
+        """Return whether the producer must stop: the pool or a window is used up, or one consumer is too far behind."""
         if self.blocking:
             return False
         limit = self.limits.per_channel
@@ -125,20 +125,20 @@ class ResultPartition:
 
     @property
     def is_flooded(self) -> bool:
-        """Whether not even an unaligned barrier makes the producer go on."""
+        """Return whether the producer must stop even for an unaligned barrier."""
         return self.is_full and sum(sub.backlog for sub in self.subpartitions) >= self.limits.total + self.overdraft
 
     def add(self, index: int, buffer: Buffer) -> bool:
-        """Queue a buffer for consumer `index`; False when it wants nothing any more."""
+        """Queue a buffer for consumer `index`; return False when the consumer wants nothing any more."""
         return self.subpartitions[index].add(buffer)
 
     @property
     def fully_consumed(self) -> bool:
-        """Whether every consumer has been sent everything, or has gone."""
+        """Return whether every consumer has been sent everything, or has gone."""
         done = (SubpartitionState.CONSUMED, SubpartitionState.RELEASED)
         return all(sub.state in done for sub in self.subpartitions)
 
     @property
     def queued_bytes(self) -> int:
-        """Bytes waiting for credit."""
+        """Return the bytes waiting for credit."""
         return sum(sub.queued_bytes for sub in self.subpartitions)

@@ -1,4 +1,4 @@
-"""What a task has received and not worked when an unaligned barrier overtook it: part of the snapshot. Pure.
+"""Records the data that a task had received but not processed when an unaligned barrier overtook it. Pure.
 
 Source: apache/flink ChannelStatePersister, FLIP-76.
 """
@@ -11,7 +11,7 @@ from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, E
 
 
 class InputRecording:
-    """Notes for one checkpoint what each channel delivers in front of its barrier.
+    """Records for one checkpoint the data that each channel delivers in front of its barrier.
 
     Args:
         checkpoint_id: number of the checkpoint.
@@ -26,21 +26,21 @@ class InputRecording:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every channel has delivered its barrier, or its end."""
+        """Return whether every channel has delivered its barrier, or its end."""
         return not self._open
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all batches."""
+        """Return the bytes of all batches."""
         return sum(len(body) for bodies in self.bodies.values() for body in bodies)
 
     def close(self) -> None:
-        """Note nothing more, and forget what was noted."""
+        """Stop recording, and drop what was recorded."""
         self._open.clear()
         self.bodies = {}
 
     def note(self, channel: int, item: bytes | Event) -> None:
-        """A channel was given something, which waits there."""
+        """Record an element that a channel received, which waits there."""
         if channel not in self._open:
             return
         if isinstance(item, bytes):

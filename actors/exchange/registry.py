@@ -1,4 +1,4 @@
-"""What a task offers to its consumers: result partitions to ask for, and listeners for events sent against the stream.
+"""The registry of a task for its consumers: result partitions to request, and listeners for events sent upstream.
 
 Source: apache/flink ResultPartitionManager and TaskEventDispatcher.
 """
@@ -13,7 +13,7 @@ from .subpartition import ExchangeError, Subpartition
 
 
 class PartitionNotFound(ExchangeError):
-    """Somebody asked for a partition its producer does not offer (yet)."""
+    """A consumer requested a partition that its producer does not offer (yet)."""
 
     def __init__(self, partition: PartitionId, subpartition: int) -> None:
         super().__init__(partition, subpartition)
@@ -54,7 +54,7 @@ class PartitionRegistry:
         self._partitions[partition.id] = partition
 
     def subpartition(self, partition: PartitionId, index: int) -> Subpartition:
-        """One subpartition, for its consumer.
+        """Return one subpartition, for its consumer.
 
         Raises:
             PartitionNotFound: it is not registered, any more or yet, or has fewer subpartitions.
@@ -65,7 +65,7 @@ class PartitionRegistry:
         return found.subpartitions[index]
 
     def subscribe(self, partition: PartitionId, event: type, listener: Callable[[object], None]) -> None:
-        """Call `listener` with every event of type `event` that a consumer sends against the stream.
+        """Call `listener` with every event of type `event` that a consumer sends upstream.
 
         Raises:
             PartitionNotFound: the partition is not registered.
@@ -75,14 +75,14 @@ class PartitionRegistry:
         self._listeners.setdefault(partition, []).append((event, listener))
 
     def publish(self, partition: PartitionId, event: object) -> bool:
-        """Give a consumer's event to those who subscribed to it; False when nobody did."""
+        """Pass a consumer's event to its subscribers; return False when there is none."""
         hearing = [listener for kind, listener in self._listeners.get(partition, ()) if isinstance(event, kind)]
         for listener in hearing:
             listener(event)
         return bool(hearing)
 
     def shut_down(self) -> list[ResultPartition]:
-        """Offer nothing any more; the partitions that were offered. A second call gives none."""
+        """Withdraw all partitions and return them; a second call returns none."""
         given_up = list(self._partitions.values())
         self._partitions.clear()
         self._listeners.clear()

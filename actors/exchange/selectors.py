@@ -1,4 +1,4 @@
-"""Which consumer gets which record, a batch at a time.
+"""Channel selectors: they partition the records of each batch among the consumers.
 
 A selector splits one batch into at most one batch a channel, keeping the order within each channel. What it decides for
 a record depends on the records before it in arrival order only, never on how they were cut into batches. An empty batch
@@ -34,7 +34,7 @@ Split = Sequence[tuple[int, Batch]]
 
 
 class PartitioningFunction(NamedTuple):
-    """A user's function that says where records go; `step` names the one of the program it was given to."""
+    """A user's function that partitions records; `step` names the step of the program that it belongs to."""
 
     function: UserFunction
     step: KeyBy
@@ -53,10 +53,10 @@ class ChannelSelector(ABC):
 
     @abstractmethod
     def split(self, batch: Batch) -> Split:
-        """(channel, batch) pairs; a record may go to several channels."""
+        """Return (channel, batch) pairs; a record may go to several channels."""
 
     def open(self, ctx: OperatorContext) -> None:
-        """Open the user's functions, for the operator whose records are dealt.
+        """Open the user's functions, for the operator whose records are partitioned.
 
         Raises:
             UserCodeError: one of them raised.
@@ -69,7 +69,7 @@ class ChannelSelector(ABC):
                 raise UserCodeError(step.step, step.call_site, "", f"open of {what}") from error
 
     def close(self) -> None:
-        """Close those that were opened; a second call does nothing.
+        """Close the functions that were opened; a second call does nothing.
 
         Raises:
             UserCodeError: one of them raised; the others are closed all the same.
@@ -88,7 +88,7 @@ class ChannelSelector(ABC):
 
 
 class ChannelRangeError(ValueError):
-    """The user's partitioner named no channel there is."""
+    """The user's partitioner returned a channel that does not exist."""
 
     def __init__(self, found: str, channels: int, record: str) -> None:
         super().__init__(found, channels, record)
@@ -102,31 +102,31 @@ class ChannelRangeError(ValueError):
 
 
 class SingleChannel(ChannelSelector):
-    """Everything to one channel: forward, and global."""
+    """Sends everything to one channel: forward, and global."""
 
     def __init__(self, channels: int, channel: int = 0) -> None:
         super().__init__()
         self.channels, self._channel = channels, channel
 
     def split(self, batch: Batch) -> Split:
-        """The whole batch."""
+        """Return the whole batch for the channel."""
         return ((self._channel, batch),) if len(batch) else ()
 
 
 class Broadcast(ChannelSelector):
-    """Everything to every channel."""
+    """Sends everything to every channel."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.channels = channels
 
     def split(self, batch: Batch) -> Split:
-        """The batch once a channel."""
+        """Return the batch once for each channel."""
         return [(channel, batch) for channel in range(self.channels)] if len(batch) else ()
 
 
 class RoundRobin(ChannelSelector):
-    """Record by record in turn: rebalance, and rescale over the consumers near by.
+    """Sends records to the channels in turn: rebalance, and rescale over the consumers near by.
 
     Args:
         channels: how many consumers.
@@ -138,7 +138,7 @@ class RoundRobin(ChannelSelector):
         self.channels, self._next = channels, start % channels
 
     def split(self, batch: Batch) -> Split:
-        """Every `channels`-th record to the same channel."""
+        """Send every `channels`-th record to the same channel."""
         width, first, count = self.channels, self._next, len(batch)
         self._next = (first + count) % width
         if width == 1:
@@ -150,19 +150,19 @@ class RoundRobin(ChannelSelector):
 
 
 class RandomChannel(ChannelSelector):
-    """Each record to a channel drawn by a seeded generator: shuffle."""
+    """Sends each record to a channel drawn by a seeded generator: shuffle."""
 
     def __init__(self, channels: int, seed: int) -> None:
         super().__init__()
         self.channels, self._random = channels, random.Random(seed)
 
     def split(self, batch: Batch) -> Split:
-        """One draw a record."""
+        """Draw a channel for each record."""
         return partition_by_targets(batch, self._random.choices(range(self.channels), k=len(batch)), self.channels)
 
 
 class ByKeyGroup(ChannelSelector):
-    """Equal keys to the same channel, by key group.
+    """Hash-partitions by key group: equal keys go to the same channel.
 
     Args:
         channels: how many consumers, their parallelism.
@@ -187,7 +187,7 @@ class ByKeyGroup(ChannelSelector):
         self._checked_first_key = False
 
     def split(self, batch: Batch) -> Split:
-        """By the hash of each record's key.
+        """Partition by the hash of each record's key.
 
         Raises:
             KeyExtractionError: the key selector failed.
@@ -225,7 +225,7 @@ class ByKeyGroup(ChannelSelector):
         return partition_by_targets(batch, channels, self.channels)
 
     def _channels_one_by_one(self, keys: Sequence[Any], records: list[Any]) -> list[int]:
-        """The channels where some key cannot be looked up in a dict; most often it is none, and its record is named."""
+        """Return the channels of keys some of which are not hashable; a record with an invalid key is named."""
         channels = []
         for key, record in zip(keys, records, strict=True):
             try:
@@ -237,7 +237,7 @@ class ByKeyGroup(ChannelSelector):
         return channels
 
     def _check_first_key(self, batch: Batch) -> None:
-        """A single channel needs no keys; that the first record has one that can be a key is seen all the same."""
+        """Check that the first record has a valid key, though a single channel needs none."""
         if not self._checked_first_key and type(batch) is RowBatch and len(batch):
             self._checked_first_key = True
             first = batch.values[:1]
@@ -245,7 +245,7 @@ class ByKeyGroup(ChannelSelector):
 
 
 class ByFunction(ChannelSelector):
-    """The user's partitioner decides: `partition(key, channels) -> channel`.
+    """Partitions by the user's function: `partition(key, channels) -> channel`.
 
     Args:
         channels: how many consumers.
@@ -264,7 +264,7 @@ class ByFunction(ChannelSelector):
         )
 
     def split(self, batch: Batch) -> Split:
-        """One call a record.
+        """Call the partitioner once for each record.
 
         Raises:
             KeyExtractionError: the key selector failed.
@@ -294,7 +294,7 @@ def _channel(found: Any, width: int, record: Any) -> int:
 
 
 def extract_keys(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -> list[Any]:
-    """The key of each record; `key_by` says whose selector `key_of` is.
+    """Return the key of each record; `key_by` says whose selector `key_of` is.
 
     Raises:
         KeyExtractionError: `key_of` failed on one of them.
@@ -312,7 +312,7 @@ def extract_keys(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy
 
 
 def partition_by_targets(batch: Batch, targets: list[int], width: int) -> Split:
-    """The batch split by each record's target channel."""
+    """Split the batch by each record's target channel."""
     if isinstance(batch, ArrowBatch):
         import numpy as np
 
@@ -329,7 +329,7 @@ def partition_by_targets(batch: Batch, targets: list[int], width: int) -> Split:
 
 
 def every_nth(batch: Batch, offset: int, width: int) -> Batch:
-    """Records offset, offset + width, offset + 2 width, ..."""
+    """Return the records offset, offset + width, offset + 2 width, ..."""
     if isinstance(batch, RowBatch):
         stamps = batch.timestamps
         return RowBatch(batch.values[offset::width], None if stamps is None else stamps[offset::width])

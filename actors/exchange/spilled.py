@@ -66,7 +66,7 @@ class SpillQueue:
         self._newest = entry
 
     def appendleft(self, entry: Buffer | Event) -> None:
-        """Nothing overtakes in a blocking subpartition."""
+        """Refuse: nothing overtakes in a blocking subpartition."""
         raise ExchangeError(f"{entry} cannot overtake what is in a blocking subpartition")
 
     def popleft(self) -> Buffer | Event:
@@ -100,7 +100,7 @@ class SpillQueue:
 
     @property
     def memory_used(self) -> int:
-        """Bytes in memory now, the newest entry not counted."""
+        """Return the bytes in memory now, the newest entry not counted."""
         return self._memory.used
 
     def __len__(self) -> int:
@@ -182,28 +182,28 @@ class SpilledSubpartition(Subpartition):
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of buffers in memory now, the newest not counted."""
+        """Return the bytes of buffers in memory now, the newest not counted."""
         return self._spill.memory_used
 
     @property
     def spilled_bytes(self) -> int:
-        """Bytes written to the file in all."""
+        """Return the bytes written to the file in all."""
         return self._spill.spilled_bytes
 
     @property
     def available(self) -> bool:
-        """Whether `poll` would give something: never before the producer has finished."""
+        """Return whether `poll` would return something: never before the producer has finished."""
         return self._finished and super().available
 
     def poll(self) -> Frame | None:
-        """The next buffer or event to send; with the last one the file is removed."""
+        """Return the next buffer or event to send; with the last one the file is removed."""
         frame = super().poll()
         if self.state is SubpartitionState.CONSUMED:
             self._spill.clear()
         return frame
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
-        """Never: there are no checkpoints in batch mode."""
+        """Refuse: there are no checkpoints in batch mode."""
         raise ExchangeError(f"{barrier} cannot overtake what is in a blocking subpartition")
 
 

@@ -37,7 +37,7 @@ class Buffer:
 
 
 class EntryQueue(Protocol):
-    """Where a subpartition keeps what waits; a deque is one. Only the first and the last entry are ever looked at."""
+    """The storage of a subpartition's waiting entries; a deque is one. Only the first and last entry are looked at."""
 
     def append(self, entry: Buffer | Event, /) -> None: ...
     def appendleft(self, entry: Buffer | Event, /) -> None: ...
@@ -91,7 +91,7 @@ class Subpartition:
         self._finished = False
 
     def add(self, entry: Buffer | Event) -> bool:
-        """Queue a buffer or an event; False when nobody wants it any more."""
+        """Queue a buffer or an event; return False when no consumer wants it any more."""
         if self.state in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED) or self._finished:
             return False
         if isinstance(entry, Buffer):
@@ -106,7 +106,8 @@ class Subpartition:
         return True
 
     def overtake(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
-        """Put an unaligned barrier in front of all that waits; the overtaken buffers, which belong to the snapshot.
+        """Put an unaligned barrier in front of all that waits; return the overtaken buffers, which belong to the
+        snapshot.
 
         Nothing happens when nobody wants anything any more.
         """
@@ -118,11 +119,11 @@ class Subpartition:
         return overtaken
 
     def awaits_turn(self, checkpoint_id: int) -> bool:
-        """Whether the barrier of a checkpoint waits here behind other entries."""
+        """Return whether the barrier of a checkpoint waits here behind other entries."""
         return self._place_of(checkpoint_id) is not None
 
     def overtake_late(self, barrier: CheckpointBarrier) -> tuple[Buffer, ...]:
-        """Put the barrier that waits here in front, as an unaligned one; the buffers it overtakes."""
+        """Move the barrier that waits here to the front, as an unaligned one; return the buffers it overtakes."""
         place = self._place_of(barrier.checkpoint_id)
         if place is None:
             return ()
@@ -140,7 +141,7 @@ class Subpartition:
         return None
 
     def request(self, consumer: TaskAddress, receiver: int, credit: int) -> None:
-        """The consumer asks for this subpartition and brings its initial credit.
+        """Begin serving a consumer that requests this subpartition and brings its initial credit.
 
         Raises:
             ExchangeError: somebody else reads it already.
@@ -154,47 +155,47 @@ class Subpartition:
         self.consumer, self.receiver, self.credit = consumer, receiver, credit
 
     def add_credit(self, credit: int) -> None:
-        """The consumer has `credit` more free buffers, at least one."""
+        """Add `credit` more free buffers of the consumer, at least one."""
         assert credit > 0, f"found an announcement of {credit} credit"
         self.credit += credit
 
     def update_window(self, worked: int, window: int, buffer_rows: int) -> None:
-        """The consumer has worked `worked` records in all, and may have `window` more in flight, in such buffers."""
+        """Note that the consumer has processed `worked` records in all, and may have `window` more in flight."""
         if self.window is not None:
             self.rows_worked, self.window, self.buffer_rows = worked, window, buffer_rows
 
     @property
     def room(self) -> int | None:
-        """Records that may still be written, 0 or less where the window is used up; None: any number."""
+        """Return the records that may still be written, 0 or less where the window is used up; None: any number."""
         if self.window is None or self.state in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED):
             return None
         return self.window - self.rows_written + self.rows_worked
 
     @property
     def is_windowed(self) -> bool:
-        """Whether the consumer bounds the records in flight, and is not gone."""
+        """Return whether the consumer bounds the records in flight, and is not gone."""
         return self.window is not None and self.state not in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED)
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the window has no room."""
+        """Return whether the window has no room."""
         window = self.window
         return window is not None and window + self.rows_worked <= self.rows_written and self.is_windowed
 
     @property
     def rows_in_flight(self) -> int:
-        """Records written that the consumer is not known to have worked; 0 where nobody counts them."""
+        """Return the records written but not known to be processed; 0 where they are not counted."""
         return 0 if self.room is None else self.rows_written - self.rows_worked
 
     @property
     def available(self) -> bool:
-        """Whether `poll` would give something: an event in front, or a buffer and credit for it."""
+        """Return whether `poll` would return something: an event in front, or a buffer and credit for it."""
         if self.state is not SubpartitionState.READING or not len(self._entries):
             return False
         return self.credit > 0 or not isinstance(self._entries[0], Buffer)
 
     def poll(self) -> Frame | None:
-        """The next buffer or event to send, or None when there is none or no credit for it."""
+        """Return the next buffer or event to send, or None when there is none or no credit for it."""
         if not self.available:
             return None
         entry = self._entries.popleft()
@@ -211,7 +212,7 @@ class Subpartition:
         return BufferResponse(self.receiver, self.sequence, self.backlog, None, entry)
 
     def release(self, cause: str | None = None) -> ErrorResponse | None:
-        """Give up what is queued; with a `cause`, the message that tells the consumer why."""
+        """Release the queue; with a `cause`, return the message that reports it to the consumer."""
         must_report = self.state is SubpartitionState.READING and cause is not None
         if self.state is not SubpartitionState.CONSUMED:
             self.state = SubpartitionState.RELEASED
@@ -220,7 +221,7 @@ class Subpartition:
         return ErrorResponse(self.receiver, cause or "") if must_report else None
 
     def statistics(self) -> SubpartitionStatistics:
-        """Counts for people and metrics."""
+        """Return counts for people and metrics."""
         return SubpartitionStatistics(
             self.backlog, self.queued_bytes, self.credit, self.buffers_sent, self.bytes_sent, self.state.value
         )

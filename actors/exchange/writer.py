@@ -52,7 +52,7 @@ _COLUMN_ROWS = 4
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """When a channel's batch is full, and how long it may wait.
+    """The limits of a channel's batch: when it is full, and how long it may wait.
 
     Args:
         max_rows: records of a buffer, >= 1.
@@ -120,12 +120,12 @@ class RecordWriter:
         self._windowed = any(sub.window is not None for sub in partition.subpartitions)
 
     def open(self, ctx: OperatorContext) -> None:
-        """Open the user's functions that say which record goes where."""
+        """Open the user's functions that partition the records."""
         self._ctx = ctx
         self._selector.open(ctx)
 
     def close(self) -> None:
-        """Close them."""
+        """Close the selector's functions."""
         self._selector.close()
 
     def write(self, element: Element) -> None:
@@ -155,7 +155,7 @@ class RecordWriter:
             sub.add(event)
 
     def overtake(self, barrier: CheckpointBarrier) -> list[tuple[Buffer, ...]]:
-        """Send an unaligned barrier in front of all that waits; what it overtakes, one entry a channel."""
+        """Send an unaligned barrier in front of all that waits; return the overtaken buffers, one entry a channel."""
         self.flush()
         return [sub.overtake(barrier) for sub in self.partition.subpartitions]
 
@@ -198,24 +198,24 @@ class RecordWriter:
         self._oldest_ms = next_oldest
 
     def deadline_ms(self) -> int | None:
-        """When `tick` has something to do, or None."""
+        """Return when `tick` has something to do, or None."""
         if self._oldest_ms is None or self._limits.timeout_ms <= 0:
             return None
         return self._oldest_ms + self._limits.timeout_ms
 
     def _all_wait(self, lane: int) -> bool:
-        """Whether every receiver still has an earlier buffer to be sent."""
+        """Return whether every receiver still has an earlier buffer to be sent."""
         return all(self.partition.subpartitions[channel].backlog for channel in self._receivers[lane])
 
     def _restart_waiting(self, now_ms: int) -> None:
-        """The time was not known yet, or the clock was set back: what is open waits from now on."""
+        """Restart the wait of open batches: the time was not known yet, or the clock was set back."""
         for open_batch in self._open:
             open_batch.since_ms = now_ms
         if self._oldest_ms is not None:
             self._oldest_ms = now_ms
 
     def _buffer_rows(self, lane: int) -> int:
-        """The most records of one buffer now."""
+        """Return the most records of one buffer now."""
         most = self._limits.max_rows
         if self._windowed:
             subs = self.partition.subpartitions
@@ -225,7 +225,7 @@ class RecordWriter:
         return most
 
     def _is_used_up(self, lane: int) -> bool:
-        """Whether a receiver's window has no room, so that what is open should go now."""
+        """Return whether a receiver's window has no room, so that the open batch should go now."""
         subs = self.partition.subpartitions
         return any(subs[channel].is_used_up for channel in self._receivers[lane])
 
@@ -253,7 +253,7 @@ class RecordWriter:
             self._oldest_ms = now
 
     def _row_limits(self, part: Batch) -> tuple[int, int]:
-        """How many rows like these may be encoded together at most, and how many are enough."""
+        """Return how many rows like these may be encoded together at most, and how many are enough."""
         limits, width = self._limits, max(1, bytes_per_row(part))
         if isinstance(part, ArrowBatch):
             most = max(1, (limits.max_arrow_bytes - limits.max_arrow_bytes // _ARROW_HEADER) // width)
@@ -298,7 +298,7 @@ class RecordWriter:
                 self._ship(lane)
 
     def _encode_piece(self, piece: Batch) -> Pieces:
-        """The piece as bytes; a record that has none is the failure of the operator that emitted it."""
+        """Encode the piece; a record that cannot be encoded is the failure of the operator that emitted it."""
         try:
             return encode_pieces(piece)
         except CodecError as error:

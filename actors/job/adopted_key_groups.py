@@ -16,7 +16,7 @@ from .restoring import is_keyed
 
 
 def with_key_groups_of(start: JobStart | None, graph: JobGraph) -> JobGraph:
-    """The job with the key groups in which its keyed state was written, where the program leaves their number open."""
+    """Return the job with the max parallelism of the checkpoint, where the program leaves it open."""
     if start is None or not start.completed:
         return graph
     manifest = start.completed[-1].manifest

@@ -48,12 +48,12 @@ class Attempts:
         }
 
     def adopt(self, graph: JobGraph) -> list[Execution]:
-        """All subtasks begin anew, as many as another graph of the same job has."""
+        """Create new attempts of all subtasks, as many as another graph of the same job has."""
         self._lay_out(graph, 1 + self.highest)
         return list(self)
 
     def renew(self, places: Iterable[Place]) -> list[Execution]:
-        """A new attempt in the place of each of these, which have ended."""
+        """Create new attempts in place of these, which have ended."""
         by_place = {(e.vertex.id, e.subtask): e for e in self}
         fresh = []
         for place in places:
@@ -69,32 +69,32 @@ class Attempts:
 
     @property
     def highest(self) -> int:
-        """The number of the latest attempt."""
+        """Return the number of the latest attempt."""
         return max(execution.number for execution in self.by_id.values())
 
     @property
     def have_ended(self) -> bool:
-        """Whether all are in a terminal state."""
+        """Return whether all attempts are in a terminal state."""
         return all(execution.state.is_terminal for execution in self)
 
     @property
     def live(self) -> list[Execution]:
-        """Those that were scheduled and have not ended."""
+        """Return the attempts that were scheduled and have not ended."""
         return [e for e in self if e.timestamps and not e.state.is_terminal]
 
     def stalled(self, attempt: TaskAddress) -> str:
-        """Which function of an attempt has not returned for long, for people; "" where none is known of."""
+        """Return, for people, which function of an attempt has not returned for long; "" where none is known of."""
         execution = self.by_id.get(attempt)
         return "" if execution is None else execution.stalled
 
     def deploy_first(self, executions: Iterable[Execution], now_ms: int) -> list[Command]:
-        """Of attempts that begin those that begin at once: all, or those whose inputs can be read."""
+        """Deploy those of new attempts that start at once: all, or those whose inputs can be read."""
         eager = self.graph.schedule_mode is ScheduleMode.EAGER
         first = [e for e in executions if eager or e.vertex.is_input]
         return self._deploy(first, now_ms) + self.deploy_ready(now_ms)
 
     def deploy_ready(self, now_ms: int) -> list[Command]:
-        """LAZY_FROM_SOURCES: vertices all of whose inputs can be read now."""
+        """Deploy vertices all of whose inputs can be read now (LAZY_FROM_SOURCES)."""
         if self.graph.schedule_mode is ScheduleMode.EAGER:
             return []
         ready: list[Execution] = []
@@ -105,7 +105,7 @@ class Attempts:
         return self._deploy(ready, now_ms)
 
     def cancel(self, now_ms: int, places: Collection[Place] | None = None) -> list[Command]:
-        """Cancel all that have not ended, or those in these places."""
+        """Cancel all attempts that have not ended, or those in these places."""
         commands: list[Command] = []
         for execution in self:
             if places is not None and (execution.vertex.id, execution.subtask) not in places:

@@ -1,4 +1,4 @@
-"""From an execution graph to the deployments of its attempts: who reads what at which address."""
+"""Creates the deployments of attempts from an execution graph: each names its peers and their addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 
 def announce(deployment: TaskDeployment, host: str) -> None:
-    """Log what is about to be deployed where."""
+    """Log the deployments that are about to be sent."""
     log.info("Deploying %s to %s", deployment.title, host)
 
 
@@ -45,18 +45,18 @@ class Deployer:
         self._buffers = self._buffers_of_tasks()
 
     def attempts(self) -> Iterator[tuple[JobVertex, int, TaskAddress]]:
-        """(vertex, subtask, attempt id), producers before consumers."""
+        """Return (vertex, subtask, attempt id), producers before consumers."""
         for vertex in self._graph.vertices:
             for subtask in range(vertex.parallelism):
                 yield vertex, subtask, self._attempts[vertex.id, subtask]
 
     def renew(self, vertex_id: str, subtask: int) -> TaskAddress:
-        """The id of the next attempt of a subtask; peers that are deployed from now on know it by that."""
+        """Renew the id of a subtask's attempt; peers that are deployed from now on know it by that."""
         fresh = self._attempts[vertex_id, subtask] = TaskAddress(self._new_id())
         return fresh
 
     def deployment(self, vertex: JobVertex, subtask: int, attempt_number: int) -> TaskDeployment:
-        """All that one attempt needs to run that starts afresh."""
+        """Return the deployment of one attempt that starts from nothing."""
         inputs, outputs = self._ends(vertex, subtask)
         return TaskDeployment(
             job_id=self._graph.id,
@@ -77,7 +77,7 @@ class Deployer:
         )
 
     def _ends(self, vertex: JobVertex, subtask: int) -> tuple[tuple[ChannelSpec, ...], tuple[OutputSpec, ...]]:
-        """What a subtask reads, and what it gives."""
+        """Return a subtask's inputs and outputs."""
         channels = self._parallel.channels_of(vertex.id, subtask)
         inputs = tuple(
             ChannelSpec(
@@ -106,7 +106,7 @@ class Deployer:
         return inputs, outputs
 
     def _buffers_of_tasks(self) -> dict[tuple[str, int], int]:
-        """Of the network buffers of a slot each of its subtasks gets a share."""
+        """Share the network buffers of a slot among its subtasks."""
         settings = TaskSettings.of(self._graph.configuration)
         wanted: dict[Slot, dict[tuple[str, int], list[Demand]]] = {}
         for vertex in self._graph.vertices:
@@ -120,5 +120,7 @@ class Deployer:
 
 
 def _is_in_order(edge: JobEdge) -> bool:
-    """In a loop no barrier overtakes: one that came round before the head has sent its own would divide nothing."""
+    """Return whether no barrier may overtake: in a loop, one that came round before the head's own would divide
+    nothing.
+    """
     return not edge.supports_unaligned or edge.iteration is not None

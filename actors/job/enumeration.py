@@ -18,23 +18,23 @@ from ..task.failures import is_outage, is_recoverable
 
 
 class _Context:
-    """Collects what an enumerator assigns while it answers."""
+    """Collects the splits that an enumerator assigns while it answers."""
 
     def __init__(self, operator_id: str, parallelism: int) -> None:
         self._operator_id, self._parallelism = operator_id, parallelism
         self.assigned: list[tuple[int, AssignSplits]] = []
 
     def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
-        """Subtask -> splits."""
+        """Assign splits to subtasks."""
         for subtask, splits in assignment.items():
             self.assigned.append((subtask, AssignSplits(self._operator_id, tuple(splits))))
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """The reader gets nothing more."""
+        """Assign nothing more to a reader."""
         self.assigned.append((subtask, AssignSplits(self._operator_id, (), no_more=True)))
 
     def current_parallelism(self) -> int:
-        """Number of readers."""
+        """Return the number of readers."""
         return self._parallelism
 
 
@@ -55,7 +55,7 @@ class _Assigned:
 
 
 class Enumerators:
-    """One enumerator a source operator, made when the first reader asks.
+    """The split enumerators of a job, one for each source operator, created when the first reader asks.
 
     Splits that were assigned since the last complete checkpoint are remembered: when their reader alone starts again,
     from that checkpoint, it does not have them, and they go back to the enumerator.
@@ -69,7 +69,7 @@ class Enumerators:
         self._last_id = 0
 
     def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> list[tuple[int, AssignSplits]]:
-        """A reader wants a split; the messages for this and perhaps other readers of the vertex."""
+        """Handle a reader's request for a split; return messages for this and other readers of the vertex."""
         made = self._made.get(operator_id)
         if made is None:
             made = self._made[operator_id] = self._make(vertex, operator_id)
@@ -82,7 +82,7 @@ class Enumerators:
         return assigned
 
     def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
-        """Operator id -> state, of those that have been made; what is assigned from now on is of a later checkpoint.
+        """Return operator id -> state of the enumerators; splits assigned from now on belong to a later checkpoint.
 
         Raises: whatever a user's enumerator raises.
         """
@@ -91,20 +91,20 @@ class Enumerators:
         return {**self._states, **states}
 
     def complete(self, checkpoint_id: int) -> None:
-        """A checkpoint is durable: it has what was assigned before it."""
+        """Forget the splits that a durable checkpoint contains."""
         for assigned in self._assigned.values():
             while assigned and assigned[0].after < checkpoint_id:
                 assigned.popleft()
 
     def restore(self, states: Mapping[str, bytes]) -> list[TaskFailure]:
-        """Begin anew with the states of a checkpoint; how closing the present ones failed."""
+        """Restart with the states of a checkpoint; return how closing the present enumerators failed."""
         failures = self.close()
         self._states = dict(states)
         self._assigned.clear()
         return failures
 
     def take_back(self, operator_id: str, subtask: int) -> None:
-        """A reader starts again from the last complete checkpoint.
+        """Take back the splits of a reader that restarts from the last complete checkpoint.
 
         Raises: whatever a user's enumerator raises.
         """
@@ -115,7 +115,7 @@ class Enumerators:
             self._made[operator_id].enumerator.add_splits_back(splits, subtask)
 
     def close(self) -> list[TaskFailure]:
-        """Close all enumerators, also when some raise; how those failed."""
+        """Close all enumerators, also when some raise; return their failures."""
         closing, self._made = self._made, {}
         failures = []
         for made in closing.values():
@@ -140,7 +140,7 @@ class Enumerators:
 
 
 def enumerator_failed(source: ChainedOperator, error: BaseException, when: str = "") -> TaskFailure:
-    """What the enumerator of a source raised, as the failure of the source."""
+    """Return the exception of a source's enumerator as the failure of the source."""
     message = f"the enumerator of source {source.name!r} failed{when}: {described(error)}"
     where = source.name, source.call_site
     return TaskFailure(

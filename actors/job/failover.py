@@ -1,4 +1,4 @@
-"""Which subtasks restart when one of them fails. Pure; in time linear in subtasks and pointwise channels.
+"""Failover strategies: which subtasks restart when one of them fails. Pure; linear in subtasks and pointwise channels.
 
 Source: apache/flink RestartPipelinedRegionFailoverStrategy, RestartAllFailoverStrategy, PipelinedRegionComputeUtil.
 """
@@ -24,7 +24,7 @@ IsLost: TypeAlias = Callable[[str, int], bool]
 
 
 class Failover:
-    """What restarts when a subtask fails.
+    """The regions of a job, and the subtasks that restart when one fails.
 
     A region is what is connected by pipelined edges, by one co-location group or by the head and tail of one loop: its
     subtasks live and die together. Regions on a cycle of blocking edges are not joined as in Flink: each consumes what
@@ -41,13 +41,13 @@ class Failover:
 
     @classmethod
     def of(cls, graph: JobGraph) -> Failover:
-        """As `jobmanager.execution.failover-strategy` of the job says."""
+        """Create the strategy that `jobmanager.execution.failover-strategy` of the job names."""
         strategy = Configuration.from_dict(graph.configuration).get(options.FAILOVER_STRATEGY)
         return cls(graph, strategy is options.FailoverStrategy.FULL)
 
     @cached_property
     def regions(self) -> tuple[tuple[Place, ...], ...]:
-        """The pipelined regions, and the subtasks of each, in the order of vertices and indexes."""
+        """Return the pipelined regions, and the subtasks of each, in the order of vertices and indexes."""
         members: dict[Place, list[Place]] = defaultdict(list)
         joined = _joined(self._graph)
         for place in _places(self._graph):
@@ -59,7 +59,7 @@ class Failover:
         return {place: number for number, region in enumerate(self.regions) for place in region}
 
     def restarting(self, failed: Place, is_lost: IsLost) -> tuple[Place, ...]:
-        """The subtasks that restart, in the order of vertices and indexes.
+        """Return the subtasks that restart, in the order of vertices and indexes.
 
         These are the region of the failed one; regions that made a blocking result which a restarting one reads and
         which is lost; and all that read what a restarting one gives, whether or not they have run or finished yet.
@@ -79,7 +79,7 @@ class Failover:
         return tuple(place for place in _places(self._graph) if self._region_of[place] in involved)
 
     def _drawn_in(self, place: Place, is_lost: IsLost, asked: set[tuple[str, int]]) -> Iterable[Place]:
-        """Who restarts because this one does; what `asked` holds has been answered for another one."""
+        """Yield the subtasks that restart because this one does; those in `asked` were handled for another one."""
         vertex, subtask = self._graph.vertex(place[0]), place[1]
         for edge in vertex.inputs:
             if edge.partition_type.is_pipelined:
@@ -119,7 +119,7 @@ class _Joined:
         return place
 
     def join(self, places: Iterable[Place]) -> None:
-        """Make them one set."""
+        """Merge the sets of two subtasks."""
         rest = iter(places)
         first = self.root(next(rest))
         for place in rest:
@@ -150,7 +150,7 @@ def _joined(graph: JobGraph) -> _Joined:
 
 
 def _held_together(graph: JobGraph) -> Iterable[list[JobVertex]]:
-    """Vertices whose subtasks of one index are one region though no edge says so."""
+    """Return the vertices whose subtasks of one index are one region though no edge connects them."""
     groups: dict[str | int, list[JobVertex]] = defaultdict(list)
     for vertex in graph.vertices:
         if vertex.co_location_group_key is not None:

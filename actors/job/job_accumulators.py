@@ -14,7 +14,7 @@ from ..messages.messages import TaskFailure
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who added an accumulator: vertex id and subtask, and for people names and the line of the program."""
+    """The owner of an accumulator: vertex id and subtask, and for people names and the line of the program."""
 
     place: tuple[str, int]
     task: str
@@ -29,7 +29,7 @@ class _Merged:
 
 
 class JobAccumulators:
-    """Merges what finished tasks have added up; what a user's accumulator raises comes back as failures.
+    """Merges the accumulators of finished tasks; exceptions of a user's accumulator are returned as failures.
 
     Args:
         may_forget: tasks that have finished may run again; then what each has added is kept.
@@ -40,7 +40,7 @@ class JobAccumulators:
         self._kept: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
 
     def forget(self, places: Collection[tuple[str, int]]) -> None:
-        """Tasks there do their work again: what those that have finished have added does not count."""
+        """Drop the accumulators of finished subtasks that run again."""
         kept = self._kept or {}
         gone = [owner for owner in kept if owner.place in places]
         for owner in gone:
@@ -51,7 +51,7 @@ class JobAccumulators:
                 self._merge(other, copy.deepcopy(accumulators))
 
     def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
-        """Take a task's accumulators in; one that cannot be merged leaves what was there, or takes it along.
+        """Add a task's accumulators; one that cannot be merged is a failure; the present value stays, or is dropped if its merge raised.
 
         Those of an attempt that began when all was done are left out where an earlier attempt has given its own.
         """
@@ -80,7 +80,7 @@ class JobAccumulators:
         return failures
 
     def values(self) -> tuple[dict[str, Any], list[TaskFailure]]:
-        """Name -> value, and the failures of those that raise instead."""
+        """Return name -> value, and the failures of those that raise instead."""
         values, failures = {}, []
         for name, merged in list(self._merged.items()):
             try:
@@ -91,7 +91,7 @@ class JobAccumulators:
         return values, failures
 
     def asked(self, job_id: str) -> dict[str, Any]:
-        """Name -> value.
+        """Return name -> value for a client.
 
         Raises:
             JobExecutionError: one does not give its value.

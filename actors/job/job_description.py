@@ -22,7 +22,7 @@ def job_summary(
     exceptions: Iterable[ExceptionEntry],
     recovery: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A job's id, name, state, timestamps, vertices, last recovery, and failures from the oldest to the newest."""
+    """Return a job's id, name, state, timestamps, vertices, last recovery, and failures, oldest first."""
     return {
         "jid": graph.id,
         "name": graph.name,
@@ -35,7 +35,7 @@ def job_summary(
 
 
 def vertex_summaries(vertices: Iterable[JobVertex], executions: Iterable[Execution]) -> list[dict[str, Any]]:
-    """Per vertex: id, name, parallelism, states, counters summed over subtasks, and each subtask's report."""
+    """Return for each vertex its id, name, parallelism, states, summed counters, and each subtask's report."""
     of_vertex: dict[str, list[Execution]] = {}
     for execution in executions:
         of_vertex.setdefault(execution.vertex.id, []).append(execution)

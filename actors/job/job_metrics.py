@@ -1,4 +1,4 @@
-"""What is counted of a job as a whole, under Flink's names; nothing here reads a clock.
+"""The metrics of a job as a whole, under Flink's names; nothing here reads a clock.
 
 Source: apache/flink JobStatusMetrics, UpTimeGauge, DownTimeGauge.
 """
@@ -19,7 +19,7 @@ _TIMED = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.FAILING, JobStatus.CAN
 
 
 class JobMetrics:
-    """The group of a job in its coordinator.
+    """The metric group of a job in its coordinator.
 
     Args:
         config: of the job, option key -> value.
@@ -39,13 +39,13 @@ class JobMetrics:
             gauge(f"{status.value.lower()}Time", partial(self._time_in, status))
 
     def located(self, host: str) -> None:
-        """Say where the coordinator runs."""
+        """Set the place where the coordinator runs."""
         variables = {"<host>": host, "<job_id>": self._job_id, "<job_name>": self._job_name}
         self.scope = self._formats.bound(self._formats.jm_job, variables)
         self.group.identify(self.scope, self._formats.delimiter, ("jobmanager", "job"), variables)
 
     def update(self, status: JobStatus, timestamps: Mapping[str, int], restarts: int, now_ms: int) -> None:
-        """How the job stands at `now_ms`.
+        """Update the metrics with the job's state at `now_ms`.
 
         Args:
             timestamps: state -> when it was entered.

@@ -1,4 +1,4 @@
-"""What a program is told of its job when that has ended."""
+"""Turns the result of a job into the exception that its program sees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..messages.commands import JobResult
 
 
 def raise_if_failed(result: JobResult, described: Mapping[str, Any] | None = None) -> JobResult:
-    """The result of a job that finished.
+    """Return the result of a job that finished, or raise its failure.
 
     Args:
         described: the job as plain data, for what the result does not hold.
@@ -50,7 +50,7 @@ def raise_if_failed(result: JobResult, described: Mapping[str, Any] | None = Non
 
 
 def _lost(result: JobResult, described: Mapping[str, Any]) -> TaskLost:
-    """The first failure, with the place and the last report of the task that is lost."""
+    """Return the first failure, with the place and the last report of the lost task."""
     first = described["exceptions"][0]
     subtasks = {
         f"{vertex['name']} ({subtask['subtask'] + 1}/{vertex['parallelism']})": subtask["metrics"]

@@ -1,4 +1,4 @@
-"""The change of a job's parallelism while it runs: from the wish to the moment at which all tasks run again. Pure."""
+"""The rescaling of a running job: from the request to the moment at which all tasks run again. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .job_checkpoints import JobCheckpoints
 
 @dataclass
 class Rescale:
-    """One change that is under way.
+    """One rescaling under way.
 
     The job takes a checkpoint first, while it runs. Only when that is complete are the tasks cancelled; the new ones
     begin with it. So the pause has no writing in it but that of the records since then, which are worked again.
@@ -35,16 +35,16 @@ class Rescale:
 
     @property
     def takes_over(self) -> bool:
-        """Whether the old tasks end for it, and the new ones are yet to be asked for."""
+        """Return whether the old tasks are being cancelled for it, and the new ones are not requested yet."""
         return self.cancelled_ms is not None and self.former is None
 
     def is_ready(self, checkpoint_id: int) -> bool:
-        """Whether this checkpoint, which is complete, lets it begin."""
+        """Return whether this completed checkpoint lets it begin."""
         return self.cancelled_ms is None and checkpoint_id >= self.after
 
 
 def refused(status: JobStatus, checkpoints: JobCheckpoints) -> str:
-    """Why a job cannot be rescaled now; "" where it can."""
+    """Return why a job cannot be rescaled now; "" where it can."""
     if status is not JobStatus.RUNNING:
         return f"the job is {status.value}: ask again when it runs"
     if checkpoints.is_stopping:

@@ -1,4 +1,4 @@
-"""The restart of a job's tasks: which of them, and when. Pure."""
+"""Collects the tasks of a job that restart, and decides when. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = get_logger(__name__)
 
 
 class JobRestarts:
-    """Collects what has to restart until it may.
+    """The subtasks that have to restart, and when they may.
 
     Args:
         graph: the job.
@@ -50,7 +50,7 @@ class JobRestarts:
         self._is_final = self._is_same = False
 
     def adopt(self, graph: JobGraph) -> None:
-        """The job goes on with other parallelisms."""
+        """Adopt the graph of a rescaled job."""
         self._failover = Failover.of(graph)
         self._everything: tuple[Place, ...] = tuple(
             (vertex.id, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism)
@@ -58,16 +58,17 @@ class JobRestarts:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all subtasks restart."""
+        """Return whether all subtasks restart."""
         return len(self.places) == len(self._everything)
 
     @property
     def are_possible(self) -> bool:
-        """Whether tasks that fail run again."""
+        """Return whether tasks that fail run again."""
         return not isinstance(self._strategy, NoRestart)
 
     def failed(self, failed: Execution | None, failure: TaskFailure, now_ms: int) -> bool:
-        """Take note of a failure, of one attempt or of the whole job; whether there is a restart, which is told.
+        """Record a failure of one attempt or of the whole job; return whether there is a restart, which is also
+        announced.
 
         Results of tasks that have finished count as lost: each can be read once.
         """
@@ -90,7 +91,7 @@ class JobRestarts:
         return True
 
     def progressed(self) -> None:
-        """A checkpoint is complete: failures before it are no reason to end the job."""
+        """Forget the failures before a complete checkpoint: they are no reason to end the job."""
         self._same.progressed()
 
     def restart_whole(self, now_ms: int) -> None:
@@ -98,7 +99,7 @@ class JobRestarts:
         self.places, self.due_ms, self.ended_ms = self._everything, now_ms, None
 
     def is_due(self, executions: Iterable[Execution], now_ms: int) -> bool:
-        """Whether all that restart have ended, and the time has come."""
+        """Return whether all that restart have ended, and the delay is over."""
         waiting = set(self.places)
         left = (e for e in executions if (e.vertex.id, e.subtask) in waiting and not e.state.is_terminal)
         if not waiting or next(left, None) is not None:
@@ -107,13 +108,13 @@ class JobRestarts:
         return now_ms >= self.due_ms
 
     def begun(self) -> None:
-        """They are being deployed."""
+        """Note that they are being deployed."""
         self.places, self.due_ms = (), 0
         self.count += 1
 
     @property
     def refusal(self) -> str:
-        """Why there is no restart; "" where none was asked for."""
+        """Return why there is no restart; "" where none was asked for."""
         if not self.are_possible or self.are_over:
             return ""
         if self._is_final:

@@ -1,4 +1,4 @@
-"""Records per second of each vertex: between two looks at a job, and over its whole life."""
+"""Records per second of each vertex: between two calls, and over its whole life."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST_S = 0.5
 
 
 class Rates:
-    """Remembers the last look, and adds `numRecordsInPerSecond` and `numRecordsOutPerSecond` to vertices.
+    """Adds `numRecordsInPerSecond` and `numRecordsOutPerSecond` to vertices, measured since the previous call.
 
     >>> rates = Rates()
     >>> vertex = {"id": "a", "numRecordsIn": 0, "numRecordsOut": 100}
@@ -27,7 +27,7 @@ class Rates:
         self._rates: dict[str, tuple[float, ...]] = {}
 
     def added(self, vertices: Iterable[Mapping[str, Any]], now_s: float) -> list[dict[str, Any]]:
-        """Copies of `vertices` with their rates since the last look."""
+        """Return copies of `vertices` with their rates since the previous call."""
         vertices = list(vertices)
         if now_s - self._seen_s >= LEAST_S:
             counts = {vertex["id"]: tuple(vertex[name] for name in COUNTERS) for vertex in vertices}
@@ -41,7 +41,7 @@ class Rates:
 
 
 def averaged(vertex: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of an ended vertex with its rates from its first subtask's RUNNING to its last one's end."""
+    """Return a copy of an ended vertex with its rates from its first subtask's RUNNING to its last one's end."""
     stamps = [subtask["timestamps"] for subtask in vertex["subtasks"]]
     starts = [stamp["RUNNING"] for stamp in stamps if "RUNNING" in stamp]
     seconds = (max(max(stamp.values()) for stamp in stamps if stamp) - min(starts)) / 1000 if starts else 0

@@ -1,4 +1,4 @@
-"""With what a job begins: what an earlier coordinator left of it, or the checkpoint its options name, or nothing."""
+"""Chooses the start of a job: the work of an earlier coordinator, the checkpoint its options name, or nothing."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _OF_STORES = (
 
 
 def storage_options(config: Mapping[str, Any]) -> dict[str, str]:
-    """Those options of a job that say how an object store is reached, as texts."""
+    """Return the options of a job that configure access to an object store, as strings."""
     return {option.key: str(config[option.key]) for option in _OF_STORES if option.key in config}
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a coordinator begins with.
+    """The starting point of a coordinator.
 
     Args:
         start: for its `JobMaster`.
@@ -62,7 +62,7 @@ class Beginning:
     damaged: tuple[str, ...] = ()
 
     def laid_out(self, graph: JobGraph) -> JobGraph:
-        """The job with the parallelisms that it had last, when it is recovered: it may have been rescaled."""
+        """Return the job with its latest parallelisms when it is recovered: it may have been rescaled."""
         newest = max(self.start.completed, key=lambda one: one.checkpoint_id, default=None)
         return as_it_ran(graph, newest.manifest) if self.recovered and newest is not None else graph
 
@@ -73,7 +73,7 @@ def recover_or_start(
     open_storage: OpenStorage,
     keep: Callable[[Sequence[CompletedCheckpoint] | None], None] = lambda named: None,
 ) -> Beginning:
-    """Become the coordinator of a job: its only one, where its checkpoints have files.
+    """Become the only coordinator of a job whose checkpoints have files, and choose what it starts from.
 
     A new job that cannot begin leaves nothing behind: what its options name is read first.
 
@@ -132,7 +132,7 @@ def _taken_over(start: JobStart, begins_from: str) -> JobStart:
 
 
 def _named(config: Mapping[str, Any], open_storage: OpenStorage) -> tuple[CompletedCheckpoint, ...]:
-    """The checkpoint or savepoint that `execution.state-recovery.path` names, if any."""
+    """Return the checkpoint or savepoint that `execution.state-recovery.path` names, if any."""
     path = Configuration.from_dict(config).get(options.RESTORE_PATH)
     if not path:
         return ()
@@ -141,7 +141,7 @@ def _named(config: Mapping[str, Any], open_storage: OpenStorage) -> tuple[Comple
 
 
 def _counted(ledger: Ledger, base: str, open_storage: OpenStorage) -> tuple[list[CompletedCheckpoint], tuple[str, ...]]:
-    """The checkpoints that count and can be read, and what is wrong with the others; newest first."""
+    """Return the checkpoints in the ledger that can be read, and the errors of the others; newest first."""
     read, damaged = [], []
     for counted in reversed(ledger.checkpoints):
         try:
@@ -163,7 +163,7 @@ def _read(counted: Counted, base: str, open_storage: OpenStorage) -> CompletedCh
 def _sweep(
     storage: Storage, ledger: Ledger, read: list[CompletedCheckpoint], files: CheckpointFiles, base: str
 ) -> None:
-    """Delete what the coordinator before was writing when it was lost.
+    """Delete the files that the previous coordinator was writing when it was lost.
 
     What is listed while nobody has come behind this leader is not of one that comes behind it.
     """

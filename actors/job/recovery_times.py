@@ -1,4 +1,4 @@
-"""How long the last recovery of a job took, and with what."""
+"""Measures the phases of a job's last recovery."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BEGUN = (ExecutionState.INITIALIZING, ExecutionState.RUNNING)
 def last_recovery(
     timestamps: Mapping[str, int], executions: Iterable[Execution], restored_bytes: int, ended_ms: int | None = None
 ) -> dict[str, Any] | None:
-    """The last time tasks started anew, in milliseconds; None where none did, or the job is about to.
+    """Return the phases of the last restart of tasks, in milliseconds; None without one, or if one is about to begin.
 
     It begins when the failure is known, or, with a coordinator that took over, when that one does. `cancelled_ms` is
     the time until the old attempts had ended (a coordinator that took over: until it had slots), `delayed_ms` what was
@@ -51,7 +51,7 @@ def last_recovery(
 
 
 def describe_recovery(found: Mapping[str, Any]) -> str:
-    """As a line for people.
+    """Describe a recovery in one line for people.
 
     >>> describe_recovery({"cancelled_ms": 210, "delayed_ms": 24_000, "deployed_ms": 900, "restored_ms": None,
     ...     "total_ms": None, "tasks": 2, "restored_bytes": 512})
@@ -66,7 +66,7 @@ def describe_recovery(found: Mapping[str, Any]) -> str:
 
 
 def _last(attempts: Sequence[Mapping[str, int]], *states: ExecutionState) -> int | None:
-    """When the last of them entered one of these states; None while one has not."""
+    """Return when the last of them entered one of these states; None while one has not."""
     moments = ([timestamps[state.value] for state in states if state.value in timestamps] for timestamps in attempts)
     entered = [min(known, default=None) for known in moments]
     known = [moment for moment in entered if moment is not None]

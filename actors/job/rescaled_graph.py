@@ -1,4 +1,4 @@
-"""A job with other numbers of subtasks: which vertices that concerns, and whether it can be. Pure."""
+"""Changes the parallelism of a job graph: which vertices that concerns, and whether it is possible. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rayflink.state.storage.manifest import CheckpointManifest
 
 
 def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
-    """The job with other parallelisms.
+    """Return the job with other parallelisms.
 
     Operators of one chain have one parallelism, and so have vertices that are joined by forward edges: naming one of
     them means all.
@@ -49,7 +49,7 @@ def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
 
 
 def as_it_ran(graph: JobGraph, manifest: CheckpointManifest) -> JobGraph:
-    """The job with the parallelisms that it had when a checkpoint of it was taken: it may have been rescaled since."""
+    """Return the job with the parallelisms it had when a checkpoint was taken: it may have been rescaled since."""
     ran = {operator.operator_id: operator.parallelism for operator in manifest.operators}
     vertices = []
     for vertex in graph.vertices:
@@ -80,7 +80,7 @@ def _meant(graph: JobGraph, name: str) -> JobVertex:
 
 
 def _together(graph: JobGraph, vertex: JobVertex) -> set[str]:
-    """The vertex and those joined with it by forward edges."""
+    """Return the vertex and those connected with it by forward edges."""
     joined: set[str] = {vertex.id}
     before = 0
     while len(joined) > before:

@@ -1,4 +1,4 @@
-"""Whether and how soon a job that has failed restarts. No clock, no randomness of its own.
+"""Restart strategies: whether and after which delay a failed job restarts. No clock, no randomness of its own.
 
 Source: apache/flink 2.x FixedDelay-, FailureRate- and ExponentialDelayRestartBackoffTimeStrategy.
 """
@@ -19,11 +19,11 @@ from rayflink.common.options.registry import RestartStrategyType
 
 
 class RestartStrategy(ABC):
-    """Asked at each failure; `str` is Flink's name of it with its settings, in milliseconds."""
+    """A restart strategy, asked at each failure; `str` is Flink's name of it with its settings, in milliseconds."""
 
     @staticmethod
     def of(config: Mapping[str, Any], checkpointing: bool, chance: Random) -> RestartStrategy:
-        """The strategy of a job.
+        """Create the restart strategy of a job.
 
         Where `restart-strategy.type` is absent, a job with checkpoints restarts with exponential delay and one without
         never does. Other than in Flink the settings of exponential delay hold then too.
@@ -51,16 +51,16 @@ class RestartStrategy(ABC):
 
     @abstractmethod
     def failed(self, now_ms: int) -> int | None:
-        """Take note of a failure: milliseconds until the restart, None where there is none any more."""
+        """Record a failure; return the milliseconds until the restart, None where there is none any more."""
 
     @property
     def refusal(self) -> str:
-        """What the job says when it does not restart."""
+        """Return the job's message when it does not restart."""
         return f"Recovery is suppressed by {self}"
 
 
 class NoRestart(RestartStrategy):
-    """The first failure is the last."""
+    """Ends the job with the first failure."""
 
     def failed(self, now_ms: int) -> int | None:
         return None
@@ -70,7 +70,7 @@ class NoRestart(RestartStrategy):
 
 
 class FixedDelay(RestartStrategy):
-    """So many restarts in the life of the job, each after the same time.
+    """Allows a number of restarts in the life of the job, each after the same time.
 
     >>> strategy = FixedDelay(2, 500)
     >>> [strategy.failed(now) for now in (0, 10, 20)]
@@ -91,7 +91,7 @@ class FixedDelay(RestartStrategy):
 
 
 class FailureRate(RestartStrategy):
-    """Restarts until more than `most` failures lie within an interval; its end belongs to it.
+    """Restarts until more than `most` failures lie within an interval, whose end belongs to it.
 
     >>> strategy = FailureRate(1, 100, 5)
     >>> [strategy.failed(now) for now in (0, 101, 201)]
@@ -114,7 +114,7 @@ class FailureRate(RestartStrategy):
 
 
 class ExponentialDelay(RestartStrategy):
-    """Each restart waits longer than the one before; a long time without failure begins anew.
+    """Waits longer before each restart than before the previous one; a long time without failure resets the delay.
 
     Failures that come while a restart is waited for, up to its moment, belong to that restart: they neither count nor
     lengthen the wait. The time without failure is measured from the last restart.

@@ -1,4 +1,4 @@
-"""What the tasks of a job start from, given a checkpoint: state by operator id, dealt out anew where the width changed.
+"""Assigns the state of a checkpoint to the tasks of a job, by operator id, and redistributes it after a rescaling.
 
 Source: apache/flink StateAssignmentOperation, Checkpoints.loadAndValidateCheckpoint.
 """
@@ -23,7 +23,7 @@ class RestoreError(PlanError):
 
 
 class Restoring:
-    """A checkpoint as the start of a job's tasks.
+    """A checkpoint as the starting point of a job's tasks.
 
     Args:
         manifest: of the checkpoint.
@@ -46,7 +46,7 @@ class Restoring:
 
     @cached_property
     def enumerators(self) -> Mapping[str, bytes]:
-        """Operator id -> the state of a source's enumerator, which is in the manifest itself."""
+        """Return operator id -> the state of a source's enumerator, which is in the manifest itself."""
         claimed = {node.operator_id for vertex in self._graph.vertices for node in vertex.operators}
         return {
             name: one.coordinator
@@ -55,16 +55,16 @@ class Restoring:
         }
 
     def snapshots_of(self, vertex: JobVertex, subtask: int) -> dict[str, tuple[StoredSnapshot, ...]]:
-        """Operator id -> what that subtask starts from."""
+        """Return operator id -> snapshots that the subtask starts from."""
         given = {node.operator_id: self._of(vertex, node)[subtask] for node in vertex.operators}
         return {name: (snapshot,) for name, snapshot in given.items() if snapshot is not None}
 
     def in_flight(self, vertex: JobVertex, subtask: int) -> InFlight:
-        """The records that were on their way to it and from it."""
+        """Return the records that were in flight to the subtask and from it."""
         return self._records.of(vertex, subtask)
 
     def is_finished(self, vertex: JobVertex, subtask: int) -> bool:
-        """Whether all that the subtask had to do was done.
+        """Return whether the subtask had finished before the checkpoint.
 
         Of another parallelism the data of a vertex is over when it was over for all of its subtasks; and so it is where
         records that were on their way are dealt anew, for any of its subtasks may be given some.
@@ -82,7 +82,7 @@ class Restoring:
 
     @cached_property
     def _dealt_to(self) -> set[str]:
-        """Ids of the vertices to which records are dealt anew, and of those behind them."""
+        """Return the ids of the vertices whose in-flight records are redistributed, and of those downstream of them."""
         found: set[str] = set()
         for vertex in self._graph.vertices:  # every producer before its consumers
             if any(edge.source in found or self._records.is_dealt_anew(edge.dataset_id) for edge in vertex.inputs):
@@ -154,7 +154,7 @@ def _other_key_groups(written: OperatorManifest, vertex: JobVertex, node: Chaine
 
 
 def is_keyed(written: OperatorManifest) -> bool:
-    """Whether an operator had state by key group."""
+    """Return whether an operator had keyed state."""
     return any(part is not None and (part.keyed or part.raw_keyed or part.databases) for part in written.subtasks)
 
 

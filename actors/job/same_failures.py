@@ -1,4 +1,4 @@
-"""Whether a job fails again and again for the same reason, so that no restart will help. Pure.
+"""Detects a job that fails again and again for the same reason, so that no restart will help. Pure.
 
 A malformed line, a missing module or folder raises at each attempt; a restart strategy that restarts for ever hides it.
 """
@@ -25,7 +25,7 @@ _CHANCE = re.compile(r"0x[0-9a-f]+|[0-9a-f]{8,}|\d+")
 
 @dataclass(slots=True)
 class _Repeated:
-    """How often one reason was seen without progress, and where it was seen last."""
+    """The number of times that one reason was seen without progress, and where it was seen last."""
 
     count: int
     restart: int
@@ -54,15 +54,15 @@ class SameFailures:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> SameFailures:
-        """As `rayflink.restart-strategy.same-failure.attempts` of the job says."""
+        """Create the counter that `rayflink.restart-strategy.same-failure.attempts` of the job configures."""
         return cls(Configuration.from_dict(config).get(options.SAME_FAILURE_ATTEMPTS))
 
     def progressed(self) -> None:
-        """A checkpoint is complete."""
+        """Reset the counts: a checkpoint is complete."""
         self._seen.clear()
 
     def is_last(self, failure: TaskFailure, restart: int, ran_ms: int) -> bool:
-        """Take note of a failure; whether the job has failed so often for this reason that it ends.
+        """Record a failure; return whether the job has failed so often for this reason that it ends.
 
         Args:
             restart: how many restarts there were before.
@@ -85,7 +85,7 @@ class SameFailures:
 
     @property
     def refusal(self) -> str:
-        """What the job says when it ends for this reason."""
+        """Return the job's message when it ends for this reason."""
         times = "once" if self._most == 1 else f"{self._most} times"
         return (
             f"it failed so {times} at the same place, with no checkpoint complete in between, and does not restart: "

@@ -1,4 +1,4 @@
-"""What a job without slots says of it: in its status, on its driver's terminal and in its log. Pure."""
+"""Describes a wait for slots: in the job's status, on its driver's terminal and in its log. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_DEPLOYED = {ExecutionState.CREATED.value, ExecutionState.SCHEDULED.value, E
 
 
 class SlotWait:
-    """One wait for slots after the other. Times are in seconds.
+    """The waits of a job for slots, one after the other. Times are in seconds.
 
     >>> wait = SlotWait()
     >>> wait.begin(0.0, "2 slots of 1 CPU")
@@ -38,20 +38,20 @@ class SlotWait:
 
     @property
     def note(self) -> str:
-        """The reason of a wait that is not over at once; "" before."""
+        """Return the reason of a wait that is not over at once; "" before."""
         return self.reason if self._logged is not None else ""
 
     def begin(self, now: float, wanted: str) -> None:
-        """Slots are asked for."""
+        """Begin a wait: slots were requested."""
         self._wanted, self._began, self._looked, self._logged = wanted, now, now, None
         self.reason = f"waiting for {wanted}"
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time to look at what the cluster has."""
+        """Return whether it is time to look at the cluster's resources."""
         return bool(self.reason) and now - self._looked >= LOOK_EVERY_S
 
     def look(self, now: float, room: str) -> list[str]:
-        """The cluster has this much; the lines for the log."""
+        """Note the resources of the cluster, and return the lines for the log."""
         self._looked = now
         self.reason = f"waiting for {self._wanted}; {room}"
         if self._logged is not None and now - self._logged < LOG_EVERY_S:
@@ -60,13 +60,13 @@ class SlotWait:
         return [self.reason]
 
     def end(self, now: float) -> list[str]:
-        """The slots are there, or nobody waits for them any more; the lines for the log."""
+        """End the wait, as the slots are there or no longer needed; return the lines for the log."""
         was_logged, self.reason, self._logged = self._logged is not None, "", None
         return [f"has its slots, after {now - self._began:.0f} s"] if was_logged else []
 
 
 def described_waiting(status: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """A job's status while it waits for slots: `waiting` is the reason, and a job of which nothing runs is CREATED."""
+    """Return a job's status while it waits for slots: `waiting` is the reason; if nothing runs, it is CREATED."""
     states = {state for vertex in status["vertices"] for state in vertex["states"]}
     waits_whole = status["state"] == JobStatus.RUNNING.value and states <= _NOT_DEPLOYED
     return {**status, "waiting": reason, **({"state": JobStatus.CREATED.value} if reason and waits_whole else {})}

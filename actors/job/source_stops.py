@@ -1,4 +1,4 @@
-"""Sources that end before their input does: all of a job that is stopped, or those whose records nobody uses. Pure."""
+"""Ends sources before their input does: all of a stopped job, or those whose records no operator uses. Pure."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class SourceStops:
         self._stops_all = False
 
     def stop_all(self) -> list[Command]:
-        """End all sources, also those that begin again."""
+        """Stop all sources, also those that start later."""
         self._stops_all = True
         return [SendToTask(e.attempt, StopTask()) for e in self._attempts.live if e.vertex.is_input]
 
     def report(self, message: OperatorsSatisfied) -> list[Command]:
-        """End the sources that a report makes useless."""
+        """Stop the sources that a report makes useless."""
         known = self._satisfied.get(message.attempt, frozenset())
         self._satisfied[message.attempt] = known | frozenset(message.operator_ids)
         return self.due()
 
     def due(self) -> list[Command]:
-        """End the sources that have to end and were not asked to yet."""
+        """Stop the sources that have to end and were not asked to yet."""
         if self._stops_all:
             return self.stop_all()
         present = self._attempts.by_id
@@ -59,7 +59,7 @@ class SourceStops:
 
 
 class _Consumers:
-    """Asks the operators of a job, from the sources on, who uses records."""
+    """Finds which operators of a job, from the sources on, use records."""
 
     def __init__(self, attempts: Attempts, satisfied: dict[TaskAddress, frozenset[str]]) -> None:
         self._graph: JobGraph = attempts.graph
@@ -68,7 +68,7 @@ class _Consumers:
         self._known: dict[tuple[str, int], bool] = {}
 
     def are_satisfied(self, vertex: JobVertex, index: int) -> bool:
-        """Whether no record that operator `index` of a vertex is given is used."""
+        """Return whether operator `index` of a vertex uses none of the records it receives."""
         place = (vertex.id, index)
         if place not in self._known:
             self._known[place] = False  # operators of a loop give one another records
@@ -76,13 +76,13 @@ class _Consumers:
         return self._known[place]
 
     def _has_reported(self, vertex: JobVertex, index: int) -> bool:
-        """Whether all subtasks have, or have ended."""
+        """Return whether all subtasks of an operator have reported it, or have ended."""
         wanted = vertex.operators[index].operator_id
         mine = (e for e in self._executions if e.vertex.id == vertex.id)
         return all(e.state is ExecutionState.FINISHED or wanted in self._reported.get(e.attempt, ()) for e in mine)
 
     def _has_none(self, vertex: JobVertex, index: int) -> bool:
-        """Whether an operator gives records, and only to those that use none."""
+        """Return whether an operator has consumers, all of which use no records."""
         operator = vertex.operators[index]
         inside = [self.are_satisfied(vertex, output.target) for output in operator.chained_outputs]
         edges = [self._graph.consumer_of(vertex.outputs[output.dataset].id) for output in operator.network_outputs]

@@ -1,4 +1,4 @@
-"""What keeps a new job from starting and can be known before it has slots: the driver gets the error at once."""
+"""Checks that fail a new job before it has slots, so that the driver gets the error at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .restoring import Restoring
 
 
 def ensure_can_start(graph: JobGraph, named: Sequence[CompletedCheckpoint]) -> None:
-    """Check what a job begins with: the checkpoint it names, else what its sources read.
+    """Check the start of a job: the checkpoint it names, or else the inputs of its sources.
 
     Args:
         named: the checkpoint or savepoint of `execution.state-recovery.path`; () for none.

@@ -1,4 +1,4 @@
-"""A job as its driver hands it in, and as it is kept so that a coordinator can come back without its driver."""
+"""A submitted job, and its storage, from which a coordinator can come back without its driver."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a driver hands in.
+    """The submission of a driver.
 
     Args:
         program: the packed job graph.
@@ -57,7 +57,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a job is stored.
+    """The place where a job is stored.
 
     Args:
         url: address of the folder of the job.
@@ -69,7 +69,7 @@ class Stored:
 
     @classmethod
     def of(cls, graph: JobGraph) -> Stored | None:
-        """Where a job is to be stored; None where it takes no checkpoints into a directory."""
+        """Return the place to store a job; None where it takes no checkpoints into a directory."""
         settings = CheckpointSettings.of(graph.configuration)
         if not settings.directory or not takes_checkpoints(graph):
             return None
@@ -77,18 +77,18 @@ class Stored:
         return cls(f"{above.rstrip('/')}/{graph.id}", storage_options(graph.configuration))
 
     def open(self) -> Storage:
-        """The storage there."""
+        """Open the storage there."""
         return open_storage(self.url, self.options)
 
 
 def versions() -> dict[str, str]:
-    """Of what a packed program depends on."""
+    """Return the versions that a packed program depends on."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"python": python, "cloudpickle": cloudpickle.__version__, "rayflink": version("rayflink")}
 
 
 def keep(storage: Storage, submission: Submission) -> None:
-    """Write a submission, unless the one kept last is the same; older ones go.
+    """Write a submission, unless the newest stored one is the same; older ones are deleted.
 
     Raises:
         StorageError: it could not be written.
@@ -106,7 +106,7 @@ def keep(storage: Storage, submission: Submission) -> None:
 
 
 def kept(storage: Storage, job_id: str) -> Submission:
-    """The submission that was kept last.
+    """Read the newest stored submission.
 
     Raises:
         JobExecutionError: there is none, or another Python packed its program.
@@ -129,7 +129,7 @@ def kept(storage: Storage, job_id: str) -> Submission:
 
 
 def forget(storage: Storage) -> None:
-    """Delete what was kept; the checkpoints are gone."""
+    """Delete the stored submissions; the checkpoints are gone."""
     for path in storage.list(FOLDER):
         storage.delete(path)
 

@@ -1,4 +1,4 @@
-"""Which sources of a job wait for which: the watermarks of aligned sources by group. No clock, no messages.
+"""Watermark alignment: the watermarks of aligned sources by group. No clock, no messages.
 
 Source: apache/flink SourceCoordinator, FLIP-182.
 """
@@ -26,14 +26,14 @@ class WatermarkGroups:
     def reported(
         self, attempt: TaskAddress, operator_id: str, alignment: WatermarkAlignment, watermark: int | None
     ) -> int:
-        """Take note of a report; the greatest watermark with which that subtask may read on."""
+        """Record a report; return the greatest watermark with which that subtask may read on."""
         group = self._groups.setdefault(alignment.group, {})
         group[attempt, operator_id] = watermark
         slowest = min((mark for mark in group.values() if mark is not None), default=MAX_TIMESTAMP)
         return min(slowest + alignment.max_drift_ms, MAX_TIMESTAMP)
 
     def keep(self, live: Collection[TaskAddress]) -> None:
-        """All other attempts have ended, however they did, or were followed by others."""
+        """Keep these attempts only: all others have ended, or were replaced."""
         for group in self._groups.values():
             for member in [member for member in group if member[0] not in live]:
                 del group[member]

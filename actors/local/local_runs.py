@@ -1,4 +1,4 @@
-"""What a job in the program's own process has besides its tasks: its rows, its restarts and its loggers."""
+"""The parts of a local run besides its tasks: its rows, its restarts and its loggers."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from rayflink.graph.job_graph import JobGraph
 
 
 class LocalRows(list[RowBlock]):
-    """Rows that have been collected in this process and not been drawn."""
+    """Rows that were collected in this process and not fetched yet."""
 
     def put(self, block: RowBlock) -> None:
-        """Keep rows."""
+        """Add rows."""
         self.append(block)
 
     def flush(self) -> None:
-        """They are here."""
+        """Do nothing: the rows are here already."""
 
     def taken(self) -> list[RowBlock]:
-        """All of them, once."""
+        """Return all rows, once."""
         blocks = list(self)
         self.clear()
         return blocks
 
 
 def without_restarts(graph: JobGraph) -> JobGraph:
-    """The job, to end with its first failure unless its options say how it restarts: somebody looks at a local run."""
+    """Return the job without restarts unless its options configure them: a local run is watched by its user."""
     if any(key.startswith("restart-strategy") for key in graph.configuration):
         return graph
     return replace(graph, configuration={**graph.configuration, options.RESTART_STRATEGY.key: "none"})
 
 
-def show_logs_as_set(config: Mapping[str, Any]) -> None:
-    """Let loggers have the levels that the options of a job say, where they say any.
+def apply_log_levels(config: Mapping[str, Any]) -> None:
+    """Set the levels of loggers that the options of a job name.
 
     Raises:
         ConfigError: one is no level.
@@ -51,8 +51,8 @@ def show_logs_as_set(config: Mapping[str, Any]) -> None:
         show_logs()
 
 
-def tell_unasked(job: str) -> None:
-    """Say that nobody has let a job run to its end."""
+def warn_not_executed(job: str) -> None:
+    """Print a warning that a local job did not run to its end because no caller waited for it."""
     of_client = "get_job_execution_result().result() of the client, or execute() instead of execute_async()"
     remedy = f"call execute_sql(...).wait() of an INSERT, or {of_client}"
     why = "a local job runs while somebody waits for it"
@@ -60,10 +60,10 @@ def tell_unasked(job: str) -> None:
 
 
 def sleep(woken: threading.Event, milliseconds: float) -> None:
-    """Wait so long, or until woken."""
+    """Wait for the time given, or until woken."""
     if milliseconds > 0:
         woken.wait(milliseconds / 1000)
     woken.clear()
 
 
-__all__ = ["LocalRows", "show_logs_as_set", "sleep", "tell_unasked", "without_restarts"]
+__all__ = ["LocalRows", "apply_log_levels", "sleep", "warn_not_executed", "without_restarts"]

@@ -1,4 +1,4 @@
-"""The options of checkpoints, typed, read once."""
+"""The options of checkpoints, parsed once into typed values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NONE_RETAINED = ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
 @dataclass(frozen=True, slots=True)
 class CheckpointSettings:
-    """What shapes the checkpoints of a job; times in milliseconds, sizes in bytes.
+    """The settings of a job's checkpoints; times in milliseconds, sizes in bytes.
 
     Args:
         interval_ms: between two triggers; None: none but those that are asked for.
@@ -50,7 +50,7 @@ class CheckpointSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> CheckpointSettings:
-        """From option key -> value.
+        """Parse the settings from option key -> value.
 
         Raises:
             ConfigError: a value does not parse, or unaligned checkpoints should run at the same time.
@@ -82,7 +82,7 @@ class CheckpointSettings:
         )
 
     def base(self, job_id: str) -> str:
-        """Address to which the paths of a job's checkpoints are relative; "" where they have no files."""
+        """Return the address to which the paths of a job's checkpoints are relative; "" where they have no files."""
         return f"{self.directory.rstrip('/')}/{job_id}" if self.directory else ""
 
 

@@ -1,4 +1,4 @@
-"""What is measured of checkpoints."""
+"""The measurements of checkpoints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CheckpointMetrics:
-    """What one task measured of its part in a checkpoint; times in milliseconds.
+    """The measurements of one task's part in a checkpoint; times in milliseconds.
 
     Args:
         start_delay_ms: from the trigger to the first barrier.

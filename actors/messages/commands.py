@@ -1,4 +1,4 @@
-"""What the job's decisions ask of the shell that carries them out, and what it tells them: frozen values."""
+"""The commands of the job's decisions to the shell that carries them out, and its events: frozen values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .states import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class SlotsGranted:
-    """All the slots that were asked for are there."""
+    """All requested slots are there."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotsRefused:
-    """The cluster can never give them, or gave some only: what it has."""
+    """The cluster can never provide the slots, or provided only some; carries the resources that it has."""
 
     found: str
 
@@ -61,14 +61,14 @@ class CommandLost:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
-    """Somebody wants the job cancelled; `by` names him."""
+    """A client wants the job cancelled; `by` names it."""
 
     by: str = "the user"
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """Let the sources end, then the job finish."""
+    """A request to let the sources end, then the job finish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class SavepointRequested:
-    """Somebody wants a savepoint.
+    """A request for a savepoint.
 
     Args:
         request_id: comes back with the answer.
@@ -91,13 +91,13 @@ class SavepointRequested:
     stop: StopMode | None = None
 
     def job_has_ended(self) -> AnswerSavepoint:
-        """The answer of a job that is over."""
+        """Return the answer of a job that is over."""
         return AnswerSavepoint(self.request_id, failure="the job has ended")
 
 
 @dataclass(frozen=True, slots=True)
 class RescaleRequested:
-    """Somebody wants other parallelisms, while the job runs.
+    """A request for other parallelisms, while the job runs.
 
     Args:
         request_id: comes back with the answer.
@@ -108,7 +108,7 @@ class RescaleRequested:
     parallelism: Mapping[str, int]
 
     def job_has_ended(self) -> AnswerRescale:
-        """The answer of a job that is over."""
+        """Return the answer of a job that is over."""
         return AnswerRescale(self.request_id, failure="the job has ended")
 
 
@@ -183,7 +183,7 @@ class KillTask:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointsLeft:
-    """What there is of a job's checkpoints when it has ended.
+    """The checkpoints of a job that remain when it has ended.
 
     Args:
         newest: path of the newest that stays, from which another job may start; "" where there is none.
@@ -198,7 +198,7 @@ class CheckpointsLeft:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """How a job ended.
+    """The result of a job.
 
     Args:
         runtime_ms: from RUNNING to the end.
@@ -261,7 +261,7 @@ class DiscardFiles:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSavepoint:
-    """What became of a savepoint: where it is, or why there is none."""
+    """The outcome of a savepoint: its address, or why there is none."""
 
     request_id: str
     location: str = ""
@@ -270,7 +270,7 @@ class AnswerSavepoint:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRescale:
-    """What became of a wish for other parallelisms.
+    """The outcome of a request for other parallelisms.
 
     Args:
         pause_ms: from the end of the old tasks to the moment at which all new ones run.

@@ -29,22 +29,22 @@ class Execution:
 
     @property
     def name(self) -> str:
-        """As Flink prints it: "Map (1/3)"."""
+        """Return the name as Flink prints it: "Map (1/3)"."""
         return f"{self.vertex.name} ({self.subtask + 1}/{self.vertex.parallelism})"
 
     @property
     def title(self) -> str:
-        """The name and the attempt, for errors."""
+        """Return the name and the attempt, for errors."""
         return f"execution {self.name} (attempt #{self.number})"
 
     @property
     def stalled(self) -> str:
-        """Which function of it has not returned for long, for people; "" where none is known of."""
+        """Return, for people, which function of it has not returned for long; "" where none is known of."""
         found = self.metrics.get(STALLED)
         return stalled_text(self.name, found) if found else ""
 
     def become(self, state: ExecutionState, now_ms: int) -> None:
-        """Move, if the move is legal."""
+        """Change the state if the transition is legal."""
         if not self.state.may_become(state):
             raise IllegalTransition(self.title, self.state.value, state.value)
         self.state = state
@@ -60,7 +60,7 @@ class ExceptionEntry:
     failure: TaskFailure
 
     def describe(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the entry as plain data."""
         return {"timestamp": self.timestamp_ms, "task": self.task, "exception": self.failure.message}
 
 

@@ -23,7 +23,7 @@ _RECEIVED, _TO_SEND = "in-flight input", "in-flight output"
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """What one task starts with; encoded batches, or where they are stored.
+    """The in-flight records that one task starts with; encoded batches, or their addresses.
 
     Args:
         received: (data set, producer) -> had been received from it.
@@ -37,17 +37,17 @@ class InFlight:
 
 
 def received(dataset: str, producer: int) -> str:
-    """Name of the list of what was received."""
+    """Return the name of the list of received records."""
     return f"{_RECEIVED} {dataset}/{producer}"
 
 
 def to_send(dataset: str, consumer: int) -> str:
-    """Name of the list of what was to be sent."""
+    """Return the name of the list of records to send."""
     return f"{_TO_SEND} {dataset}/{consumer}"
 
 
 def without_records(snapshot: StoredSnapshot | None) -> StoredSnapshot | None:
-    """The state alone."""
+    """Return the snapshot without in-flight records."""
     if snapshot is None:
         return None
     lists = {name: part for name, part in snapshot.lists.items() if part[0] != CHANNELS}
@@ -55,7 +55,7 @@ def without_records(snapshot: StoredSnapshot | None) -> StoredSnapshot | None:
 
 
 class RecordsInFlight:
-    """Those of a checkpoint, for the tasks of a job that begins from it.
+    """The in-flight records of a checkpoint, for the tasks of a job that starts from it.
 
     Args:
         written: operator id -> what the checkpoint has of it.
@@ -82,11 +82,11 @@ class RecordsInFlight:
         }
 
     def is_dealt_anew(self, dataset: str) -> bool:
-        """Whether there are some whose consumers may be others than before."""
+        """Return whether there are records whose consumers may have changed."""
         return dataset not in self._stay and (dataset in self._received or dataset in self._to_send)
 
     def of(self, vertex: JobVertex, subtask: int) -> InFlight:
-        """What a subtask starts with."""
+        """Return the in-flight records that a subtask starts with."""
         came = {
             (edge.dataset_id, producer): blobs
             for edge in vertex.inputs
@@ -106,7 +106,7 @@ class RecordsInFlight:
         return InFlight(came, waits, {dataset: blobs for dataset, blobs in dealt.items() if blobs})
 
     def _dealt(self, dataset: str, parallelism: int, subtask: int) -> tuple[Blob, ...]:
-        """All that some of the former producers had on its way, that of one in its order."""
+        """Return all in-flight records of some former producers, each producer's in order."""
         came, waits = self._received.get(dataset, {}), self._to_send.get(dataset, {})
         channels = sorted(came.keys() | waits.keys())
         mine = [channel for channel in channels if channel[0] % parallelism == subtask]
@@ -114,7 +114,7 @@ class RecordsInFlight:
 
 
 def _records_of(operator: OperatorManifest) -> Iterator[tuple[int, str, str, int, tuple[Blob, ...]]]:
-    """Subtask, kind, data set, number of the task at the other end, batches."""
+    """Return subtask, kind, data set, number of the task at the other end, and batches."""
     for subtask, snapshot in enumerate(operator.subtasks):
         for name, (mode, blobs) in ({} if snapshot is None else snapshot.lists).items():
             if mode == CHANNELS:

@@ -1,4 +1,4 @@
-"""What a job has been through under earlier coordinators, so that its numbers go on; kept beside its checkpoints."""
+"""The numbers of a job under earlier coordinators, so that its counts go on; stored beside its checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(rf"{FOLDER}/past-(\d{{9}})")
 
 @dataclass(frozen=True, slots=True)
 class JobHistory:
-    """The numbers and failures of a job.
+    """The numbers and failures of a job under earlier coordinators.
 
     Args:
         restarts: so far.
@@ -35,7 +35,7 @@ class JobHistory:
 
 
 def store_history(storage: Storage, past: JobHistory) -> bool:
-    """Write it, in the place of what was kept; False, which is logged, where it could not: nothing depends on it."""
+    """Store the history in place of the older one; return False, and log it, on failure, which is harmless."""
     document = {
         "restarts": past.restarts,
         "attempt": past.attempt,
@@ -56,7 +56,7 @@ def store_history(storage: Storage, past: JobHistory) -> bool:
 
 
 def read_history(storage: Storage) -> JobHistory:
-    """What was kept last; nothing where it cannot be read, which is logged."""
+    """Read the stored history; an empty one where it cannot be read, which is logged."""
     try:
         positions = _positions(storage)
         document = json.loads(storage.read(_path(positions[-1]))) if positions else {}

@@ -1,4 +1,4 @@
-"""What coordinator and tasks say to each other: frozen values, compared whole."""
+"""The messages between coordinator and tasks: frozen values, compared whole."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class OutputSpec:
 
 @dataclass(frozen=True, slots=True)
 class TaskDeployment:
-    """All that one execution attempt needs to run.
+    """The deployment of one execution attempt.
 
     Args:
         attempt: its id and address.
@@ -88,23 +88,23 @@ class TaskDeployment:
 
     @property
     def name(self) -> str:
-        """As Flink prints it: "Map (1/3)"."""
+        """Return the name as Flink prints it: "Map (1/3)"."""
         return f"{self.vertex_name} ({self.subtask + 1}/{self.parallelism})"
 
     @property
     def title(self) -> str:
-        """The name with its attempt, as in Flink's log lines: "Map (1/3) (attempt #0)"."""
+        """Return the name with its attempt, as in Flink's log lines: "Map (1/3) (attempt #0)"."""
         return f"{self.name} (attempt #{self.attempt_number})"
 
     @property
     def identity(self) -> dict[str, object]:
-        """Who speaks in the log."""
+        """Return the task's identity in the log."""
         return {"job": self.job_id, "vertex": self.vertex_name, "subtask": self.subtask}
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
-    """Why an attempt failed; `traceback` is text, the user's part where his code raised.
+    """The failure of an attempt; `traceback` is a string, the user's part where the user's code raised.
 
     `operator`, `call_site` and `record` are "" where the failure was not in a user's function. One that is not
     `recoverable` ends the job. An outage is an error of something outside the program, which may come back.
@@ -121,7 +121,7 @@ class TaskFailure:
     is_outage: bool = False
 
     def describe(self) -> str:
-        """The message, and below it the traceback unless that says no more."""
+        """Return the message, and below it the traceback unless that adds nothing."""
         traceback = self.traceback.rstrip("\n")
         return self.message if "\n" not in traceback else f"{self.message}\n{traceback}"
 
@@ -195,7 +195,7 @@ class LastCheckpointAwaited:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkReported:
-    """Where a subtask of an aligned source stands.
+    """A subtask of an aligned source reports its watermark.
 
     Args:
         watermark: epoch milliseconds, the last of all at its end; None: it is idle.
@@ -259,7 +259,7 @@ class WatermarkAnnounced:
 
 @dataclass(frozen=True, slots=True)
 class TriggerCheckpoint:
-    """Sources put this barrier into their streams, behind all that they were told before."""
+    """A command to sources to emit this barrier, after everything they were sent before."""
 
     barrier: CheckpointBarrier
 

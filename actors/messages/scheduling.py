@@ -1,4 +1,4 @@
-"""Subtasks to slots: pure arithmetic.
+"""Assigns subtasks to slots: pure arithmetic.
 
 Subtasks of different vertices of one slot sharing group share slots: slot i of the group takes subtask i of each. So
 a group needs as many slots as its widest vertex has subtasks, and subtasks of equal index, co-located ones among
@@ -34,12 +34,12 @@ class Slot:
 
 
 def slot_of(vertex: JobVertex, subtask: int) -> Slot:
-    """Where a subtask runs."""
+    """Return the slot of a subtask."""
     return Slot(vertex.slot_sharing_group, subtask)
 
 
 def slot_title(graph: JobGraph, slot: Slot) -> str:
-    """The job and the tasks of a slot in one line, for people: "counts: Source: in (1/2), Map -> Sink: out (1/2)"."""
+    """Describe a slot for people: "counts: Source: in (1/2), Map -> Sink: out (1/2)"."""
     tasks = [
         f"{short(vertex.name, TITLE_NAME)} ({slot.index + 1}/{vertex.parallelism})"
         for vertex in graph.vertices
@@ -49,7 +49,7 @@ def slot_title(graph: JobGraph, slot: Slot) -> str:
 
 
 def required_slots(graph: JobGraph) -> tuple[Slot, ...]:
-    """All slots of a job, ordered; over all groups the sum of their highest parallelism."""
+    """Return all slots of a job, ordered; over all groups the sum of their highest parallelism."""
     widest: dict[str, int] = {}
     for vertex in graph.vertices:
         widest[vertex.slot_sharing_group] = max(widest.get(vertex.slot_sharing_group, 0), vertex.parallelism)
@@ -57,7 +57,7 @@ def required_slots(graph: JobGraph) -> tuple[Slot, ...]:
 
 
 def bundle_of(graph: JobGraph, slot: Slot, cpus: float) -> dict[str, float]:
-    """What a slot asks of Ray: resource -> amount, memory in bytes.
+    """Return the resources that a slot requests from Ray: resource -> amount, memory in bytes.
 
     Args:
         cpus: of a slot whose group says nothing.
@@ -74,7 +74,7 @@ def bundle_of(graph: JobGraph, slot: Slot, cpus: float) -> dict[str, float]:
 
 
 def cpus_of(graph: JobGraph, cpus: float) -> int:
-    """Cores that all slots and pools of a job need together, rounded up.
+    """Return the cores that all slots and pools of a job need together, rounded up.
 
     Args:
         cpus: of a slot whose group says nothing.
@@ -85,18 +85,18 @@ def cpus_of(graph: JobGraph, cpus: float) -> int:
 
 
 def slots_asked(graph: JobGraph, cpus: float) -> str:
-    """The slots of a job for people: "2 slots of 1 CPU, 3 slots of 2 CPU and 1 GPU"."""
+    """Describe the slots of a job for people: "2 slots of 1 CPU, 3 slots of 2 CPU and 1 GPU"."""
     return describe_bundles([bundle_of(graph, slot, cpus) for slot in required_slots(graph)])
 
 
 def describe_bundles(bundles: Iterable[Mapping[str, float]]) -> str:
-    """Slots for people, by what they ask of Ray."""
+    """Describe slots for people, by the resources that they request from Ray."""
     kinds = Counter(map(_shown, bundles))
     return ", ".join(f"{count} slot{'s' * (count > 1)} of {kind}" for kind, count in kinds.items())
 
 
 def more_bundles(before: JobGraph, after: JobGraph, cpus: float) -> list[dict[str, float]]:
-    """What the slots of a job ask of Ray that those of another layout do not have already.
+    """Return the bundles that the slots of a job need beyond those of another layout.
 
     Args:
         cpus: of a slot whose group says nothing.
@@ -109,7 +109,7 @@ def more_bundles(before: JobGraph, after: JobGraph, cpus: float) -> list[dict[st
 
 
 def too_much(bundles: Sequence[Mapping[str, float]], nodes: Iterable[Mapping[str, float]]) -> str:
-    """Why slots do not fit into a cluster, though nobody else used it; "" where they do, or might.
+    """Return why slots do not fit into a cluster, even if it were otherwise empty; "" where they do, or might.
 
     Args:
         bundles: what each slot asks of Ray.
@@ -140,5 +140,5 @@ def _shown(bundle: Mapping[str, float]) -> str:
 
 
 def tenants(graph: JobGraph) -> Counter[Slot]:
-    """How many subtasks each slot of a job holds: they share its process and CPU."""
+    """Return how many subtasks each slot of a job holds: they share its process and CPU."""
     return Counter(slot_of(vertex, subtask) for vertex in graph.vertices for subtask in range(vertex.parallelism))

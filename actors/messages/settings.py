@@ -1,4 +1,4 @@
-"""The options that tasks and the coordinator read, typed, read once."""
+"""The options of tasks and of the coordinator, parsed once into typed values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..exchange.debloating import DebloatSettings
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """What shapes a task; times in milliseconds, sizes in bytes."""
+    """The settings of a task; times in milliseconds, sizes in bytes."""
 
     buffers_per_channel: int = 2
     floating_buffers: int = 8
@@ -44,7 +44,7 @@ class TaskSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> TaskSettings:
-        """From option key -> value.
+        """Parse the settings from option key -> value.
 
         Raises:
             ConfigError: a value does not parse.
@@ -90,7 +90,7 @@ def _debloating(get: Callable[[ConfigOption[Any]], Any]) -> DebloatSettings | No
 
 @dataclass(frozen=True, slots=True)
 class MemorySplit:
-    """How the memory of a slot is divided; nothing of it is allocated ahead.
+    """The division of a slot's memory; nothing of it is allocated ahead.
 
     Args:
         flink_bytes: the whole (`taskmanager.memory.flink.size`).
@@ -106,12 +106,14 @@ class MemorySplit:
 
     @property
     def remaining_bytes(self) -> int:
-        """For user code and the network buffers in use; a number to plan with, which nothing enforces."""
+        """Return the memory left for user code and the network buffers in use; a planning number, which is not
+        enforced.
+        """
         return self.flink_bytes - self.managed_bytes
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> MemorySplit:
-        """From option key -> value.
+        """Parse the division from option key -> value.
 
         Raises:
             ConfigError: a value does not parse, or the managed memory exceeds the whole.
@@ -129,7 +131,7 @@ class MemorySplit:
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """What shapes the coordinator's decisions; times in milliseconds."""
+    """The settings of the coordinator's decisions; times in milliseconds."""
 
     heartbeat_interval_ms: int = 10_000
     heartbeat_timeout_ms: int = 50_000
@@ -139,7 +141,7 @@ class JobSettings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> JobSettings:
-        """From option key -> value.
+        """Parse the settings from option key -> value.
 
         Raises:
             ConfigError: a value does not parse.

@@ -40,7 +40,7 @@ class InvalidStart(RayflinkError):
 
 
 class ExecutionState(Enum):
-    """Where one attempt to run one subtask stands."""
+    """The state of one attempt to run one subtask."""
 
     CREATED = "CREATED"
     SCHEDULED = "SCHEDULED"
@@ -57,11 +57,11 @@ class ExecutionState(Enum):
 
     @property
     def is_terminal(self) -> bool:
-        """True for exactly FINISHED, CANCELED and FAILED."""
+        """Return True for exactly FINISHED, CANCELED and FAILED."""
         return self in (ExecutionState.FINISHED, ExecutionState.CANCELED, ExecutionState.FAILED)
 
     def may_become(self, new: ExecutionState) -> bool:
-        """Whether the move from here to `new` is legal."""
+        """Return whether the move from here to `new` is legal."""
         return new in EXECUTION_MOVES[self]
 
 

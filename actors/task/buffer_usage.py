@@ -1,4 +1,4 @@
-"""How full a task's network buffers are, in [0, 1]: what arrived and is not worked, what was made and is not sent.
+"""Gauges of a task's network buffers, in [0, 1]: input received and not processed, output not sent yet.
 
 Source: apache/flink InputBufferPoolUsageGauge, OutputBufferPoolUsageGauge.
 """
@@ -14,7 +14,7 @@ from ..exchange.writer import RecordWriter
 
 
 def buffer_gauges(gate: InputGate, writers: list[RecordWriter]) -> dict[str, Callable[[], float]]:
-    """``Input.<name>`` and ``Output.<name>`` -> gauge; what a task without inputs or outputs has none of is 0."""
+    """Return ``Input.<name>`` and ``Output.<name>`` -> gauge; without inputs or outputs a gauge is 0."""
     credits = [channel.credit for channel in gate.channels]
     pools = list({id(credit.pool): credit.pool for credit in credits}.values())
     partitions = [writer.partition for writer in writers]

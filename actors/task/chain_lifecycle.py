@@ -1,4 +1,4 @@
-"""Opening and closing the operators of a task's chain."""
+"""Opens and closes the operators of a task's chain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ChainLifecycle:
     def open(
         self, context_of: Callable[[int], OperatorContext], restore: Mapping[str, tuple[OperatorSnapshot, ...]]
     ) -> None:
-        """Set up all operators, then restore and open each; `restore` holds snapshots by operator id.
+        """Open all operators: set up, then restore and open each; `restore` holds snapshots by operator id.
 
         Raises:
             UserCodeError: one raised in `open`.
@@ -48,7 +48,7 @@ class ChainLifecycle:
                 raise UserCodeError(ctx.operator_name, ctx.call_site, "", "open") from error
 
     def close(self, quiet: bool) -> None:
-        """Close what was opened, head first; every operator is closed even when one raises.
+        """Close the opened operators, head first; every operator is closed even when one raises.
 
         Args:
             quiet: the task has failed or was cancelled already; what is raised now is only counted.

@@ -1,4 +1,4 @@
-"""An exception in a task as a value that any process can read, and the end of a process that ran out of memory."""
+"""Turns an exception of a task into a value that any process can read, and ends a process that ran out of memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FATAL_EXIT_CODE = 255
 
 
 def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
-    """The error as a value that any process can read."""
+    """Return the error as a value that any process can read."""
     failure = _describe(in_its_operator(error), deployment)
     return replace(failure, recoverable=is_recoverable(error), is_outage=is_outage(error))
 
@@ -63,7 +63,7 @@ def _describe(error: BaseException, deployment: TaskDeployment) -> TaskFailure:
 
 
 def in_its_operator(error: BaseException) -> BaseException:
-    """The error; one that ends programs (KeyboardInterrupt, SystemExit), as the failure of the operator it came from.
+    """Return the error; KeyboardInterrupt and SystemExit become the failure of the operator that raised them.
 
     Operators let such errors pass: in a program's own process they mean the program.
     """
@@ -83,17 +83,17 @@ def in_its_operator(error: BaseException) -> BaseException:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the error, or one that it was raised from, is a MemoryError."""
+    """Return whether the error, or one that it was raised from, is a MemoryError."""
     return any(isinstance(cause, MemoryError) for cause in _causes(error))
 
 
 def is_recoverable(error: BaseException) -> bool:
-    """Whether a restart may help: neither the error, nor one that it was raised from, says that it will not."""
+    """Return whether a restart may help: no error of the chain of causes says that it will not."""
     return not any(isinstance(cause, SuppressRestarts) for cause in _causes(error))
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether the error, or one that it was raised from, is of something outside the program that may come back.
+    """Return whether the error, or one of its causes, is a fault outside the program that may pass.
 
     Connections, times, memory, disks, and what the runtime needs of other processes; not files that are missing or may
     not be read. Errors of clients of outside systems are known by their names.
@@ -111,7 +111,7 @@ def _is_of_outside(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was raised from."""
+    """Yield the error, and those that it was raised from."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

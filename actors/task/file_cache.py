@@ -52,7 +52,7 @@ class FileCache:
         self._copying: threading.Thread | None = None
 
     def files_of(self, deployment: TaskDeployment) -> Mapping[str, str]:
-        """The local paths of a task's files by name; who asks for one waits until it is there."""
+        """Return the local paths of a task's files by name; an access waits until the file is there."""
         with self._lock:
             if self._copies is None:
                 self._copies = {name: Future() for name in deployment.cached_files}
@@ -61,7 +61,7 @@ class FileCache:
         return _TaskFiles(deployment, self._copies)
 
     def stop(self) -> None:
-        """Copy nothing more; what was asked for and is not there is an error. Returns when nothing is written."""
+        """Stop copying; waiting for a missing file is then an error. Returns when nothing is written any more."""
         self._stopped.set()
         if self._copying is not None:
             self._copying.join()
@@ -104,7 +104,7 @@ class FileCache:
 
 
 class _TaskFiles(Mapping[str, str]):
-    """The files of one task, for whom errors name it."""
+    """The files of one task, whose name stands in errors."""
 
     def __init__(self, deployment: TaskDeployment, copies: Mapping[str, Future[str]]) -> None:
         self._paths, self._copies = deployment.cached_files, copies

@@ -1,4 +1,4 @@
-"""How the network buffers of a slot are shared: among its tasks, then among the partitions and gates of each."""
+"""Shares the network buffers of a slot among its tasks, then among the partitions and gates of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Demand = tuple[int, int]
 
 
 def demands(inputs: Sequence[ChannelSpec], outputs: Sequence[OutputSpec], settings: TaskSettings) -> list[Demand]:
-    """Of a task's pipelined partitions, then of its gates, each in their order."""
+    """Return the (minimum, maximum) demands of a task's pipelined partitions, then of its gates, in order."""
     wanted = []
     for spec in outputs:
         if not spec.blocking:
@@ -34,7 +34,9 @@ def demands(inputs: Sequence[ChannelSpec], outputs: Sequence[OutputSpec], settin
 
 
 def shares_of_tasks(total: int, wanted: Mapping[Any, Iterable[Demand]]) -> dict[Any, int]:
-    """Buffers of each task of a slot that has `total`; where not all get their least, some get less than theirs."""
+    """Return the buffers of each task of a slot that has `total`; if there are too few, some get less than their
+    minimum.
+    """
     sums = [(sum(low for low, _ in each), sum(high for _, high in each)) for each in map(list, wanted.values())]
     least = sum(low for low, _ in sums)
     if least > total:

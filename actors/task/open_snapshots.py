@@ -1,4 +1,4 @@
-"""Parts of checkpoints that were taken and are not whole yet: what is still on its way belongs to them too."""
+"""Snapshots that were taken and are not complete yet: records still in flight belong to them too."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Open:
             self.metrics = replace(self.metrics, in_flight_bytes=size)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all captured records."""
         self.in_flight.close()
         for snapshot in self.captured.values():
             if snapshot.capture is not None:
@@ -75,12 +75,12 @@ class OpenSnapshots:
         metrics: CheckpointMetrics,
         in_flight: InFlightCapture,
     ) -> None:
-        """A part was taken."""
+        """Add a snapshot that was taken."""
         self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, in_flight, list(self._late))
         self.look(self._writing.clock.now_ms())
 
     def look(self, now_ms: int) -> None:
-        """Hand over what is whole by now."""
+        """Hand over the snapshots that are complete by now."""
         if not self._open:
             return
         for number, part in list(self._open.items()):
@@ -91,7 +91,7 @@ class OpenSnapshots:
         self.next_ms = now_ms + _LOOK_AGAIN_MS if self._open else None
 
     def give_up(self, checkpoint_id: int) -> None:
-        """Nobody wants that part any more."""
+        """Discard a snapshot whose checkpoint was aborted."""
         part = self._open.pop(checkpoint_id, None)
         self.next_ms = self.next_ms if self._open else None
         if part is None:
@@ -100,7 +100,7 @@ class OpenSnapshots:
         part.close()
 
     def close(self) -> None:
-        """The task has ended: give everything up."""
+        """Discard all snapshots: the task has ended."""
         for number in list(self._open):
             self.give_up(number)
         self._writing.close()

@@ -24,34 +24,34 @@ class PolledSource:
         self.ended = False
 
     def stop(self) -> None:
-        """The next poll finds the end; an iteration ends by itself when nothing comes into it any more."""
+        """Stop the source: the next poll finds its end; an iteration ends when nothing enters it any more."""
         self._stopping = not self._operator.ends_by_itself
 
     def assign(self, command: AssignSplits) -> None:
-        """Splits from the enumerator."""
+        """Add splits from the enumerator."""
         if command.splits:
             self._operator.add_splits(list(command.splits))
         if command.no_more:
             self._operator.no_more_splits()
 
     def watermark_announced(self, max_allowed: int) -> None:
-        """How far the sources it is aligned with let it go."""
+        """Set the watermark up to which aligned sources may read."""
         self._operator.watermark_announced(max_allowed)
 
     def poll(self, max_records: int) -> tuple[Element, ...] | None:
-        """What is there now, about `max_records` at most; None when the source has ended."""
+        """Return the available elements, about `max_records` at most; None when the source has ended."""
         elements = None if self._stopping else self._operator.poll(max_records)
         self.ended = elements is None
         return None if elements is None else tuple(elements)
 
     def last_elements(self) -> Iterator[Element]:
-        """What a source that has ended sends: its own last elements, the last watermark, the end of its data."""
+        """Return the last elements of an ended source: its own, the last watermark, the end of its data."""
         yield from self._operator.finish()
         yield Watermark(MAX_TIMESTAMP)
         yield EndOfData()
 
     def next_poll_ms(self) -> int | None:
-        """When polling makes sense again, in epoch milliseconds; None: when a mail comes, or never."""
+        """Return when polling makes sense again, in epoch milliseconds; None: when a mail comes, or never."""
         if self.ended:
             return None
         return 0 if self._stopping else self._operator.next_poll_ms()

@@ -1,4 +1,4 @@
-"""What a step of a task did, and what a task finds in its mailbox."""
+"""The result of a task's step, and the items of its mailbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Mail = Envelope | ToTask | SnapshotWritten
 
 
 class Progress(Enum):
-    """What a step did, and so what the runner should do next."""
+    """The result of a step, by which the runner decides what to do next."""
 
     BUSY = "busy"
     """There is more to do at once."""

@@ -1,4 +1,4 @@
-"""The operators of a task that use no further record, as a LIMIT that has given all its rows."""
+"""Finds the operators of a task that use no further record, as a LIMIT that has emitted all its rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Satisfaction:
         self._deployment, self._chain, self._source = deployment, chain, source
 
     def news(self) -> Iterator[OperatorsSatisfied]:
-        """A report of those that are satisfied since the last call, if any."""
+        """Return a report of those that are satisfied since the last call, if any."""
         found = self._chain.newly_satisfied()
         if found:
             operators = self._deployment.operators

@@ -1,4 +1,4 @@
-"""What the process that runs a task lends it."""
+"""The services of a process for the tasks that it runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _random_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskServices:
-    """Of one process, for its tasks.
+    """The services of one process, shared by its tasks.
 
     Args:
         managed: the managed memory of its slot; None: the task has one for itself.

@@ -1,4 +1,4 @@
-"""How many records a task works before it looks at its mail again, learnt from what records cost lately."""
+"""Sizes slices: how many records a task processes before it reads its mail again, learnt from recent costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Monotonic(Protocol):
     """A clock for durations."""
 
     def monotonic(self) -> float:
-        """Seconds."""
+        """Return seconds."""
         ...
 
 
@@ -44,7 +44,7 @@ class Slicer:
         self._until_larger = _EXPLORES
 
     def rows(self, available: int) -> int:
-        """How many of `available` records (>= 1) to take now."""
+        """Return how many of `available` records (>= 1) to take now."""
         limit = int(self._limit)
         if limit <= 1:
             self._until_larger -= 1
@@ -53,26 +53,26 @@ class Slicer:
         return max(1, min(available, limit))
 
     def expect(self, rows: int) -> None:
-        """The work that follows is for `rows` records."""
+        """Expect work on `rows` records."""
         self._learn()
         self._expected, self._spent = rows, 0.0
 
     def begin(self) -> None:
-        """Work starts or goes on."""
+        """Start or resume the measurement."""
         self._started = self._clock.monotonic()
 
     def end(self) -> None:
-        """Work stops for now."""
+        """Pause the measurement."""
         took = self._clock.monotonic() - self._started
         self._spent += took
         self.longest_ms = max(self.longest_ms, took * 1000)
 
     def may_continue(self) -> bool:
-        """Whether this step's time is not yet used up."""
+        """Return whether this step's time is not yet used up."""
         return self._clock.monotonic() - self._started < self._target_s
 
     def _fitting(self, rows: int, spent: float) -> float:
-        """Records of a slice, by the cost of a slice and that of a record."""
+        """Return the records of a slice, by the cost of a slice and that of a record."""
         if abs(rows - self._base[0]) * 4 >= max(rows, self._base[0]):
             self._other, self._base = self._base, (rows, spent)
         other_rows, other_spent = self._other

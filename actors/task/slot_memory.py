@@ -1,4 +1,4 @@
-"""The memory of a slot: how it is split, and the managed part, which the tasks of the slot share.
+"""The memory of a slot: its split, and the managed part, which the tasks of the slot share.
 
 The runner that makes the tasks of a slot has one `SlotMemory`, gives its manager to each, and calls `free` when the
 task is gone, however it ended.
@@ -24,7 +24,7 @@ log = get_logger(__name__)
 
 
 class SlotMemory:
-    """What the tasks of one slot have together.
+    """The memory that the tasks of one slot share.
 
     Args:
         config: of the slot's job, option key -> value.
@@ -46,13 +46,13 @@ class SlotMemory:
         )
 
     def free(self, attempt: TaskAddress) -> None:
-        """The task is gone: what it has not given back is there for others."""
+        """Free the memory of a task that is gone."""
         left = self.manager.release_all(attempt)
         if left:
             log.info("Attempt %s ended with %d bytes of managed memory, which are free again.", attempt, left)
 
     def status(self) -> dict[str, int]:
-        """The split and what is used of it, in bytes, under the names of Flink's metrics where it has them."""
+        """Return the split and its use, in bytes, under the names of Flink's metrics where it has them."""
         split = self.split
         return {
             "Status.Shuffle.Netty.TotalMemorySegments": split.network_buffers,

@@ -1,4 +1,4 @@
-"""Where the snapshots of a task are written to, and what it starts from is read."""
+"""Opens the storage that a task writes snapshots to and restores from."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class InMessages(InlineSnapshots):
         self.bytes_written = 0
 
     def put(self, data: bytes) -> Blob:
-        """The bytes.
+        """Keep the bytes.
 
         Raises:
             ConfigError: they are too many.
@@ -54,27 +54,27 @@ class InMessages(InlineSnapshots):
         return data
 
     def put_file(self, local: Path, shared: bool) -> Blob:
-        """The bytes of the file; raises as `put`."""
+        """Keep the bytes of the file; raises as `put`."""
         return self.put(local.read_bytes())
 
     def finish(self) -> None:
-        """Nothing to wait for."""
+        """Finish at once: there is nothing to wait for."""
 
     def abort(self) -> tuple[str, ...]:
-        """Nothing was written."""
+        """Abort: nothing was written."""
         return ()
 
 
 def snapshot_writing(
     deployment: TaskDeployment, services: TaskServices, clock: Any, mail: Callable[[SnapshotWritten], None]
 ) -> SnapshotWriting:
-    """What writes the snapshots of a task to where the job has its checkpoints."""
+    """Return the writer of a task's snapshots to the storage of the job's checkpoints."""
     copies = local_copies(deployment)
     return SnapshotWriting(services, clock, partial(snapshot_writer, deployment, services, copies), mail, copies)
 
 
 def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
-    """What stays on this node of the task's checkpoints; None where nothing shall."""
+    """Return the local copies of the task's checkpoints on this node; None where none are wanted."""
     if not deployment.checkpoint_base or not reading(deployment.config).get(options.LOCAL_RECOVERY):
         return None
     return LocalCopies(copies_folder(deployment) / f"{deployment.vertex_id}-{deployment.subtask}")
@@ -83,7 +83,7 @@ def local_copies(deployment: TaskDeployment) -> LocalCopies | None:
 def snapshot_writer(
     deployment: TaskDeployment, services: TaskServices, copies: LocalCopies | None, barrier: CheckpointBarrier
 ) -> FinishedWriter:
-    """Of the parts of a checkpoint or savepoint."""
+    """Return the writer of the parts of a checkpoint or savepoint."""
     get, number = reading(deployment.config).get, barrier.checkpoint_id
     base = barrier.savepoint or deployment.checkpoint_base
     if not base:
@@ -95,7 +95,7 @@ def snapshot_writer(
 
 
 def snapshot_reader(deployment: TaskDeployment, services: TaskServices, copies: LocalCopies | None) -> SnapshotReader:
-    """Of what an attempt starts from."""
+    """Return the reader of the snapshots that an attempt starts from."""
     if not deployment.restore_base:
         return InlineSnapshots()
     storage = (services.open_storage or open_storage)(deployment.restore_base)
@@ -105,7 +105,7 @@ def snapshot_reader(deployment: TaskDeployment, services: TaskServices, copies: 
 def restored_snapshots(
     deployment: TaskDeployment, reader: SnapshotReader
 ) -> Mapping[str, tuple[OperatorSnapshot, ...]]:
-    """Operator id -> what it starts from.
+    """Return operator id -> restored snapshot.
 
     Raises:
         StorageError, DamagedFileError: it cannot be read.

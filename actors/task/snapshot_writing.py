@@ -1,4 +1,4 @@
-"""The second part of a task's snapshots: what was captured between two records is written beside the task's work."""
+"""Writes captured snapshots beside the task's work: the second, asynchronous phase of a checkpoint."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class SnapshotPhase(Enum):
 
 
 class FinishedWriter(SnapshotWriter, Protocol):
-    """A `SnapshotWriter` as the one who made it uses it."""
+    """A `SnapshotWriter` with the methods that only its creator calls."""
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of all parts that were put."""
+        """Return the bytes of all parts that were put."""
         ...
 
     def finish(self) -> None:
@@ -48,13 +48,13 @@ class FinishedWriter(SnapshotWriter, Protocol):
         ...
 
     def abort(self) -> Sequence[str]:
-        """Delete what was written; the files that are left."""
+        """Delete the written files, and return those that are left."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotWritten:
-    """Mail of a task to itself: a snapshot is written, or cannot be, for a reason."""
+    """A mail of a task to itself: a snapshot is written, or cannot be, for a reason."""
 
     checkpoint_id: int
     snapshots: Mapping[str, StoredSnapshot]
@@ -63,7 +63,7 @@ class SnapshotWritten:
 
 
 class SnapshotWriting:
-    """Writes snapshots; one that is given up is deleted.
+    """Writes snapshots; those of aborted checkpoints are deleted.
 
     Args:
         services: by the process: who runs it.
@@ -107,12 +107,12 @@ class SnapshotWriting:
             self._services.background(write)
 
     def complete(self, checkpoint_id: int) -> None:
-        """That checkpoint is durable."""
+        """Note that the checkpoint is durable."""
         if self.copies is not None:
             self.copies.complete(checkpoint_id)
 
     def give_up(self, checkpoint_id: int) -> None:
-        """Nobody wants that snapshot any more."""
+        """Discard the snapshot of an aborted checkpoint."""
         if self.copies is not None:
             self.copies.aborted(checkpoint_id)
         if checkpoint_id in self._phases:
@@ -123,7 +123,7 @@ class SnapshotWriting:
         return self._phases.pop(written.checkpoint_id, None) is not SnapshotPhase.DISCARDED
 
     def close(self) -> None:
-        """The task has ended: give everything up."""
+        """Discard all snapshots: the task has ended."""
         self._over = True
 
     def _is_given_up(self, checkpoint_id: int) -> bool:

@@ -19,7 +19,7 @@ WARN_AFTER_S = 60.0
 
 
 class StepWatch:
-    """Knows since when a thread has been in its step; the thread calls `begin` and `end`, others ask `stalled`.
+    """Records since when a thread has been in its step; the thread calls `begin` and `end`, others ask `stalled`.
 
     Args:
         now: seconds, monotonic.
@@ -31,15 +31,15 @@ class StepWatch:
         self._since: float | None = None
 
     def begin(self, now: float) -> None:
-        """The calling thread begins a step."""
+        """Record that the calling thread begins a step."""
         self._thread, self._since = threading.get_ident(), now
 
     def end(self) -> None:
-        """The thread waits; nothing that it runs can take long."""
+        """Record that the thread waits; it runs nothing that can take long."""
         self._since = None
 
     def stalled(self) -> dict[str, Any] | None:
-        """Operator, place in the program and milliseconds of a step that takes long; None where none does."""
+        """Return operator, place in the program and milliseconds of a step that takes long; None where none does."""
         since = self._since
         if since is None or self._now() - since < STALLED_AFTER_S:
             return None
@@ -50,7 +50,7 @@ class StepWatch:
 
 
 def running_code(frame: FrameType | None) -> tuple[str, str]:
-    """Name of the operator that a thread is in, and "file:line in function" of the program; each may be "".
+    """Return the operator that a thread is in, and "file:line in function" of the program; each may be "".
 
     Args:
         frame: the innermost of the thread.

@@ -1,4 +1,4 @@
-"""When a superstep of an iteration has ended at a task: its end has come on every channel that has not ended. Pure.
+"""Detects the end of a superstep at a task: it has come on every channel that has not ended. Pure.
 
 Source: apache/flink AbstractReader (it counts EndOfSuperstepEvents until there are as many as channels).
 """
@@ -24,12 +24,12 @@ class SuperstepAligner:
         self._came: dict[int, dict[int, deque[EndOfSuperstep]]] = {}
 
     def arrived(self, channel: int, end: EndOfSuperstep) -> list[EndOfSuperstep]:
-        """The end of a superstep came on a channel; what is now to be passed on."""
+        """Note the end of a superstep on a channel; return the ends to forward now."""
         self._came.setdefault(end.iteration, {}).setdefault(channel, deque()).append(end)
         return self._complete()
 
     def ended(self, channel: int) -> list[EndOfSuperstep]:
-        """A channel has ended: it is waited for no longer."""
+        """Stop waiting for a channel that has ended."""
         self._open.discard(channel)
         return self._complete()
 
@@ -56,13 +56,13 @@ class BlockingSupersteps:
         self._gate, self._in_batches = gate, in_batches
 
     def arrived(self, channel: int, end: EndOfSuperstep) -> list[EndOfSuperstep]:
-        """The end of a superstep came on a channel; what is now to be passed on."""
+        """Note the end of a superstep on a channel; return the ends to forward now."""
         if self._in_batches:
             self._gate.block(channel)
         return self._go_on(self._aligner.arrived(channel, end))
 
     def ended(self, channel: int) -> list[EndOfSuperstep]:
-        """A channel has ended: it is waited for no longer; what is now to be passed on."""
+        """Stop waiting for a channel that has ended; return the ends to forward now."""
         return self._go_on(self._aligner.ended(channel))
 
     def _go_on(self, ends: list[EndOfSuperstep]) -> list[EndOfSuperstep]:

@@ -25,22 +25,22 @@ log = get_logger(__name__)
 
 
 def spill_folder(deployment: TaskDeployment) -> Path:
-    """Where the attempt spills what it sorts, what it gives to blocking partitions, and keyed state of a stream."""
+    """Return the folder in which the attempt spills sorts, blocking partitions, and keyed state of a stream."""
     return _disk(deployment) / f"{_of_subtask(deployment)}{deployment.attempt}"
 
 
 def copies_folder(deployment: TaskDeployment) -> Path:
-    """Where a node has the copies of all tasks of the job that have their state on one disk; goes with the job."""
+    """Return the folder of local state copies of all tasks of the job on one disk; removed with the job."""
     return _disk(deployment) / _copies_of(deployment.job_id)
 
 
 def remove_spills(deployment: TaskDeployment) -> bool:
-    """Remove what the attempt has spilled; False when something is left of it."""
+    """Remove the spilled files of the attempt; return False when something is left."""
     return _remove(spill_folder(deployment))
 
 
 def remove_older_spills(deployment: TaskDeployment) -> None:
-    """Remove what attempts have left here in whose place this one comes: there is room for it then."""
+    """Remove the files of earlier attempts that this one replaces, to make room for it."""
     own, prefix = spill_folder(deployment), _of_subtask(deployment)
     for folder in _folders(own.parent, prefix):
         if folder != own and not _remove(folder):
@@ -48,7 +48,7 @@ def remove_older_spills(deployment: TaskDeployment) -> None:
 
 
 def remove_folders(job_id: str, config: Mapping[str, Any], *, copies: bool, within_s: float = 0.0) -> list[str]:
-    """Remove what the tasks of a job left on the disks of this node; what is left of it.
+    """Remove the files that the tasks of a job left on the disks of this node; return what is left.
 
     Args:
         config: of the job.

@@ -1,4 +1,4 @@
-"""What a task counts, under Flink's names, as one plain dictionary a report.
+"""The metrics of a task, under Flink's names, as one plain dictionary for each report.
 
 The data path adds to plain attributes of chain, gate and subpartitions; a report brings them into the metric group.
 """
@@ -66,17 +66,17 @@ class TaskMetrics:
         self.close_errors = 0
 
     def measures_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
-        """Register what the task took for its newest checkpoint, in nanoseconds as Flink tells it."""
+        """Register the durations of the task's newest checkpoint, in nanoseconds as in Flink."""
         gauge = self.group.group.gauge
         gauge(names.CHECKPOINT_ALIGNMENT_TIME, lambda: checkpoints.measured.alignment_ms * 1_000_000)
         gauge(names.CHECKPOINT_START_DELAY, lambda: checkpoints.measured.start_delay_ms * 1_000_000)
 
     def located(self, host: str, process_id: str) -> None:
-        """Say in which process the task runs; until then it is "local" on "localhost"."""
+        """Set the process in which the task runs; until then it is "local" on "localhost"."""
         self.group.identify(self._formats, host, process_id)
 
     def closing_failed(self) -> None:
-        """Something could not be closed or removed after a failure that is reported already; it is counted."""
+        """Count a failure to close or remove something after a failure that is reported already."""
         self.close_errors += 1
 
     def spent(self, what: str, seconds: float) -> None:
@@ -84,7 +84,7 @@ class TaskMetrics:
         self._spent[what] += seconds
 
     def stepped(self, started: float, ended: float, back_pressured: bool) -> None:
-        """A step of a thread that runs other tasks between two steps of this one: what it waited for is known now.
+        """Account for the time between two steps, now that its reason is known, in a thread that runs several tasks.
 
         Args:
             back_pressured: whether it now waits for room in its outputs.
@@ -96,7 +96,7 @@ class TaskMetrics:
         self._stepped = (ended, "back-pressured" if back_pressured else "idle")
 
     def close(self) -> None:
-        """End of the task: its group and all below are gone."""
+        """Close the metric group of the task and all below it."""
         self.group.close()
 
     def snapshot(
@@ -107,7 +107,7 @@ class TaskMetrics:
         valve: InputWatermarks,
         peers: ExchangeEndpoint,
     ) -> dict[str, Any]:
-        """All metrics now; the rates are over the time since the last call."""
+        """Return all metrics now; the rates are over the time since the last call."""
         self._update_rates()
         if not self._bound:
             self._bind(writers, gate, valve, peers)
@@ -121,7 +121,7 @@ class TaskMetrics:
     def _bind(
         self, writers: list[RecordWriter], gate: InputGate, valve: InputWatermarks, peers: ExchangeEndpoint
     ) -> None:
-        """Register what is read when it is reported."""
+        """Register the values that are read when they are reported."""
         self._bound = True
         subs = [sub for writer in writers for sub in writer.partition.subpartitions]
         gauge = self.group.group.gauge
@@ -144,7 +144,7 @@ class TaskMetrics:
         self.group.network_buffers(buffer_gauges(gate, writers))
 
     def _bind_inputs(self, head: ChainLink, valve: InputWatermarks) -> None:
-        """The watermark of each input of an operator that has two."""
+        """Register the watermark of each input of an operator that has two."""
         if len(valve.by_input) < 2 or not hasattr(head.operator, "ctx"):
             return
         group = self.group.operator(head.operator.ctx.operator_name, head.operator.ctx.operator_id).group
@@ -168,7 +168,7 @@ class TaskMetrics:
         task.num_buffers_out.count = sum(sub.buffers_sent for sub in subs)
 
     def _operator(self, link: ChainLink, in_source: bool) -> dict[str, Any]:
-        """One operator: the counts of its chain link, and under "metrics" all its group holds."""
+        """Return the metrics of one operator: the counts of its chain link, and under "metrics" all its group holds."""
         ctx = link.operator.ctx
         metrics = self.group.operator(ctx.operator_name, ctx.operator_id)
         metrics.num_records_in.count, metrics.num_records_out.count = link.records_in, link.records_out
@@ -189,7 +189,7 @@ class TaskMetrics:
         }
 
     def _lag(self, watermark: int | None) -> int | None:
-        """Milliseconds from a watermark to now; None where there is none, or it is the last."""
+        """Return the milliseconds from a watermark to now; None where there is none, or it is the last."""
         if watermark is None or not MIN_TIMESTAMP < watermark < MAX_TIMESTAMP:
             return None
         return int(self._clock.now_ms()) - watermark

@@ -1,4 +1,4 @@
-"""Why a task that runs does nothing, for people."""
+"""Describes why a running task does nothing, for people."""
 
 from __future__ import annotations
 

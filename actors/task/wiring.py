@@ -1,4 +1,4 @@
-"""From a deployment to the moving parts of a task: selectors, writers, gate, chain."""
+"""Builds the moving parts of a task from its deployment: selectors, writers, gate, chain."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ log = get_logger(__name__)
 
 
 def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: int) -> selectors.ChannelSelector:
-    """The runtime half of a partitioner, for this producer."""
+    """Return the channel selector of a partitioner, for this producer."""
     width, strategy = spec.subpartitions, own_copy(spec.partitioner)
     if isinstance(strategy, Forward | Global):
         return selectors.SingleChannel(width)
@@ -70,7 +70,7 @@ def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: in
 
 
 def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: MemoryManager) -> list[RecordWriter]:
-    """One writer an output, in their order; makes the folder for the files of blocking ones.
+    """Make one writer for each output, in order, and the folder for the files of blocking ones.
 
     Raises:
         ConfigError: that folder cannot be made.
@@ -110,7 +110,7 @@ def _make(folder: Path) -> None:
 
 
 def make_gate(deployment: TaskDeployment, settings: TaskSettings, clock: Monotonic) -> InputGate:
-    """The input channels; without inputs a gate that is finished from the start."""
+    """Make the input gate; without inputs it is finished from the start."""
     buffers = (settings.buffers_per_channel, settings.floating_buffers)
     debloater = None
     if settings.debloating is not None and deployment.inputs:
@@ -141,7 +141,7 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
 def make_chain(
     deployment: TaskDeployment, writers: list[RecordWriter], is_full: Callable[[], bool], settings: TaskSettings
 ) -> OperatorChain:
-    """Operators made by their factories and joined as the job vertex says; not set up yet."""
+    """Make the operators by their factories, joined as the job vertex says; not set up yet."""
     log.info("Loading the operators of task %s.", deployment.title)
     links = []
     ways_out: list[ElementWriter] = list(writers)
