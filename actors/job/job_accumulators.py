@@ -51,7 +51,7 @@ class JobAccumulators:
                 self._merge(other, copy.deepcopy(accumulators))
 
     def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
-        """Add a task's accumulators; one that cannot be merged is a failure; the present value stays, or is dropped if its merge raised.
+        """Add a task's accumulators, and return the failures of those that cannot be merged.
 
         Those of an attempt that began when all was done are left out where an earlier attempt has given its own.
         """
