@@ -21,7 +21,7 @@ START_WITHIN_S = 120.0
 
 
 class CoordinatorActor:
-    """A `Coordinator` as others call it; `coordinator_class()` makes the Ray class.
+    """A `Coordinator` as other processes call it; `coordinator_class()` makes the Ray class.
 
     Where its process is lost, Ray makes another one by the same call: that one goes on with the job as it is stored.
 
@@ -46,11 +46,11 @@ class CoordinatorActor:
         threading.Thread(target=self._expect_start, name="start", daemon=True).start()
 
     def __repr__(self) -> str:
-        """What Ray shows of this actor on its dashboard and in its logs."""
+        """Return the name that Ray shows for this actor on its dashboard and in its logs."""
         return f"coordinator of {self._title}"
 
     def _expect_start(self) -> None:
-        """End a process that is detached, and that no driver has given its job: it died before it could."""
+        """End a detached process whose driver died before it submitted the job."""
         if not self._started.wait(START_WITHIN_S):
             self._coordinator.leave()
 
@@ -58,7 +58,7 @@ class CoordinatorActor:
 
     @ray.method(concurrency_group="control")
     def start(self, submission: Submission) -> None:
-        """Begin.
+        """Start the job.
 
         Raises: whatever loading the program here raises.
         """
@@ -67,74 +67,76 @@ class CoordinatorActor:
 
     @ray.method(concurrency_group="control")
     def cancel(self, by: str) -> None:
-        """Ask for cancellation."""
+        """Request cancellation."""
         self._coordinator.cancel(by)
 
     @ray.method(concurrency_group="control")
     def stop(self) -> None:
-        """Let the sources end."""
+        """Request that the sources end."""
         self._coordinator.stop()
 
     @ray.method(concurrency_group="wait")
     def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
-        """Ask for something, or wait on for what was asked for; None when it takes longer than `timeout_s`."""
+        """Send a request, or wait on for the answer to an earlier one; None when it takes longer than `timeout_s`."""
         return self._coordinator.answer_to(request, timeout_s)
 
     @ray.method(concurrency_group="control")
     def status(self) -> dict[str, Any]:
-        """The job as plain data."""
+        """Return the job as plain data."""
         return self._coordinator.status()
 
     @ray.method(concurrency_group="control")
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        """Statistics of the job's checkpoints, or of one."""
+        """Return statistics of the job's checkpoints, or of one."""
         return self._coordinator.checkpoints(checkpoint_id)
 
     @ray.method(concurrency_group="wait")
     def result(self, timeout_s: float) -> bytes | None:
-        """The result, packed, or None when the job has not ended within `timeout_s`."""
+        """Return the result, packed, or None when the job has not ended within `timeout_s`."""
         return self._coordinator.result(timeout_s)
 
     @ray.method(concurrency_group="follow")
     def follow(self, timeout_s: float, with_texts: bool) -> News:
-        """What is new for the driver, within `timeout_s`; also tells that the driver lives, if only that."""
+        """Return the news for the driver, within `timeout_s`; the call also shows that the driver lives."""
         return self._coordinator.follow(timeout_s, with_texts)
 
     @ray.method(concurrency_group="wait")
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
-        """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
+        """Return blocks of rows, waiting for the first at most `timeout_s`; None when all have been fetched."""
         return self._coordinator.rows(timeout_s)
 
     @ray.method(concurrency_group="control")
     def accumulators(self) -> bytes:
-        """Name -> value of the subtasks that have finished, packed."""
+        """Return name -> value of the finished subtasks' accumulators, packed."""
         return self._coordinator.accumulators()
 
     # calls of the tasks
 
     @ray.method(concurrency_group="events")
     def report(self, reports: bytes) -> None:
-        """What a task has to say: a list of messages."""
+        """Take a list of messages from a task."""
         self._coordinator.report(reports)
 
     @ray.method(concurrency_group="prints")
     def printed(self, texts: list[Text]) -> None:
-        """What a task has printed; returns when there is room for more."""
+        """Take printed text of a task; returns when there is room for more."""
         self._coordinator.printed(texts)
 
     @ray.method(concurrency_group="rows")
     def collected(self, block: bytes) -> None:
-        """Rows for the driver; returns when there is room for more."""
+        """Take rows for the driver; returns when there is room for more."""
         self._coordinator.collected(block)
 
     @ray.method(concurrency_group="events")
     def process_of(self, attempt: TaskAddress) -> Any:
-        """The actor in which an attempt runs, for a peer that was deployed before it."""
+        """Return the actor in which an attempt runs, for a peer that was deployed before it."""
         return self._coordinator.process_of(attempt)
 
 
 def coordinator_class() -> Any:
-    """The Ray actor class: threads for what tasks report, print and collect, for control calls, and for who waits."""
+    """Return the Ray actor class: threads for tasks' reports, prints and rows, for control calls, and for waiting
+    calls.
+    """
     groups = {"events": 1, "prints": 1, "rows": 1, "control": 1, "follow": 1, "wait": 4}
     options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups}
     return ray.remote(**options)(CoordinatorActor)

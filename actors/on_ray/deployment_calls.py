@@ -21,7 +21,7 @@ class _Call:
 
 
 class DeploymentCalls:
-    """Knows which deployments wait for an answer, and for how long they may.
+    """The deployments that wait for an answer, and their deadlines.
 
     A process first has to start, which takes long where a node is busy or new, and is bounded as the request for slots
     is; once it is there it has to answer as quickly as any other. Methods may be called from several threads.
@@ -36,25 +36,25 @@ class DeploymentCalls:
         self._open: dict[TaskAddress, _Call] = {}
 
     def made(self, deployment: TaskDeployment, host: str, now_s: float) -> None:
-        """The process has been asked for, and the call made that deploys to it."""
+        """Note that the process was requested, and that the call to deploy to it was made."""
         self._open[deployment.attempt] = _Call(deployment.name, host, now_s)
 
     def reached(self, attempt: TaskAddress, now_s: float) -> None:
-        """The process is there; from now on it is slow to answer."""
+        """Note that the process is there; from now on its answer is overdue sooner."""
         call = self._open.get(attempt)
         if call is not None:
             call.reached_s = now_s
 
     def answered(self, attempt: TaskAddress) -> None:
-        """The call has returned or failed, or the attempt has said something by itself."""
+        """Note that the call has returned or failed, or that the attempt has reported by itself."""
         self._open.pop(attempt, None)
 
     def waiting(self) -> list[TaskAddress]:
-        """The attempts nobody can have heard of yet."""
+        """Return the attempts that cannot have reported anything yet."""
         return list(self._open)
 
     def overdue(self, now_s: float) -> list[DeploymentFailed]:
-        """The failures of the calls whose time is over; they are waited for no longer."""
+        """Return the failures of overdue calls; they are waited for no longer."""
         failed = []
         for attempt, call in list(self._open.items()):
             problem = self._problem(call, now_s)
@@ -74,7 +74,7 @@ class DeploymentCalls:
 
 
 def could_not_deploy(deployment: TaskDeployment, error: Exception) -> DeploymentFailed:
-    """An attempt for which not even a process could be asked."""
+    """Return the failure of an attempt for which not even a process could be requested."""
     message = f"Could not deploy execution {deployment.title}. Cause: {described(error)}"
     failure = TaskFailure(type(error).__name__, message, "".join(traceback.format_exception(error)))
     return DeploymentFailed(deployment.attempt, failure)

@@ -1,4 +1,4 @@
-"""What the process of a task checks of a deployment before it runs it.
+"""Checks a deployment in the process of a task before it runs.
 
 Source: apache/flink TaskExecutor.submitTask.
 """
@@ -33,7 +33,7 @@ class TaskSubmissionError(RayflinkError):
 
 @dataclass(frozen=True, slots=True)
 class SlotAssignment:
-    """What a process was made for.
+    """The slot and job that a process was started for.
 
     Args:
         job_id: whose tasks it may run.
@@ -53,14 +53,14 @@ class SlotAssignment:
 
 
 class DeploymentGuard:
-    """Accepts the deployments a process was made for, each once."""
+    """Accepts the deployments that its process was started for, each once."""
 
     def __init__(self, assignment: SlotAssignment) -> None:
         self._assignment = assignment
         self._accepted: set[TaskAddress] = set()
 
     def accept(self, deployment: TaskDeployment, slot: Slot, leader_id: str) -> None:
-        """Take the deployment to `slot` that the coordinator `leader_id` asks for.
+        """Accept the deployment to `slot` that the coordinator `leader_id` requests.
 
         Raises:
             TaskSubmissionError: it is of another job, coordinator or slot, or was accepted before.
@@ -93,7 +93,7 @@ class LoadedProgram:
         self._loading = threading.Lock()
 
     def whole(self, program: bytes, deployment: TaskDeployment) -> TaskDeployment:
-        """The deployment with the user's code: its operators, and the partitioners of its outputs.
+        """Return the deployment with the user's code: its operators, and the partitioners of its outputs.
 
         They travel in the program alone. Sent with each attempt as well, they would bring classes of the job's script
         of their own, and a key of one class is no key of the other.
@@ -114,6 +114,6 @@ class LoadedProgram:
 
 
 def without_code(deployment: TaskDeployment) -> TaskDeployment:
-    """The deployment as it is sent; `LoadedProgram.whole` puts the user's code back."""
+    """Return the deployment as it is sent; `LoadedProgram.whole` puts the user's code back."""
     outputs = tuple(replace(output, partitioner=None) for output in deployment.outputs)
     return replace(deployment, operators=(), outputs=outputs)

@@ -22,14 +22,14 @@ class ModelActor:
         self._function: BatchFunction | None = None
 
     def ready(self) -> None:
-        """Make the function; whatever it raises goes through."""
+        """Make the function; its exceptions go through."""
         if self._function is None:
             self._function = unpack(self._packed)
             self._packed = b""
         self._function.open()
 
     def call(self, data: Any) -> Any:
-        """The result for columns; for packed rows, pickled rows."""
+        """Return the result for columns; for packed rows, pickled rows."""
         self.ready()
         assert self._function is not None
         if isinstance(data, bytes):

@@ -1,4 +1,4 @@
-"""When a node counts as lost: nobody takes calls there any more, several times in a row. Pure."""
+"""Decides when a node counts as lost: several calls in a row were not accepted there. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NodeSilence:
         self._failures: dict[str, int] = {}
 
     def probed(self, node: str, was_reached: bool) -> bool:
-        """One more try to reach a node; whether it is found to be lost by it, which is told once."""
+        """Count one more attempt to reach a node; return whether this one shows it lost, which is reported once."""
         if was_reached:
             self._failures.pop(node, None)
             return False
@@ -26,7 +26,7 @@ class NodeSilence:
         return self._failures[node] == MOST_FAILURES
 
     def forget(self, but: frozenset[str]) -> None:
-        """Only these nodes matter any more."""
+        """Keep the counts of these nodes only."""
         for node in self._failures.keys() - but:
             del self._failures[node]
 

@@ -1,4 +1,4 @@
-"""How the processes of tasks end, in words."""
+"""Describes how the processes of tasks end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .deployment_check import TaskSubmissionError
 
 
 def refusal(task: str, error: BaseException) -> TaskFailure:
-    """Why the call that was to deploy `task` failed, as a value that any process can read."""
+    """Return why the call that was to deploy `task` failed, as a value that any process can read."""
     cause = error.cause if isinstance(error, RayTaskError) else error
     refused = isinstance(cause, TaskSubmissionError)
     message = str(cause) if refused else f"could not submit task {task}: {cause_of_death(error)}"
@@ -19,7 +19,7 @@ def refusal(task: str, error: BaseException) -> TaskFailure:
 
 
 def cause_of_death(error: BaseException) -> str:
-    """One line about how a task's process ended, or why it could not be called."""
+    """Describe in one line how a task's process ended, or why it could not be called."""
     if isinstance(error, RayTaskError):
         return f"{type(error.cause).__name__}: {error.cause}"
     if isinstance(error, ActorUnavailableError):

@@ -32,12 +32,12 @@ Positions = dict[str, int]
 
 
 def job_folder(namespace: str, job_id: str) -> Path:
-    """Where this process, of a Ray node, keeps the files of a job."""
+    """Return the folder in which this process of a Ray node keeps the files of a job."""
     return _folder() / namespace / job_id
 
 
 def write_record(folder: Path, status: Mapping[str, Any]) -> None:
-    """Keep a job's status; who reads meanwhile finds the one before."""
+    """Write a job's status atomically; concurrent readers find the previous one."""
     make_private(folder)
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=RECORD, delete=False, encoding="utf-8") as file:
         json.dump(dict(status), file, default=str)
@@ -45,7 +45,7 @@ def write_record(folder: Path, status: Mapping[str, Any]) -> None:
 
 
 def recorded_jobs(namespace: str) -> list[dict[str, Any]]:
-    """The records of all jobs of the cluster, in order of their beginning; [] without a cluster."""
+    """Return the records of all jobs of the cluster, in order of their beginning; [] without a cluster."""
     if not join(namespace):
         return []
     records = [dict(json.loads(text)) for text in _on_each_node(_records, {}, namespace)]
@@ -71,7 +71,7 @@ class RayJobLog:
         self._read: Positions = {}
 
     def read(self) -> list[LogLine]:
-        """The lines that have come since it was read last, in order of time."""
+        """Return the lines that have come since the last call, in order of time."""
         lines: list[LogLine] = []
         while True:
             found = _on_each_node(_pieces, self._read, self._namespace, self._job_id)
@@ -92,7 +92,7 @@ def _pieces(positions: Positions, namespace: str, job_id: str) -> list[Piece]:
 
 
 def _on_each_node(read: Any, positions: Positions, *given: str) -> list[Any]:
-    """What `read` finds on each node that lives; one that dies meanwhile has no files any more."""
+    """Read the files on each live node; one that dies meanwhile has no files any more."""
     function = ray.remote(num_cpus=0, max_retries=0)(read)
     calls = {}
     for node in ray.nodes():  # type: ignore[no-untyped-call]

@@ -29,7 +29,7 @@ _making = threading.Lock()
 
 
 class PrometheusReports:
-    """Reports groups of metrics, each at most once an interval; one a task, or a job.
+    """Reports groups of metrics, of a task or a job each, at most once an interval.
 
     Args:
         config: of the job, option key -> value.
@@ -44,7 +44,7 @@ class PrometheusReports:
         self._due = float("-inf")
 
     def report(self, group: MetricGroup, now_s: float) -> None:
-        """Report all of a group, when it is time to."""
+        """Report all metrics of a group, when it is time to."""
         if not self.enabled or now_s < self._due:
             return
         self._due = now_s + self._interval_s

@@ -1,4 +1,4 @@
-"""Slots that a change of parallelism adds: reserved on Ray while the job runs, before it is stopped for the change."""
+"""Reserves the slots that a rescaling adds, on Ray, while the job still runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MoreSlots:
         """What a request waits for; "" for nothing."""
 
     def hold(self, request: RescaleRequested, before: JobGraph, after: JobGraph) -> bool:
-        """Whether a request is not for the job yet: it waits for slots, or is answered already."""
+        """Return whether a request is not for the job yet: it waits for slots, or is answered already."""
         if self._request is not None:
             if request is not self._request:
                 self._answer(AnswerRescale(request.request_id, failure="its parallelism is being changed already"))
@@ -56,12 +56,12 @@ class MoreSlots:
         return True
 
     def answered(self, request_id: str) -> None:
-        """The job has answered a request."""
+        """Note that the job has answered a request."""
         if self._request is not None and self._request.request_id == request_id:
             self.give_back()
 
     def give_back(self) -> None:
-        """Free what is reserved: the job takes its slots now, or needs them no more."""
+        """Free the reserved slots: the job takes its slots now, or needs them no more."""
         group, self._group, self._request, self.note = self._group, None, None, ""
         if group is not None:
             remove_placement_group(group)

@@ -1,4 +1,4 @@
-"""Finds nodes that are lost, sooner than Ray does: it waits for missed health checks of about 15 seconds.
+"""Finds lost nodes sooner than Ray does, which waits for missed health checks of about 15 seconds.
 
 A node is there while something accepts connections where its raylet listens. The kernel does that, however busy the
 machine is; where the raylet is gone, it refuses, and where the machine is gone, nobody answers. So a task that is only
@@ -35,7 +35,7 @@ class NodeWatch:
         threading.Thread(target=self._watch, name="nodes", daemon=True).start()
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._ended.set()
 
     def _watch(self) -> None:
@@ -63,7 +63,7 @@ class NodeWatch:
 
 
 def elsewhere(lost: Collection[str]) -> dict[str, str]:
-    """What a bundle asks of the labels of its node, so that it is none of these.
+    """Return the label selector of a bundle that must not be placed on these nodes.
 
     >>> elsewhere({"b", "a"})
     {'ray.io/node-id': '!in(a,b)'}

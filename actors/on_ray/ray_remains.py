@@ -1,4 +1,4 @@
-"""What a lost coordinator leaves on a cluster, and how the next one waits for what it needs."""
+"""Removes the remains of a lost coordinator from a cluster, and retries the storage on behalf of the next one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAUSE_S = 1.0
 
 
 def patiently(work: Callable[[], T]) -> T:
-    """What it gives, however often a storage refuses meanwhile.
+    """Call the function until the storage no longer refuses.
 
     Raises: what it raises, after `PATIENCE_S`; at once where it is no refusal of a storage.
     """
@@ -39,7 +39,7 @@ def patiently(work: Callable[[], T]) -> T:
 
 
 def remove_remains(job_id: str, namespace: str) -> None:
-    """End the processes of a job's slots, and let go of its resources: they were those of a coordinator that is lost.
+    """End the processes of a job's slots, and free its resources: they belonged to a coordinator that is lost.
 
     Ray ends them as well, but takes its time.
     """

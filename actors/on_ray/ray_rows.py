@@ -1,4 +1,4 @@
-"""The way of collected rows from a task on Ray to its coordinator."""
+"""Sends collected rows from a task on Ray to its coordinator."""
 
 from __future__ import annotations
 

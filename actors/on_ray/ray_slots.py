@@ -47,7 +47,7 @@ log = get_logger(__name__)
 
 
 class SlotProcesses:
-    """Gets slots, makes their processes, and gives these what the job decides; one thread decides.
+    """Requests slots, makes their processes, and sends these the job's commands; one thread decides.
 
     Args:
         job: its graph may change.
@@ -88,15 +88,15 @@ class SlotProcesses:
 
     @property
     def missing(self) -> int:
-        """How many slots the job waits for."""
+        """Return how many slots the job waits for."""
         return len({command.slot for command in self._held}) if self.granted else len(self._bundles)
 
     def is_overdue(self, now: float) -> bool:
-        """Whether slots were asked for, and did not come in time."""
+        """Return whether slots were requested, and did not come in time."""
         return not self.granted and now - self._asked_at > self._settings.slot_timeout_ms / 1000
 
     def tick(self, now: float) -> list[TaskAddress]:
-        """Time has passed; the attempts from which nobody can have heard yet."""
+        """Check deadlines, and return the attempts that cannot have reported anything yet."""
         for failed in self.calls.overdue(now):
             self._post(failed)
         self._deploy_held(now)
@@ -114,7 +114,7 @@ class SlotProcesses:
             log.warning("job %r: %s", self._job.graph.name, line)
 
     def end(self) -> None:
-        """Look after no node any more."""
+        """Stop watching nodes."""
         self._watch_of_nodes.end()
 
     def kill(self, attempt: TaskAddress) -> None:
@@ -125,7 +125,7 @@ class SlotProcesses:
             ray.kill(actor)
 
     def send(self, attempt: TaskAddress, message: ToTask) -> None:
-        """Give an attempt a message; one that waits for a slot ends."""
+        """Send an attempt a message; one that waits for a slot ends."""
         actor = self.actors.get(attempt)
         if actor is None:
             self._drop_held(attempt)
@@ -140,7 +140,7 @@ class SlotProcesses:
         actor.command.remote(attempt, to_bytes(message)).future().add_done_callback(returned)
 
     def request(self, slots: tuple[Slot, ...]) -> None:
-        """Ask Ray for these slots, and let go of those there were."""
+        """Request these slots from Ray, and release the present ones."""
         if self._group is not None:  # the job needs others than those it has
             self._release(copies=False)
             self.granted = False
@@ -151,7 +151,7 @@ class SlotProcesses:
         threading.Thread(target=self._await_slots, args=(group,), name="slots", daemon=True).start()
 
     def _new_group(self) -> PlacementGroup:
-        """The slots of the job, asked of Ray, on other nodes than the lost ones."""
+        """Request the slots of the job from Ray, on other nodes than the lost ones."""
         bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
         self._groups_asked += 1
         name = f"rayflink/{self._job.graph.id}/{self._leader_id[:6]}{self._groups_asked}"
@@ -168,7 +168,7 @@ class SlotProcesses:
                 return
 
     def deploy(self, deploys: list[DeployTask]) -> None:
-        """Make all processes first, so that each task can be told its peers."""
+        """Make all processes first, so that each task can be given its peers."""
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
         if self._is_lost(group, deploys):
@@ -251,7 +251,7 @@ class SlotProcesses:
         running.future().add_done_callback(ended)
 
     def _is_lost(self, group: PlacementGroup, deploys: list[DeployTask]) -> bool:
-        """Whether a slot is on a node that is lost, and Ray, which does not know yet, has given no other for it."""
+        """Return whether a slot is on a lost node, and Ray, which does not know yet, has given no other for it."""
         if not self._lost_nodes:
             return False
         table = placement_group_table(group)
@@ -260,7 +260,7 @@ class SlotProcesses:
         return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
 
     def _deploy_held(self, now: float) -> None:
-        """What waits for another node in the place of a lost one."""
+        """Deploy the attempts that wait for another node in place of a lost one."""
         if not self._held:
             return
         group, held = self._group, self._held
@@ -274,7 +274,7 @@ class SlotProcesses:
             self.deploy(held)
 
     def _drop_held(self, attempt: TaskAddress) -> None:
-        """An attempt is told something that has no process yet: that it is to end."""
+        """Drop an attempt that has no process yet and is to end."""
         left = [command for command in self._held if command.deployment.attempt != attempt]
         if len(left) < len(self._held):
             self._held = left
@@ -299,7 +299,7 @@ class SlotProcesses:
             remove_placement_group(group)
 
     def release(self) -> None:
-        """End all processes, give back the slots, and delete what the tasks left on their nodes."""
+        """End all processes, free the slots, and delete the files that the tasks left on their nodes."""
         self.wait.end(time.monotonic())
         self._release(copies=True)
 

@@ -1,4 +1,4 @@
-"""What tasks left on the nodes on which they ran is removed when their processes are dead or dying."""
+"""Removes the files that tasks left on their nodes when their processes are dead or dying."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REMOVAL_S = 5.0
 
 
 def alive_nodes() -> set[str]:
-    """Their ids, as Ray knows them."""
+    """Return the ids of live nodes, as Ray knows them."""
     return {node["NodeID"] for node in ray.nodes() if node["Alive"]}  # type: ignore[no-untyped-call]
 
 
 def remove_folders_on(nodes: Iterable[str], job_id: str, config: Mapping[str, Any], copies: bool) -> list[str]:
-    """Remove the folders of a job on these nodes; what may be left.
+    """Remove the folders of a job on these nodes; return what may be left.
 
     Args:
         nodes: ids of nodes; of one that is gone, what it has is left.

@@ -1,4 +1,4 @@
-"""One attempt in the process of its slot: a thread that steps the task, and what it has to do with Ray."""
+"""Runs one attempt in the process of its slot: a thread that steps the task, and its calls to Ray."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WHILE_STALLED = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0}
 
 @dataclass(frozen=True, slots=True)
 class PeerDirectory:
-    """Who else there is.
+    """The directory of a task's peers and its coordinator.
 
     Args:
         actors: processes of the attempts deployed so far.
@@ -81,7 +81,7 @@ class PeerDirectory:
 
 
 class SlotProcess:
-    """What the tasks of one process share.
+    """The state that the tasks of one process share.
 
     Args:
         place: pid, node and host of the process, for reports.
@@ -104,11 +104,11 @@ class SlotProcess:
 
     @property
     def process_id(self) -> str:
-        """Of this process, among all there are: what Flink calls the id of a TaskManager."""
+        """Return the process's id in the cluster, which Flink calls the id of a TaskManager."""
         return f"{self.place['host']}:{self.place['pid']}"
 
     def take_in(self, attempt: TaskAddress, task: RayTask) -> None:
-        """A task that this process will run."""
+        """Add a task that this process will run."""
         with self._changed:
             for envelope in self._early.pop(attempt, ()):
                 task.receive(envelope)
@@ -116,23 +116,23 @@ class SlotProcess:
             self._changed.notify_all()
 
     def task(self, attempt: TaskAddress) -> RayTask:
-        """That task, which may have to be waited for."""
+        """Return that task, waiting until it has been added."""
         with self._changed:
             self._changed.wait_for(lambda: attempt in self.tasks)
             return self.tasks[attempt]
 
     def let_go(self, attempt: TaskAddress) -> None:
-        """An attempt is over; what still comes for it is for nobody."""
+        """Remove an attempt that has ended; messages that still arrive for it are dropped."""
         with self._changed:
             self.tasks.pop(attempt, None)
             self._ended.add(attempt)
 
     def has_ended_here(self, attempt: TaskAddress) -> bool:
-        """Whether an attempt was here and is over."""
+        """Return whether an attempt was here and has ended."""
         return attempt in self._ended
 
     def services_for(self, deployment: TaskDeployment, wake: Callable[[], None]) -> TaskServices:
-        """What the process lends one of its tasks.
+        """Return the services of the process for one of its tasks.
 
         Raises:
             ConfigError: the parts of the slot's memory do not fit the whole.
@@ -152,7 +152,7 @@ class SlotProcess:
         self._background.submit(work)
 
     def deliver(self, envelope: Envelope) -> None:
-        """Give an envelope to its receiver, which may not be here yet."""
+        """Deliver an envelope to its receiver, which may not be here yet."""
         with self._changed:
             if envelope.receiver in self._ended:
                 return
@@ -163,7 +163,7 @@ class SlotProcess:
         task.receive(envelope)
 
     def memory_of(self, deployment: TaskDeployment) -> SlotMemory:
-        """The slot's memory, which the first task divides as its job's options say.
+        """Return the slot's memory, which the first task divides as its job's options say.
 
         Raises:
             ConfigError: its parts do not fit the whole.
@@ -174,20 +174,20 @@ class SlotProcess:
             return self.memory
 
     def show(self) -> None:
-        """Return when all that this thread has printed has arrived."""
+        """Return when all text that this thread has printed has arrived."""
         for stream in self._streams:
             stream.flush()
         self.printed.send(wait=True)
 
     def settle(self) -> None:
-        """A task has been loaded: what is there now is not garbage, and from now on time says when to look for some."""
+        """Freeze present objects after a task has been loaded, and collect garbage by time from now on."""
         self._thaw()
         gc.collect()
         gc.freeze()
         gc.disable()
 
     def collect(self, now: float) -> None:
-        """Look for cyclic garbage when it is time, and among new objects when there are many."""
+        """Collect cyclic garbage when it is time, and among new objects when there are many."""
         if gc.get_count()[0] > YOUNG_OBJECTS:
             gc.collect(1)
         if now - self._collected_at >= COLLECT_EVERY_S:
@@ -199,7 +199,7 @@ class SlotProcess:
             gc.freeze()
 
     def has_ended(self) -> None:
-        """A task has ended: what it leaves is garbage, though it was frozen with the rest."""
+        """Unfreeze objects after a task has ended, so that what it leaves is collected."""
         self._frozen_garbage = True
 
     def _thaw(self) -> bool:
@@ -210,7 +210,7 @@ class SlotProcess:
 
 
 class LostCall(ConnectionError):
-    """A call of this attempt failed, and what it carried is missing elsewhere."""
+    """A call of this attempt failed, and its content is missing at the receiver."""
 
     def __init__(self, what: str, cause: str) -> None:
         super().__init__(what, cause)
@@ -250,7 +250,7 @@ class RayTask:
         self._watch = StepWatch()
 
     def receive(self, envelope: Envelope) -> None:
-        """Take an envelope of a peer."""
+        """Receive an envelope of a peer."""
         size = bytes_of(envelope)
         if envelope.sender in self._near:
             self._bytes_near += size
@@ -259,7 +259,7 @@ class RayTask:
         self._leave(envelope)
 
     def command(self, message: bytes) -> None:
-        """Take a command of the coordinator; it is unpickled when the program, whose classes it may hold, is there."""
+        """Receive a command of the coordinator; it is unpickled after the program, which may define its classes."""
         with self._opening:
             if self._sealed is not None:
                 self._sealed.append(message)
@@ -271,7 +271,7 @@ class RayTask:
         self._wake.set()
 
     def run(self) -> None:
-        """Run the attempt to its end: in a terminal state, and everything has been sent.
+        """Run the attempt until it is in a terminal state and everything has been sent.
 
         Raises:
             LostCall: the coordinator did not get a report; this is another way to tell it.
@@ -296,7 +296,7 @@ class RayTask:
             raise self._lost_call[1]
 
     def _load(self, program: bytes, deployment: TaskDeployment) -> StreamTask | None:
-        """The task; None, and the coordinator has been told, when the program cannot be loaded here."""
+        """Load the task; None, after a report to the coordinator, when the program cannot be loaded here."""
         try:
             whole = self._process.program.whole(program, deployment)
             self._unseal()
@@ -346,7 +346,7 @@ class RayTask:
             self._done.set()
 
     def _give_up(self, task: StreamTask, failure: TaskFailure) -> None:
-        """End a task that cannot go on: what it opened is closed, and the coordinator and its peers are told."""
+        """Fail a task that cannot go on: close what it opened, and notify the coordinator and its peers."""
         reports: list[ToCoordinator] = []
         try:
             task.give_up(failure)
@@ -363,7 +363,7 @@ class RayTask:
                 log.warning("%s could not tell %s of its failure: %s", task.deployment.title, envelope.receiver, error)
 
     def _beat(self, attempt: TaskAddress) -> None:
-        """Say that this process lives, and which function runs, while one keeps the task's thread from saying so."""
+        """Send a heartbeat, with the function that runs, while one keeps the task's thread from doing so."""
         bind(**self._deployment.identity)
         has_warned = False
         while not self._done.wait(self._report_s):
@@ -445,7 +445,7 @@ class RayTask:
             self._lost_call = (time.monotonic(), LostCall(what, described(error)))
 
     def _heed_lost_reports(self) -> None:
-        """Look at the calls to the coordinator that have returned; one that is dead needs no reports any more."""
+        """Check the calls to the coordinator that have returned; one that is dead needs no reports any more."""
         while self._reports_under_way and self._reports_under_way[0][1].done():
             what, call = self._reports_under_way.popleft()
             error = call.exception()
@@ -466,7 +466,7 @@ class RayTask:
                 self._reports_under_way.append((what, call.future()))
 
     def _completed(self, report: ToCoordinator) -> ToCoordinator:
-        """With what only the process knows: where it is, and what came from which node."""
+        """Complete a report with the process's place and the bytes received by node."""
         if not isinstance(report, TaskReport):
             return report
         traffic = {"numBytesInLocal": self._bytes_near, "numBytesInRemote": self._bytes_far}
@@ -475,12 +475,12 @@ class RayTask:
 
 
 def bytes_of(envelope: Envelope) -> int:
-    """Bytes of data in an envelope."""
+    """Return the bytes of data in an envelope."""
     return sum(len(frame.body) for frame in envelope.frames if isinstance(frame, BufferResponse) and frame.body)
 
 
 class _Peers(dict[TaskAddress, Any]):
-    """Processes by attempt; the coordinator knows that of one deployed after this one."""
+    """The processes by attempt; the coordinator knows those of attempts deployed after this one."""
 
     def __init__(self, actors: Mapping[TaskAddress, Any], coordinator: Any) -> None:
         super().__init__(actors)

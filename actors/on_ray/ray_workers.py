@@ -17,7 +17,7 @@ from .model_actor import ModelActor
 
 
 class RayWorker:
-    """One actor.
+    """One worker as a Ray actor.
 
     Args:
         spec: what it holds and takes of the cluster.

@@ -1,4 +1,4 @@
-"""What tasks report, as bytes: a value of the user that cannot be read fails its task; what else is said arrives.
+"""Packs the reports of tasks: an unreadable value of the user fails its task, and all other reports arrive.
 
 Each report is packed alone and each accumulator beside it, so that the coordinator learns whose value it was.
 """
@@ -20,12 +20,12 @@ _Packed = tuple[TaskAddress, bytes, dict[str, bytes]]
 
 
 def pack_reports(reports: Sequence[ToCoordinator]) -> bytes:
-    """Reports as bytes; one with an accumulator that cannot be sent becomes a failure that names it."""
+    """Pack reports as bytes; one with an accumulator that cannot be sent becomes a failure that names it."""
     return to_bytes([_pack(report) for report in reports])
 
 
 def read_reports(data: bytes) -> Iterator[ToCoordinator]:
-    """The reports that `pack_reports` packed; one that cannot be read becomes the failure of its attempt."""
+    """Read the reports that `pack_reports` packed; one that cannot be read becomes the failure of its attempt."""
     packed: list[_Packed] = from_bytes(data)
     for attempt, body, accumulators in packed:
         yield _read(attempt, body, accumulators)

@@ -1,4 +1,4 @@
-"""Rows of a job that its driver has not drawn yet: bounded, so that a slow driver holds the job back."""
+"""Buffers rows of a job for its driver: bounded, so that a slow driver holds the job back."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ResultBuffer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything has been drawn."""
+        """Return whether everything has been fetched."""
         return not self._blocks
 
     def put(self, block: bytes) -> None:
-        """Hold a block; waits while too much is held and the job runs."""
+        """Add a block; waits while the buffer is full and the job runs."""
         with self._changed:
             while self._bytes > MAX_HELD_BYTES and not self._discarded and self._is_wanted():
                 self._changed.wait(LOOK_EVERY_S)
@@ -43,7 +43,7 @@ class ResultBuffer:
             self._changed.notify_all()
 
     def take(self, timeout_s: float) -> tuple[bytes, ...] | None:
-        """All blocks, in order, waiting for the first at most `timeout_s`; None when there will be none any more."""
+        """Take all blocks, in order, waiting for the first at most `timeout_s`; None when no more will come."""
         with self._changed:
             self._changed.wait_for(lambda: self._blocks or self._closed, timeout_s)
             if not self._blocks and self._closed:
@@ -55,7 +55,7 @@ class ResultBuffer:
             return taken
 
     def discard(self) -> None:
-        """Nobody wants rows any more: drop what is held and what comes."""
+        """Discard all rows, present and future: no client wants them any more."""
         with self._changed:
             self._discarded = True
             self._blocks.clear()
@@ -63,7 +63,7 @@ class ResultBuffer:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nothing more will be put: who waits in `take` is answered."""
+        """Close the buffer: callers that wait in `take` are answered."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -39,7 +39,7 @@ class SharedStream(PrintedStream):
         return len(text)
 
     def flush(self) -> None:
-        """Give out the lines that this thread, and threads that have ended, have begun."""
+        """Write the lines begun by this thread, and by threads that have ended."""
         me, alive = threading.get_ident(), {thread.ident for thread in threading.enumerate()}
         for thread in list(self._begun):
             if thread == me or thread not in alive:

@@ -33,7 +33,7 @@ from .task_log import LoggedPrinted, TaskLog, log_goes_to
 
 
 def columns_in_memory_of_libc() -> None:
-    """Have Arrow allocate by malloc, unless ARROW_DEFAULT_MEMORY_POOL says otherwise.
+    """Make Arrow allocate by malloc, unless ARROW_DEFAULT_MEMORY_POOL says otherwise.
 
     Its own allocators give the pages of short-lived columns back to the system and fault them in again: a third of the
     system's time of a task that parses text.
@@ -67,29 +67,29 @@ class SlotActor:
         self._premises = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
 
     def __repr__(self) -> str:
-        """What Ray shows of this actor on its dashboard and in its logs."""
+        """Return the name that Ray shows for this actor on its dashboard and in its logs."""
         return self._title
 
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
-        """An envelope of a peer in another process."""
+        """Receive an envelope of a peer in another process."""
         self._premises.deliver(join_envelope(header, bodies))
 
     @ray.method(concurrency_group="control")
     def command(self, attempt: TaskAddress, message: bytes) -> None:
-        """A command of the coordinator to one of the tasks; one that has ended needs none."""
+        """Receive a command of the coordinator to one of the tasks; one that has ended needs none."""
         if not self._premises.has_ended_here(attempt):
             self._premises.tasks[attempt].command(message)
 
     @ray.method(concurrency_group="control")
     def stack(self) -> str:
-        """What every thread is doing now, for the doctor."""
+        """Return the stack of every thread, for the doctor."""
         frames = sys._current_frames()
         return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
 
     @ray.method(concurrency_group="control")
     def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: PeerDirectory) -> None:
-        """Take over an attempt, which `run` then runs.
+        """Accept an attempt, which `run` then runs.
 
         Raises:
             TaskSubmissionError: it is none that this process may run.
@@ -117,6 +117,6 @@ class SlotActor:
 
 
 def actor_class(tasks: int) -> Any:
-    """The Ray actor class of slots that run at most so many tasks at a time."""
+    """Return the Ray actor class of slots that run at most `tasks` tasks at a time."""
     options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": tasks}}
     return ray.remote(**options)(SlotActor)

@@ -1,4 +1,4 @@
-"""The log of a job on one machine: what its tasks print and log, line by line with the task that did, in bounded files.
+"""The log of a job on one machine: the lines that its tasks print and log, each with its task, in bounded files.
 
 A process of the job appends to a file of its own. `rayflink logs` reads the files of all machines from outside.
 """
@@ -80,7 +80,7 @@ class TaskLog:
         self._lock = threading.RLock()
 
     def put(self, stream: str, text: str) -> None:
-        """Add lines, as printed by the task of this thread."""
+        """Add lines printed by the task of this thread."""
         if self._given_up or not text:
             return
         bound = identity()
@@ -94,7 +94,7 @@ class TaskLog:
                 self._give_up(error)
 
     def flush(self) -> None:
-        """Let readers see what was put."""
+        """Write buffered lines, so that readers see them."""
         with self._lock:
             if self._file is not None:
                 try:
@@ -121,7 +121,7 @@ class TaskLog:
 
 
 class LoggedPrinted(Printed):
-    """What a process has printed, which goes to its log as well as to the driver.
+    """The output of a process, which goes to its log as well as to the driver.
 
     Args:
         send: as for `Printed`.
@@ -142,7 +142,7 @@ class LoggedPrinted(Printed):
 
 
 class TaskLogHandler(logging.Handler):
-    """Takes what loggers say into the log of its process.
+    """Writes the records of loggers to the log of the process.
 
     Args:
         task_log: of the process.
@@ -161,7 +161,7 @@ class TaskLogHandler(logging.Handler):
 
 
 class _LastResort(logging.Handler):
-    """Stands for `logging.lastResort`: has the records of loggers for which the program has set up no handler."""
+    """Stands for `logging.lastResort`: receives the records of loggers for which the program has set up no handler."""
 
     def __init__(self, *handlers: logging.Handler | None) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class _LastResort(logging.Handler):
 
 
 def log_goes_to(task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
-    """Let what loggers say in this process go to its log.
+    """Route the records of loggers in this process to its log.
 
     Those of the program too, unless it sets up `logging` itself; the levels of the loggers decide what that is. What
     has stood for `logging.lastResort` goes on.
@@ -202,7 +202,7 @@ class Piece:
 
 
 def read_pieces(folder: Path, positions: Mapping[str, int]) -> list[Piece]:
-    """What the files of a folder hold behind the positions, at most `MAX_READ_BYTES` of each."""
+    """Read the files of a folder from the positions on, at most `MAX_READ_BYTES` of each."""
     pieces = []
     for path in sorted(folder.glob(f"*{ENDING}"), key=_number):
         try:
@@ -225,7 +225,7 @@ def _number(path: Path) -> int:
 
 
 def lines_of(piece: Piece) -> list[LogLine]:
-    """The lines of a piece; one that is not of our form is text of the process."""
+    """Parse the lines of a piece; one that is not of this form is text of the process."""
     lines = []
     for line in piece.data.decode("utf-8", "replace").rstrip("\n").split("\n"):
         parts = line.split("\t", 4)
@@ -238,7 +238,7 @@ def lines_of(piece: Piece) -> list[LogLine]:
 
 
 def of_level(lines: Iterable[LogLine], least: str) -> list[LogLine]:
-    """The lines that loggers wrote with such a level or a higher one, each with the lines of its traceback.
+    """Return the lines that loggers wrote with such a level or a higher one, each with the lines of its traceback.
 
     >>> said = ["INFO my_job: begins", "WARNING my_job: no price for 'X1'", "Traceback ...", "INFO my_job: goes on"]
     >>> [line.text for line in of_level([LogLine(0, "log", "Map", 0, text, "a") for text in said], "WARNING")]

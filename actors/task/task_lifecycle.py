@@ -128,9 +128,7 @@ class TaskLifecycle:
         final_report: gives the last heartbeat, with the counters as they are.
     """
 
-    def __init__(
-        self, parts: TaskParts, reports: deque[ToCoordinator], final_report: Callable[[], TaskReport]
-    ) -> None:
+    def __init__(self, parts: TaskParts, reports: deque[ToCoordinator], final_report: Callable[[], TaskReport]) -> None:
         self.phase = TaskPhase.STARTING
         self.state = ExecutionState.CREATED
         self.accumulators: dict[str, Any] = {}

@@ -178,14 +178,14 @@ def wake_at_feedback(deployment: TaskDeployment, wake: Callable[[], None]) -> No
 
 @dataclass(frozen=True, slots=True)
 class TaskResources:
-    """What all operators of one task share.
+    """The resources that all operators of one task share.
 
     Args:
         clock: `now_ms()` and `monotonic()`.
         metrics: the metric group of the task.
         accumulators: of the task's functions, by name.
         managed: the managed memory of the task's slot.
-        services: what the process lends the task.
+        services: the services of the process.
     """
 
     clock: Any

@@ -1,4 +1,4 @@
-"""What a job's tasks have printed, written in a thread of its own: a terminal that is paused holds up nobody else."""
+"""Writes the output of a job's tasks in a thread of its own, so that a paused terminal blocks nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .terminal import MAX_NEWS_CHARS, Text
 
 
 class DriverOutput:
-    """Writes texts in order to this process's standard streams.
+    """Writes strings in order to this process's standard streams.
 
     Args:
         name: of the thread.
@@ -29,7 +29,7 @@ class DriverOutput:
         self._writer: threading.Thread | None = None
 
     def put(self, texts: Sequence[Text]) -> None:
-        """Have texts written; returns at once. Whoever heeds `wait_for_room` holds a bounded amount here."""
+        """Queue strings to be written; returns at once. A caller that obeys `wait_for_room` queues a bounded amount."""
         if not texts:
             return
         with self._changed:
@@ -41,7 +41,7 @@ class DriverOutput:
             self._changed.notify_all()
 
     def wait_for_room(self, timeout_s: float) -> bool:
-        """Whether more may be put, at the latest after `timeout_s`.
+        """Return whether more may be queued, at the latest after `timeout_s`.
 
         Raises: what writing has raised.
         """

@@ -25,15 +25,15 @@ class CacheActor:
         self._blocks: dict[int, list[Any]] = {}
 
     def append(self, partition: int, block: bytes) -> None:
-        """Put a block behind those that the partition has."""
+        """Append a block to those of the partition."""
         self._blocks.setdefault(partition, []).append(ray.put(block))
 
     def process(self) -> int:
-        """The id of its process; that it answers says that it lives."""
+        """Return the id of the actor's process; the answer shows that it lives."""
         return os.getpid()
 
     def read(self, partition: int, position: int) -> bytes | None:
-        """The block at a position; None behind the last."""
+        """Return the block at a position; None behind the last."""
         blocks = self._blocks.get(partition, [])
         return ray.get(blocks[position]) if position < len(blocks) else None
 
@@ -64,11 +64,11 @@ class RayBlocks:
         _actors[self._name] = blueprint.options(name=self._name, namespace=self._namespace).remote()
 
     def append(self, partition: int, block: bytes) -> None:
-        """Put a block behind those that the partition has."""
+        """Append a block to those of the partition."""
         self._ask("append", partition, block)
 
     def read(self, partition: int, position: int) -> tuple[bytes, int] | None:
-        """The block at a position, which is 0 for the first, and the position behind it; None behind the last."""
+        """Return the block at a position, the first at 0, and the position behind it; None behind the last."""
         block = self._ask("read", partition, position)
         return None if block is None else (block, position + 1)
 
@@ -80,7 +80,7 @@ class RayBlocks:
 
     @property
     def is_there(self) -> bool:
-        """Whether the actor still lives, asked where it was made."""
+        """Return whether the actor still lives, as seen by the process that made it."""
         if self._name not in _actors or not ray.is_initialized():
             return False
         try:

@@ -57,7 +57,7 @@ _SPOKEN = {"follow": "news", "answer_to": "a request"}
 
 
 class JobHandle:
-    """A job that runs on Ray, seen by anybody.
+    """A job that runs on Ray, as any client sees it.
 
     Args:
         job_id: 32 hex digits.
@@ -70,42 +70,42 @@ class JobHandle:
         self._control_service = ControlService.joined()
 
     def status(self) -> dict[str, Any]:
-        """The job as plain data."""
+        """Return the job as plain data."""
         return dict(self._ask("status"))
 
     def cancel(self, by: str = "the user") -> None:
-        """Ask for cancellation; `poll` tells when it is done."""
+        """Request cancellation; `poll` shows when it is done."""
         self._ask("cancel", by)
 
     def stop(self) -> None:
-        """Let the sources end, then the job finish."""
+        """Request that the sources end and the job finishes."""
         self._ask("stop")
 
     def savepoint(
         self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float
     ) -> tuple[str, str] | None:
-        """Address of a savepoint, and why there is none; None where it is not known within `timeout_s`."""
+        """Return the address of a savepoint, and why there is none; None where it is not known within `timeout_s`."""
         request = SavepointRequested(request_id, directory, stop)
         answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.location, answer.failure)
 
     def rescale(self, request_id: str, parallelism: Mapping[str, int], timeout_s: float) -> tuple[int, str] | None:
-        """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
+        """Return the pause in milliseconds, and why there is no change; None if unknown within `timeout_s`."""
         request = RescaleRequested(request_id, parallelism)
         answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.pause_ms, answer.failure)
 
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
+        """Return statistics of the job's checkpoints, or of one; None when it is not remembered."""
         details: dict[str, Any] | None = self._ask("checkpoints", checkpoint_id)
         return details
 
     def accumulators(self) -> dict[str, Any]:
-        """Name -> value, merged over the subtasks that have finished."""
+        """Return name -> value, merged over the subtasks that have finished."""
         return dict(self._read(self._ask("accumulators")))
 
     def poll(self, timeout_s: float) -> JobResult | None:
-        """The result, or None when the job still runs after `timeout_s`.
+        """Return the result, or None when the job still runs after `timeout_s`.
 
         Raises:
             TaskLost: the coordinator is dead.
@@ -118,7 +118,7 @@ class JobHandle:
         return result
 
     def _look_for_control_service(self) -> None:
-        """Ray would end this process without an error that the program sees."""
+        """Check the control service: without it, Ray would end this process without an error that the program sees."""
         gone_s = self._control_service.lost_for_s()
         if gone_s is not None:
             where = self._control_service.address
@@ -135,7 +135,7 @@ class JobHandle:
             raise JobExecutionError(self.job_id, reason, remedy) from error
 
     def _ask(self, what: str, *given: Any, timeout_s: float | None = None) -> Any:
-        """The answer of a coordinator, which may be lost and come back meanwhile."""
+        """Return the answer of a coordinator, which may be lost and come back meanwhile."""
         wait_s = self._ask_timeout_s if timeout_s is None else timeout_s
         lost_at: float | None = None
         while True:
@@ -164,7 +164,7 @@ class JobHandle:
 
 
 def refused(job_id: str, what: str, cause: BaseException) -> JobExecutionError:
-    """What a driver is told when the coordinator could not answer a call.
+    """Return the error for a driver whose call the coordinator could not answer.
 
     >>> print(refused("0f", "start", ModuleNotFoundError("No module named 'mine'")))  # doctest: +ELLIPSIS
     job 0f could not start: ModuleNotFoundError: No module named 'mine'; every module of the program must be ...
@@ -180,13 +180,13 @@ def refused(job_id: str, what: str, cause: BaseException) -> JobExecutionError:
 
 
 def _comes_back(lost_at: float | None) -> bool:
-    """Whether a coordinator may still come back that was lost then; None: it was not."""
+    """Return whether a coordinator that was lost at that time may still come back; None: it was not lost."""
     return lost_at is not None and time.monotonic() - lost_at < COMES_BACK_S
 
 
 @dataclass(frozen=True, slots=True)
 class RayOptions:
-    """How a job is run on Ray.
+    """The options by which a job runs on Ray.
 
     Args:
         namespace: Ray namespace of its actors.
@@ -283,13 +283,13 @@ class RayJob(JobHandle):
             raise
 
     def status(self) -> dict[str, Any]:
-        """The job as plain data; after its end as it was then."""
+        """Return the job as plain data; after its end, the last status."""
         if self._last_status is not None:
             return self._last_status
         return super().status()
 
     def cancel(self, by: str = "the user") -> None:
-        """Ask for cancellation; does nothing to a job that has ended."""
+        """Request cancellation; does nothing to a job that has ended."""
         if not self._ended.is_set() and self._last_status is None:
             super().cancel(by)
 
@@ -309,7 +309,7 @@ class RayJob(JobHandle):
                 on_progress(self.status())
 
     def poll(self, timeout_s: float) -> JobResult | None:
-        """The result, or None when the job still runs after `timeout_s`.
+        """Return the result, or None when the job still runs after `timeout_s`.
 
         Raises:
             TaskLost: the coordinator is dead.
@@ -322,13 +322,14 @@ class RayJob(JobHandle):
         return self._result
 
     def accumulators(self) -> dict[str, Any]:
-        """Name -> value, merged over the subtasks that have finished."""
+        """Return name -> value, merged over the subtasks that have finished."""
         if self._result is not None:
             return dict(self._result.accumulators)
         return super().accumulators()
 
     def rows(self, timeout_s: float) -> list[Any] | None:
-        """Rows collected since the last call, [] when none came within `timeout_s`; None when there will be no more.
+        """Return rows collected since the last call, [] when none came within `timeout_s`; None when there will be no
+        more.
 
         Raises:
             TaskLost: the coordinator is dead.
@@ -354,12 +355,12 @@ class RayJob(JobHandle):
         return replace(block, rows=self._read(block.rows)) if isinstance(block.rows, bytes) else block
 
     def lack(self) -> str:
-        """What the job waits for where the whole cluster is too small for it; "" where it is not."""
+        """Return the resources that the job lacks where the whole cluster is too small for it; "" where it is not."""
         wanted = lacking(self.graph, self._slot_cpus)
         return waiting_for(wanted, has_autoscaler()) if wanted else ""
 
     def release(self) -> None:
-        """Let go of the job; one that still runs goes on without this driver.
+        """Release the job; one that still runs goes on without this driver.
 
         The thread that follows it ends before the process leaves Ray, which would print an error of its own otherwise.
         """
@@ -403,7 +404,7 @@ class RayJob(JobHandle):
             self._output.put([(True, f"job {self.graph.name!r}: {news.note}\n")])
 
     def _leave(self) -> None:
-        """The driver ends before its job, or before all that the job has printed was written."""
+        """Leave the job: the driver ends before its job, or before all its output was written."""
         if self._last_status is not None:
             pass
         elif self._attached and not self._ended.is_set():
@@ -422,7 +423,7 @@ class RayJob(JobHandle):
 
 
 def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_TIMEOUT_S) -> JobHandle:
-    """The job of this id on the running cluster.
+    """Return the job of this id on the running cluster.
 
     Raises:
         JobExecutionError: there is no cluster, or no such job on it.
@@ -440,7 +441,7 @@ def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_
 
 
 def list_jobs(namespace: str = "rayflink") -> list[dict[str, Any]]:
-    """`status()` of every job on the running cluster, in order of id; [] when no cluster runs."""
+    """Return `status()` of every job on the running cluster, in order of id; [] when no cluster runs."""
     if not join(namespace):
         return []
     jobs = []

@@ -1,4 +1,4 @@
-"""Which Ray a driver uses: the one it has joined, the cluster that runs, else one of its own on this machine."""
+"""Connects a driver to Ray: the cluster it has joined, the cluster that runs, else one of its own on this machine."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def join_address(address: str, namespace: str) -> None:
 
 
 def admitted(address: str) -> bool:
-    """Ask the cluster at host:port whether it lets this process in; False when no control service of Ray answers.
+    """Ask the cluster at host:port whether it admits this process; False when no control service of Ray answers.
 
     Where a token is missing or wrong, `ray.init` would try for 20 s and then name no cause.
 
@@ -142,13 +142,13 @@ def admitted(address: str) -> bool:
 
 
 def started_cluster() -> str | None:
-    """host:port of the cluster that `ray start` began on this machine last; it may have crashed since."""
+    """Return host:port of the cluster that `ray start` began on this machine last; it may have crashed since."""
     address: str | None = find_bootstrap_address(None)
     return address
 
 
 def answers(address: str) -> bool:
-    """Whether something accepts connections at host:port."""
+    """Return whether something accepts connections at host:port."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_S).close()
@@ -158,7 +158,7 @@ def answers(address: str) -> bool:
 
 
 class ControlService:
-    """Whether the control service (GCS) of the cluster this process has joined is there.
+    """Watches the control service (GCS) of the cluster that this process has joined.
 
     When it is lost, errors that end this process are printed without Ray's help.
 
@@ -173,12 +173,12 @@ class ControlService:
 
     @classmethod
     def joined(cls) -> ControlService:
-        """That of the cluster this process has joined."""
+        """Return the control service of the cluster that this process has joined."""
         reconnect_s = float(os.environ.get("RAY_gcs_rpc_server_reconnect_timeout_s", RECONNECT_S))
         return cls(ray.get_runtime_context().gcs_address, PATIENCE * reconnect_s)
 
     def lost_for_s(self) -> float | None:
-        """Seconds for which it has been gone, once that is longer than patience allows; None before."""
+        """Return the seconds for which it has been gone, once that is longer than patience allows; None before."""
         now = time.monotonic()
         if now - self._looked < PROBE_EVERY_S:
             return None
@@ -195,20 +195,20 @@ class ControlService:
 
 
 def object_store_bytes() -> int:
-    """Shared memory for a Ray on this machine: a fifth of the memory, at most 1 GiB and what /dev/shm has free."""
+    """Return the bytes of a local Ray's object store: a fifth of the memory, at most 1 GiB and the free /dev/shm."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
     shared = shutil.disk_usage("/dev/shm").free * 9 // 10 if os.path.isdir("/dev/shm") else MOST_OBJECT_STORE_BYTES
     return max(LEAST_OBJECT_STORE_BYTES, min(MOST_OBJECT_STORE_BYTES, memory // 5, shared))
 
 
 def job_names(namespace: str) -> list[str]:
-    """Names of the coordinators there are, one a job."""
+    """Return the names of the coordinators, one for each job."""
     named = ray.util.list_named_actors(all_namespaces=True)
     return sorted(a["name"] for a in named if a["namespace"] == namespace and a["name"].endswith("/coordinator"))
 
 
 def _holds_data(namespace: str) -> bool:
-    """Whether there are cached results, DataFrames, or a Spark, which has a namespace of its own."""
+    """Return whether there are cached results, DataFrames, or a Spark session, which has a namespace of its own."""
     named = ray.util.list_named_actors(all_namespaces=True)
     names = [a["name"] for a in named if a["namespace"] == namespace or a["name"].endswith("_SPARK_MASTER")]
     return any(name.endswith(("/cache", "_SPARK_MASTER")) or "/frames/" in name for name in names)
@@ -220,7 +220,7 @@ def _no_cluster(found: str) -> ConfigError:
 
 
 def _init(namespace: str, **how: Any) -> None:
-    """`ray.init` without its notes: only its errors, and what it raises, reach the terminal.
+    """Call `ray.init` quietly: only its errors, and the exceptions it raises, reach the terminal.
 
     Output of workers is not forwarded by Ray: what tasks print comes with the job's news, without Ray's prefix.
     """

@@ -1,4 +1,4 @@
-"""Ray Data beside streams: a Dataset's blocks where a stream reads them, and a stream's blocks as a Dataset."""
+"""Converts between Ray Data and streams: a Dataset becomes the input of a stream, a stream's result a Dataset."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WAITS_S = 5.0
 
 
 def ensure_dataset(dataset: Any) -> None:
-    """Raises: TypeMismatch: it is no Dataset."""
+    """Check the type of a Dataset, or raise TypeMismatch."""
     if not isinstance(dataset, ray.data.Dataset):
         found = f"{type(dataset).__name__} {shorten(dataset, 80)}"
         remedy = "give what ray.data.read_parquet, ray.data.from_arrow and the like return"
@@ -62,7 +62,7 @@ def written(dataset: Any, store: FrameStore) -> FrameSource:
 
 @contextmanager
 def _in_order(options: Any) -> Iterator[None]:
-    """Within the block Datasets of these options keep their order; those that derive from one another share them."""
+    """Let Datasets of these options keep their order within the block; derived Datasets share the options."""
     before, options.preserve_order = options.preserve_order, True
     try:
         yield
@@ -72,7 +72,7 @@ def _in_order(options: Any) -> Iterator[None]:
 
 @contextmanager
 def _told_to_wait() -> Iterator[None]:
-    """Within the block it is said, again and again, when no CPU is free for the tasks of Ray Data."""
+    """Log, again and again within the block, when no CPU is free for the tasks of Ray Data."""
     ended = threading.Event()
 
     def look() -> None:
@@ -95,7 +95,7 @@ _PART = ("partition", "attempt", "place", "blocks", "rows", "size")
 
 
 class _Putting:
-    """What a task of Ray Data does with a block: it tells what it has put where.
+    """Stores a block within a task of Ray Data, and returns where it is.
 
     Args:
         store: where to.
@@ -118,7 +118,7 @@ class _Putting:
 
 
 def _schema_of(part_rows: list[dict[str, Any]]) -> pyarrow.Schema:
-    """Of all blocks; that of the first where there is none for all, which a stream does not mind."""
+    """Return the schema of all blocks; that of the first where they have none in common, which a stream accepts."""
     import pyarrow
 
     found = [pyarrow.ipc.read_schema(pyarrow.py_buffer(row["schema"])) for row in part_rows]
@@ -142,17 +142,17 @@ class FrameDatasource(Datasource):
         self._frame = frame
 
     def get_name(self) -> str:
-        """Shown for the reading tasks."""
+        """Return the name shown for the reading tasks."""
         return "Stream"
 
     def estimate_inmemory_data_size(self) -> int:
-        """Bytes of all blocks."""
+        """Return the bytes of all blocks."""
         return sum(part.size for part in self._frame.parts)
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
-        """One for each block."""
+        """Return one reading task for each block."""
         del parallelism, data_context  # blocks are as large as they are
         tasks = []
         for part in self._frame.parts:
@@ -171,7 +171,7 @@ def _tables(frame: Frame, part: FramePart, number: int) -> Iterator[pyarrow.Tabl
 
 
 def dataset(frame: Frame) -> Any:
-    """A frame as a `ray.data.Dataset`; its blocks stay as long as that, or one derived from it."""
+    """Return a frame as a `ray.data.Dataset`; its blocks stay as long as that, or one derived from it."""
     if not frame.parts:
         frame.store.leave()
         return ray.data.from_arrow(frame.schema.empty_table())

@@ -52,33 +52,33 @@ class FrameKeeper:
         threading.Thread(target=self._watch, name="needed", daemon=True).start()
 
     def put(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> None:
-        """Own a block of an attempt at a partition, unless others have been chosen by now."""
+        """Store a block of an attempt at a partition, unless other attempts have been chosen by now."""
         self.heard()
         if self._kept is None or (partition, attempt) in self._kept:
             self._blocks.setdefault((partition, attempt), {})[number] = ray.put(block)
 
     def keep(self, kept: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-        """Give up what other (partition, attempt) have put; how many blocks there are of each of these."""
+        """Keep the blocks of these (partition, attempt) only, and return how many blocks each of them has."""
         self._kept = frozenset(kept)
         self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in self._kept}
         return {of: len(blocks) for of, blocks in self._blocks.items()}
 
     def refs(self, partition: int, attempt: int) -> list[Any]:
-        """The blocks of a partition, in order."""
+        """Return the blocks of a partition, in order."""
         blocks = self._blocks.get((partition, attempt), {})
         return [blocks[number] for number in sorted(blocks)]
 
     def heard(self) -> None:
-        """The program lives."""
+        """Note that the program lives."""
         if self._heard is not None:
             self._heard = time.monotonic()
 
     def leave(self) -> None:
-        """The program needs the blocks no more."""
+        """Note that the program no longer needs the blocks."""
         self._heard = None
 
     def hold(self, coordinator: str) -> None:
-        """The job of that coordinator needs the blocks."""
+        """Note that the job of that coordinator needs the blocks."""
         self._coordinators.add(coordinator)
 
     def _watch(self) -> None:
@@ -124,18 +124,18 @@ class RayFrames:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """How processes prove themselves to this Ray, which is read when `ray` is imported."""
+        """Return the environment by which processes authenticate to this Ray, which is read when `ray` is imported."""
         return {AUTH_MODE: os.environ[AUTH_MODE]} if AUTH_MODE in os.environ else {}
 
     def open(self) -> RayFrames:
-        """Say from now on that this program lives and needs the blocks; `leave` ends it."""
+        """Announce from now on that this program lives and needs the blocks; `leave` ends it."""
         self._teller = threading.Thread(target=self._tell, name=f"{FRAMES} are needed", daemon=True)
         self._teller.start()
         atexit.register(self.leave)  # before Ray's own, after which a call would end the process
         return self
 
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
-        """Put a block into the object store of this node; the place is the name of the actor that keeps it."""
+        """Put a block into the object store of this node; return the name of the actor that keeps it."""
         join_address(self._address, self._namespace)
         node = ray.get_runtime_context().get_node_id()
         name = f"{self._name}/{node}"
@@ -150,7 +150,7 @@ class RayFrames:
         return name
 
     def keep(self, parts: Sequence[FramePart]) -> None:
-        """Give up what other attempts have put."""
+        """Drop the blocks of other attempts."""
         kept = [(part.partition, part.attempt) for part in parts]
         there: dict[tuple[int, int], int] = {}
         for keeper in self._all():
@@ -161,14 +161,14 @@ class RayFrames:
                 raise _gone(part.place)
 
     def hold(self) -> None:
-        """The job whose coordinator this process is needs the blocks."""
+        """Note that the job whose coordinator this process is needs the blocks."""
         name = ray.get_runtime_context().get_actor_name()
         for keeper in self._all() if name else ():
             with suppress(exceptions.RayActorError):  # who reads what it kept is told
                 ray.get(keeper.hold.remote(name))
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
-        """A block of a partition, as it lies in this node's object store; the next one is on its way here then."""
+        """Read a block of a partition from this node's object store, and prefetch the next one."""
         of = part.partition, part.attempt
         join_address(self._address, self._namespace)
         try:
@@ -185,11 +185,11 @@ class RayFrames:
         return block
 
     def need_while(self, needed: Callable[[], bool]) -> None:
-        """The program, where it was opened, needs the blocks as long as that is true; it is asked now and then."""
+        """Keep the blocks for the program that opened them as long as the predicate, called now and then, is true."""
         self._needed = needed
 
     def leave(self) -> None:
-        """The program needs the blocks no more."""
+        """Note that the program no longer needs the blocks."""
         if self._teller is None:
             return
         teller, self._teller = self._teller, None
@@ -213,7 +213,7 @@ class RayFrames:
                     keeper.heard.remote()
 
     def _all(self) -> list[Any]:
-        """The actors that there are."""
+        """Return the actors that exist."""
         found = []
         for one in ray.util.list_named_actors(all_namespaces=True):
             if one["namespace"] == self._namespace and one["name"].startswith(self._name):
@@ -222,7 +222,7 @@ class RayFrames:
         return found
 
     def _keeper(self, name: str, makes_on: str = "") -> Any:
-        """The actor of that name.
+        """Return the actor of that name.
 
         Args:
             makes_on: the node on which it is made where there is none.

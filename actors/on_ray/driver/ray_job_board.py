@@ -40,7 +40,7 @@ _PREFIX = b"status/"
 
 
 class JobBoard:
-    """Entries of the jobs of one namespace.
+    """The entries of the jobs of one namespace.
 
     Args:
         client: of the control service.
@@ -65,7 +65,7 @@ class JobBoard:
         self._client.internal_kv_del(_PREFIX + job_id.encode(), False, self._namespace, CALL_TIMEOUT_S)
 
     def statuses(self, now_ms: int) -> list[dict[str, Any]] | None:
-        """The status of each job, in order of id; None where one may be that of a job whose coordinator is dead."""
+        """Return the status of each job, in order of id; None where one may be of a job whose coordinator is dead."""
         keys = self._client.internal_kv_keys(_PREFIX, self._namespace, CALL_TIMEOUT_S)
         statuses = []
         for key in sorted(keys):
@@ -97,7 +97,7 @@ class StatusPublisher:
         threading.Thread(target=self._run, name="status", daemon=True).start()
 
     def close(self, job_id: str) -> None:
-        """The job has ended: its entry goes."""
+        """Stop publishing, and remove the entry: the job has ended."""
         self._closed.set()
         with self._lock:
             self._try(lambda board: board.remove(job_id))
@@ -120,7 +120,7 @@ class StatusPublisher:
                 self._try(lambda board: board.publish(status, now_ms, now_ms + pause_ms))
 
     def _try(self, call: Callable[[JobBoard], None]) -> None:
-        """What fails is tried again with the next one; whoever asks meanwhile asks the coordinator itself."""
+        """Publish once; a failure is retried with the next status, and clients ask the coordinator itself meanwhile."""
         try:
             if self._board is None:
                 address = ray.get_runtime_context().gcs_address
@@ -135,7 +135,7 @@ def _pause_s(work_s: float) -> float:
 
 
 def published_jobs(namespace: str) -> list[dict[str, Any]] | None:
-    """The status of each job that runs on the cluster, without joining it; None where that must be asked otherwise.
+    """Return the status of each running job without joining the cluster; None where it must be asked otherwise.
 
     Raises:
         ConfigError: the cluster refuses this process.

@@ -1,4 +1,4 @@
-"""Slots that a cluster does not have: whether it may get them by itself, and what a detached run says of it."""
+"""Detects slots that a cluster cannot provide, and whether an autoscaler may add nodes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _ADDED_BY_HAND = re.compile(r"node_[0-9a-f]{32,}")
 
 
 def lacking(graph: JobGraph, slot_cpus: float) -> str:
-    """What the slots of the job want that the whole cluster does not have; "" for nothing."""
+    """Return the resources that the job's slots want and the whole cluster does not have; "" for nothing."""
     bundles = [bundle_of(graph, slot, slot_cpus) for slot in required_slots(graph)]
     alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
     return too_much(bundles, [node["Resources"] for node in alive])
 
 
 def has_autoscaler() -> bool | None:
-    """Whether the cluster that this process has joined may add nodes by itself; None: nobody knows."""
+    """Return whether the cluster that this process has joined may add nodes by itself; None if that is unknown."""
     try:
         key, namespace = _VERSION_2
         return autoscaler_in(_internal_kv_get(_STATUS), _internal_kv_get(key, namespace=namespace))
@@ -39,7 +39,7 @@ def has_autoscaler() -> bool | None:
 
 
 def autoscaler_in(status: bytes | None, is_version_2: bytes | None) -> bool | None:
-    """Whether Ray's own records speak of an autoscaler; None where they do not say.
+    """Return whether Ray's own records mention an autoscaler; None where they do not say.
 
     Each head node has a monitor that reports on the nodes; one without an autoscaler gives each a type of its own.
 
@@ -77,7 +77,7 @@ def refuse_lack(graph: JobGraph, slot_cpus: float) -> None:
 
 
 def waiting_for(wanted: str, grows: bool | None) -> str:
-    """What a job that lacks slots does.
+    """Describe how a job that lacks slots waits.
 
     >>> waiting_for("3 CPU in all, of which the cluster has 2", grows=True)
     'wants 3 CPU in all, of which the cluster has 2: it waits for nodes of the autoscaler, at most slot.request.timeout'

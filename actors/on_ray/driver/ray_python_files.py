@@ -1,4 +1,4 @@
-"""Python files of a program on their way to the nodes, by Ray's runtime environments."""
+"""Ships Python files of a program to the nodes, by Ray's runtime environments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rayflink.common.user_code.python_files import stage
 
 
 def runtime_env_with(files: Sequence[str]) -> dict[str, Any]:
-    """The runtime environment of processes that import from these files; {} for none. This process has joined Ray.
+    """Return the runtime environment of processes that import from these files; {} for none. Ray must be joined.
 
     Actors that such a process makes have the same one.
     """

@@ -1,4 +1,4 @@
-"""What tasks print, on its way to the terminal of the driver: complete, in order per task, bounded, never dropped.
+"""Carries the output of tasks to the terminal of the driver: complete, in order per task, bounded, never dropped.
 
 A task gathers its text while the call with the text before is under way; the coordinator holds some for the driver and
 lets tasks wait while it is full, as a slow terminal does; with no driver there, the text goes to the coordinator's log.
@@ -32,7 +32,7 @@ READER_LOST_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a driver learns when it asks.
+    """The news for a driver that asks.
 
     Args:
         texts: printed since it asked last.
@@ -46,7 +46,7 @@ class News:
 
 
 class Printed:
-    """What one task has printed and not sent yet.
+    """The output of one task that was printed and not sent yet.
 
     Args:
         send: starts a call with texts; gives a function that waits for the call's end, at most the seconds given, and
@@ -62,7 +62,7 @@ class Printed:
 
     @property
     def pending(self) -> bool:
-        """Whether something waits to be sent."""
+        """Return whether something waits to be sent."""
         return bool(self._texts)
 
     def put(self, to_stderr: bool, text: str) -> None:
@@ -74,7 +74,7 @@ class Printed:
                 self.send(wait=True)
 
     def send(self, wait: bool = False) -> None:
-        """Send what there is unless a call is under way; with `wait`, return only when all of it has arrived."""
+        """Send the pending text unless a call is under way; with `wait`, return only when all of it has arrived."""
         with self._lock:
             while self._under_way is not None and not self._under_way(READER_LOST_S if wait else 0):
                 if not wait:
@@ -98,21 +98,21 @@ class PrintedStream(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Text is not encoded here; programs that ask get UTF-8."""
+        """Return UTF-8: text is not encoded here, but programs ask."""
         return "utf-8"
 
     @property
     def errors(self) -> str:  # type: ignore[override]
-        """What is done with what cannot be encoded."""
+        """Return how characters that cannot be encoded are handled."""
         return "backslashreplace"
 
     @property
     def buffer(self) -> io.RawIOBase:
-        """Takes bytes of UTF-8 text."""
+        """Return a stream that takes bytes of UTF-8 text."""
         return self._bytes
 
     def fileno(self) -> int:
-        """Raises: io.UnsupportedOperation: there is no file."""
+        """Raise io.UnsupportedOperation: there is no file."""
         raise io.UnsupportedOperation("the output of a task goes to the terminal of its driver and has no file number")
 
     def isatty(self) -> bool:
@@ -128,7 +128,7 @@ class PrintedStream(io.TextIOBase):
 
 
 class _Bytes(io.RawIOBase):
-    """The bytes of a `PrintedStream`; a character may come in several writes of one thread."""
+    """The byte stream of a `PrintedStream`; a character may come in several writes of one thread."""
 
     def __init__(self, stream: PrintedStream) -> None:
         self._stream = stream
@@ -147,7 +147,7 @@ class _Bytes(io.RawIOBase):
 
 
 class Terminal:
-    """Texts of all tasks of a job, held for its driver.
+    """The output of all tasks of a job, buffered for its driver.
 
     Args:
         now: seconds, monotonic.
@@ -162,7 +162,7 @@ class Terminal:
         self._closed = False
 
     def put(self, texts: list[Text]) -> None:
-        """Hold texts; waits while there are too many and a driver reads; with no driver they go to the log."""
+        """Buffer text; waits while there is too much and a driver reads; with no driver it goes to the log."""
         with self._changed:
             while self._chars > MAX_HELD_CHARS and not self._reader_lost:
                 self._changed.wait(1.0)
@@ -173,7 +173,9 @@ class Terminal:
             self._changed.notify_all()
 
     def take(self, timeout_s: float) -> tuple[Text, ...]:
-        """Texts in order, waiting for the first at most `timeout_s`; () when there is none, at once after `close`."""
+        """Return text in order, waiting for the first at most `timeout_s`; () when there is none, at once after
+        `close`.
+        """
         with self._changed:
             self._reader_seen = self._now()
             self._changed.wait_for(lambda: self._texts or self._closed, timeout_s)
@@ -188,19 +190,19 @@ class Terminal:
             return tuple(taken)
 
     def attend(self) -> None:
-        """A driver is there but can take nothing now: who puts texts waits for it."""
+        """Note that a driver is there but can take nothing now: tasks that put text wait for it."""
         with self._changed:
             self._reader_seen = self._now()
 
     def close(self) -> None:
-        """Nothing more will be put: who waits in `take` is answered."""
+        """Close the terminal: callers that wait in `take` are answered."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything has been taken."""
+        """Return whether everything has been taken."""
         return not self._texts
 
     @property

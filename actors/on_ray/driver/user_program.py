@@ -1,4 +1,4 @@
-"""The user's program on its way to a worker, whose `__main__` is another script.
+"""Packs the user's program for a worker, whose `__main__` is another script.
 
 Functions and classes of the job's script travel by value. On arrival its classes are given back their place in
 `__main__`, so that plain pickle, which refers to a class by module and name, finds them in every process. The script
@@ -22,7 +22,7 @@ from rayflink.graph.job_graph import ChainedOperator, JobGraph
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """cloudpickle that notes which classes of `__main__` it met."""
+    """A cloudpickle pickler that notes which classes of `__main__` it met."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
@@ -39,7 +39,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def pack(program: Any, what: str = "the program") -> bytes:
-    """The object with all code of the job's script that it needs.
+    """Pack the object with all code of the job's script that it needs.
 
     Raises:
         NotSerializable: something in it cannot be sent to another process; it names the way there.
@@ -48,7 +48,7 @@ def pack(program: Any, what: str = "the program") -> bytes:
 
 
 def pack_with_classes(program: Any, what: str) -> tuple[bytes, dict[str, type]]:
-    """What `pack` gives, and the classes of the job's script that are in it, by their qualified names.
+    """Pack the object, and return with it the classes of the job's script that are in it, by their qualified names.
 
     Raises:
         NotSerializable: something in it cannot be sent to another process; it names the way there.
@@ -66,7 +66,7 @@ def pack_with_classes(program: Any, what: str) -> tuple[bytes, dict[str, type]]:
 
 
 def not_serializable(program: Any, what: str, error: Exception) -> NotSerializable:
-    """The error for a program that could not be pickled: for a job graph it names the step and the line that made it.
+    """Return the error for a program that could not be pickled: for a job graph it names the step and its line.
 
     Args:
         what: the program, for the message.
@@ -86,7 +86,7 @@ def _steps(program: Any) -> Iterator[ChainedOperator]:
 
 
 def unpack(data: bytes, main: ModuleType | None = None) -> Any:
-    """The object that `pack` packed; classes of the job's script are put into `main` (this process's `__main__`)."""
+    """Unpack an object; classes of the job's script are put into `main` (this process's `__main__`)."""
     main_classes, program = pickle.loads(data)
     home = main if main is not None else sys.modules["__main__"]
     for name, cls in main_classes.items():
