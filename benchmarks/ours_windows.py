@@ -141,8 +141,8 @@ def open_sessions(sessions: int, backend: str, per_session: int = 2) -> dict[str
     import resource
 
     from rayflink.operators.windows.session_windows import EventTimeSessionWindows
+    from rayflink.operators.windows.window_factory import window_operator
     from rayflink.operators.windows.window_functions import aggregating
-    from rayflink.operators.windows.window_operator import window_operator
     from rayflink.testing import OperatorHarness, Place
 
     batches = []

@@ -62,6 +62,17 @@ class OutputBuffer:
         self.add_results(islice(results, most), stamp)
         return self.count - before < most
 
+    def fill(self, results: Iterator[Any], stamp: int | None, given: Any, limit: int) -> bool:
+        """Add results of a process function for the record `given`, until the buffer has `limit` records.
+
+        Return whether all results are in it; otherwise take the records, and call again.
+        """
+        for result in results:
+            self.add_results((result,), stamp, given)
+            if self.count >= limit:
+                return False
+        return True
+
     def take(self) -> list[Element]:
         """Remove and return the buffered records as batches; a batch without any timestamp has none."""
         elements: list[Element] = []

@@ -39,8 +39,8 @@ from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOpe
 from rayflink.operators.two_input import CoMapOperator
 from rayflink.operators.windows.assigners import TumblingEventTimeWindows
 from rayflink.operators.windows.co_group_windows import CoGroupedRecords, JoinedRecords
+from rayflink.operators.windows.window_factory import window_operator_of
 from rayflink.operators.windows.window_functions import collecting
-from rayflink.operators.windows.window_operator import window_operator_of
 from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.errors import StateError, VersionMismatch
 from rayflink.state.keys import key_hash

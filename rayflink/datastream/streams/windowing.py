@@ -15,8 +15,8 @@ from rayflink.operators.windows.evictors import Evictor
 from rayflink.operators.windows.folding import folding
 from rayflink.operators.windows.session_windows import MergingWindowAssigner
 from rayflink.operators.windows.triggers import Trigger
+from rayflink.operators.windows.window_factory import needs_no_trigger, window_operator_of
 from rayflink.operators.windows.window_functions import built_in, reducing
-from rayflink.operators.windows.window_operator import needs_no_trigger, window_operator_of
 
 from .fields import check_fields
 from .keyed import KeyedStream

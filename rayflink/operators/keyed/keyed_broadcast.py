@@ -63,9 +63,9 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
             context.stamp = stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
             try:
                 results = call(value, context)
-                for result in () if results is None else iterate_results(results):
-                    out.add_results((result,), stamp, value)
-                    if out.count >= FIRING_RECORDS:
+                if results is not None:
+                    drawn = iterate_results(results)
+                    while not out.fill(drawn, stamp, value, FIRING_RECORDS):
                         yield from out.take()
             except Exception as error:
                 raise self.failure("process_broadcast_element", shortened(value)) from error

@@ -22,8 +22,9 @@ from ..base import Operator, shortened
 from ..key_failures import KeyExtractionError, extraction_cause
 from ..user_function import list_of, timestamps_of
 from .assigners import WindowAssigner
+from .window_factory import window_operator_of
 from .window_functions import WindowContents
-from .window_operator import BaseWindowOperator, window_operator_of
+from .window_operator import BaseWindowOperator
 
 
 class TagOperator(Operator):

@@ -32,107 +32,12 @@ from ..event_time.pacing import FIRING_RECORDS, paced
 from ..keyed.keyed_operator import KeyedOperator
 from ..output_buffer import OutputBuffer
 from ..user_function import UserCode, list_of, timestamps_of
-from .assigners import AlignedWindows, WindowAssigner
-from .evictors import Evictor
-from .session_windows import MergingWindowAssigner, are_plain_sessions
-from .triggers import Trigger
+from .assigners import AlignedWindows
 from .window import TimeWindow
 from .window_functions import WindowContents, WindowEvaluation, life_cycle
 
 LATE_METRIC = "numLateRecordsDropped"
 _ABSENT: Any = object()
-
-
-@dataclass(frozen=True)
-class WindowRules:
-    """When windows fire, and what becomes of late records.
-
-    Args:
-        trigger: None for the assigner's default.
-        allowed_lateness_ms: how long a window takes records after it fired, at least 0; event time only.
-        late_tag_id: side output of late records, or None.
-        evictor: takes records out of windows that fire, or None.
-    """
-
-    trigger: Trigger[Any, Any] | None = None
-    allowed_lateness_ms: int = 0
-    late_tag_id: str | None = None
-    evictor: Evictor[Any, Any] | None = None
-
-
-def window_operator(
-    key_selector: Any,
-    assigner: WindowAssigner[Any, Any],
-    contents: WindowContents,
-    evaluation: WindowEvaluation | None = None,
-    rules: WindowRules | None = None,
-) -> BaseWindowOperator:
-    """The operator for these windows: the fast one where assigner and trigger allow it.
-
-    Args:
-        key_selector: a KeySelector or a callable.
-        assigner: places records into windows.
-        contents: what is kept of the records.
-        evaluation: what a fired window is given to; None emits the contents' result.
-        rules: trigger and lateness; None for the assigner's trigger and no lateness.
-
-    Raises:
-        ValueError: the lateness is negative.
-    """
-    chosen = rules or WindowRules()
-    lateness, late_tag = chosen.allowed_lateness_ms, chosen.late_tag_id
-    if chosen.trigger is None and chosen.evictor is None and is_plainly_aligned(assigner):
-        from .pane_contents import can_share
-        from .pane_windows import PaneWindowOperator
-
-        shares = assigner.size_ms > assigner.slide_ms and can_share(contents)  # type: ignore[attr-defined]
-        kind = PaneWindowOperator if shares else WindowOperator
-        return kind(key_selector, assigner, contents, evaluation, lateness, late_tag)
-    if chosen.trigger is None and chosen.evictor is None and are_plain_sessions(assigner):
-        from .session_operator import SessionWindowOperator
-
-        return SessionWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag)
-    trigger = chosen.trigger or assigner.get_default_trigger(None)
-    if chosen.evictor is not None:
-        from .evicting_windows import EvictingMergingWindowOperator, EvictingWindowOperator
-
-        merges = isinstance(assigner, MergingWindowAssigner)
-        evicts = EvictingMergingWindowOperator if merges else EvictingWindowOperator
-        return evicts(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger, chosen.evictor)
-    if isinstance(assigner, MergingWindowAssigner):
-        from .merging_windows import MergingWindowOperator
-
-        return MergingWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger)
-    from .triggered_windows import TriggeredWindowOperator
-
-    return TriggeredWindowOperator(key_selector, assigner, contents, evaluation, lateness, late_tag, trigger)
-
-
-def is_plainly_aligned(assigner: Any) -> bool:
-    """Whether the assigner is aligned windows with their own trigger, changed by no class that derives from it."""
-    kind = type(assigner)
-    return (
-        issubclass(kind, AlignedWindows)
-        and kind.assign_windows is AlignedWindows.assign_windows
-        and kind.get_default_trigger is AlignedWindows.get_default_trigger
-    )
-
-
-def needs_no_trigger(assigner: Any) -> bool:
-    """Whether the assigner's windows may have an operator that knows their default trigger."""
-    return is_plainly_aligned(assigner) or are_plain_sessions(assigner)
-
-
-def window_operator_of(
-    key_selector: Any,
-    contents: Callable[[], WindowContents],
-    function: Any,
-    assigner: WindowAssigner[Any, Any],
-    *rules: Any,
-) -> BaseWindowOperator:
-    """As `window_operator`, from what travels in a program: `contents` makes them, `function` evaluates, or None."""
-    evaluation = None if function is None else WindowEvaluation(function)
-    return window_operator(key_selector, assigner, contents(), evaluation, WindowRules(*rules))
 
 
 class BaseWindowOperator(KeyedOperator):
@@ -329,13 +234,10 @@ class WindowOperator(BaseWindowOperator):
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
         out = OutputBuffer()
         appends = self._appends
-        opened = self._open_windows(keys, starts, not appends)
-        if appends:
-            yield from self._append(keys, values, stamps, starts, opened, out)
-        else:
-            yield from self._gather(keys, values, stamps, starts, opened, out)
+        records = _PaneRecords(keys, values, stamps, starts, self._open_windows(keys, starts, not appends))
+        yield from self._append(records, out) if appends else self._accumulate(records, out)
         if self._table.tracks_changes and not appends:
-            for group in opened.values():
+            for group in records.windows.values():
                 for entry in group:
                     self._table.changed(entry.keys, entry.window)
         yield from out.take()
@@ -381,20 +283,12 @@ class WindowOperator(BaseWindowOperator):
             entry.timers = timers.keys_at(due, window)
         return opened
 
-    def _gather(
-        self,
-        keys: list[Any],
-        values: list[Any],
-        stamps: list[int],
-        starts: list[int],
-        opened: dict[int, list[_OpenWindow]],
-        out: OutputBuffer,
-    ) -> Iterator[Element]:
+    def _accumulate(self, records: _PaneRecords, out: OutputBuffer) -> Iterator[Element]:
+        """Add records to the accumulators of their windows, which are loaded."""
         absent, add = _ABSENT, self._contents.add
         key = value = None
         try:
-            for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
-                entries = opened[start]
+            for key, value, stamp, entries in records:
                 for entry in entries:
                     state = entry.state
                     accumulator = state.get(key, absent)
@@ -416,19 +310,10 @@ class WindowOperator(BaseWindowOperator):
         except Exception as error:
             raise self.failure(self._contents.where, shortened(value)) from error
 
-    def _append(
-        self,
-        keys: list[Any],
-        values: list[Any],
-        stamps: list[int],
-        starts: list[int],
-        opened: dict[int, list[_OpenWindow]],
-        out: OutputBuffer,
-    ) -> Iterator[Element]:
-        """As `_gather`, where lists are only added to: they are read when they fire, and not before."""
+    def _append(self, records: _PaneRecords, out: OutputBuffer) -> Iterator[Element]:
+        """Add records to windows that are lists: those are read when they fire, and not before."""
         table = self._table
-        for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
-            entries = opened[start]
+        for key, value, stamp, entries in records:
             if not entries:
                 self._emit_if_late(value, stamp, out)
                 continue
@@ -479,6 +364,26 @@ class WindowOperator(BaseWindowOperator):
         for key in keys:
             yield from self.evaluation_calls(key, window, state[key], out, kept)
             yield
+
+
+@dataclass(frozen=True, slots=True)
+class _PaneRecords:
+    """The records of a batch and the open windows they fall into; the first four lists are as long as the batch.
+
+    A pane is the time between two borders of windows, named by its start.
+    """
+
+    keys: list[Any]
+    values: list[Any]
+    stamps: list[int]
+    pane_starts: list[int]
+    windows: dict[int, list[_OpenWindow]]
+    """Start of a pane -> its windows that are not over."""
+
+    def __iter__(self) -> Iterator[tuple[Any, Any, int, list[_OpenWindow]]]:
+        """Iterate over (key, value, timestamp, open windows) of the records."""
+        windows = map(self.windows.__getitem__, self.pane_starts)
+        return zip(self.keys, self.values, self.stamps, windows, strict=True)
 
 
 class _OpenWindow:

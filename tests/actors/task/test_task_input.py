@@ -25,8 +25,8 @@ from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.stateless import MapOperator
 from rayflink.operators.windows.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
 from rayflink.operators.windows.session_windows import EventTimeSessionWindows
+from rayflink.operators.windows.window_factory import window_operator
 from rayflink.operators.windows.window_functions import built_in
-from rayflink.operators.windows.window_operator import window_operator
 from rayflink.state.descriptors import ValueStateDescriptor
 from tests.actors.task.task_bench import Logged, TaskBench
 

@@ -20,8 +20,8 @@ from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.output_buffer import OutputBuffer
 from rayflink.operators.windows.assigners import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, collecting
-from rayflink.operators.windows.window_operator import WindowRules, window_operator
 from rayflink.state.clock import ManualClock
 from tests.operators.laws import context, flat, started
 

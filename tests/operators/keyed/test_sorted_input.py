@@ -23,8 +23,8 @@ from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator, KeyedSumOperator
 from rayflink.operators.keyed.sorted_input import SortedInput
 from rayflink.operators.windows.assigners import TumblingEventTimeWindows
+from rayflink.operators.windows.window_factory import window_operator
 from rayflink.operators.windows.window_functions import built_in
-from rayflink.operators.windows.window_operator import window_operator
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.testing import HARDSHIPS, OperatorHarness, at, idle, in2, rec, verify, wm
 

@@ -15,8 +15,8 @@ from rayflink.operators.windows.assigners import (
     TumblingProcessingTimeWindows,
 )
 from rayflink.operators.windows.session_windows import ProcessingTimeSessionWindows
+from rayflink.operators.windows.window_factory import window_operator
 from rayflink.operators.windows.window_functions import reducing
-from rayflink.operators.windows.window_operator import window_operator
 from rayflink.testing import OperatorHarness, at, rec
 
 

@@ -37,8 +37,8 @@ from rayflink.operators.windows.window import (
     TimeWindowSerializer,
     Window,
 )
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, built_in, collecting
-from rayflink.operators.windows.window_operator import WindowRules, window_operator
 from rayflink.testing import OperatorHarness, at, rec, verify, wm
 
 first = itemgetter(0)

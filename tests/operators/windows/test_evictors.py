@@ -14,8 +14,8 @@ from rayflink.operators.windows.delta_trigger import DeltaTrigger
 from rayflink.operators.windows.evictors import CountEvictor, DeltaEvictor, Evictor, TimeEvictor, TimestampedValue
 from rayflink.operators.windows.session_windows import EventTimeSessionWindows
 from rayflink.operators.windows.triggers import CountTrigger
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, built_in, collecting, reducing
-from rayflink.operators.windows.window_operator import WindowRules, window_operator
 from rayflink.testing import OperatorHarness, rec, verify, wm
 
 first = itemgetter(0)

@@ -17,8 +17,9 @@ from rayflink.operators.windows.pane_contents import merges
 from rayflink.operators.windows.pane_windows import PaneWindowOperator
 from rayflink.operators.windows.panes import Panes
 from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
-from rayflink.operators.windows.window_operator import WindowOperator, WindowRules, window_operator
+from rayflink.operators.windows.window_operator import WindowOperator
 from rayflink.state.errors import SnapshotMismatch
 from tests.operators.laws import answers, context, flat, now, run, snapshot_of, started, verify
 from tests.operators.write_back import write_back_backend

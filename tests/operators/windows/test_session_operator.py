@@ -19,8 +19,9 @@ from rayflink.operators.windows.session_windows import (
 )
 from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from rayflink.operators.windows.window import TimeWindow
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
-from rayflink.operators.windows.window_operator import LATE_METRIC, WindowOperator, WindowRules, window_operator
+from rayflink.operators.windows.window_operator import LATE_METRIC, WindowOperator
 from rayflink.state.descriptors import MapStateDescriptor
 from rayflink.state.memory import HashMapBackend
 from tests.operators.laws import Metrics, answers, context, flat, now, run, snapshot_of, started, verify

@@ -27,8 +27,8 @@ from rayflink.operators.windows.triggers import (
     TriggerResult,
 )
 from rayflink.operators.windows.window import TimeWindow
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
-from rayflink.operators.windows.window_operator import WindowRules, window_operator
 from rayflink.state.descriptors import MapStateDescriptor, ValueStateDescriptor
 from rayflink.state.memory import HashMapBackend
 from rayflink.testing import OperatorHarness, at, rec, side, verify, wm

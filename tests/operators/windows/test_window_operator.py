@@ -20,8 +20,9 @@ from rayflink.operators.windows.assigners import (
 from rayflink.operators.windows.triggered_windows import TriggeredWindowOperator
 from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger, TriggerResult
 from rayflink.operators.windows.window import TimeWindow
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
-from rayflink.operators.windows.window_operator import LATE_METRIC, WindowOperator, WindowRules, window_operator
+from rayflink.operators.windows.window_operator import LATE_METRIC, WindowOperator
 from rayflink.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
 from tests.operators.laws import Clock, Metrics, answers, context, flat, now, snapshot_of, started, verify
 from tests.operators.write_back import WriteBackTable, write_back_backend

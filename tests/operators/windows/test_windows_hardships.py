@@ -7,8 +7,8 @@ from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator, KeyedSumOperator
 from rayflink.operators.windows.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
 from rayflink.operators.windows.triggers import EventTimeTrigger
+from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import built_in
-from rayflink.operators.windows.window_operator import WindowRules, window_operator
 from rayflink.testing.elements import rec, wm
 from rayflink.testing.hardships import verify
 from tests.operators.keyed.test_timers import Script
