@@ -25,7 +25,7 @@ class CheckpointFiles:
     Args:
         open_storage: address -> what is there.
         base: of the job's own checkpoints; "": they have no files.
-        ledger: says who leads the job; None: nobody else can.
+        ledger: records which coordinator leads the job; None: no other coordinator is possible.
     """
 
     def __init__(self, open_storage: OpenStorage, base: str = "", ledger: Ledger | None = None) -> None:
@@ -49,14 +49,14 @@ class CheckpointFiles:
                 return CheckpointNotPublished(number, f"{where} is there already", exists=True)
             is_there = True
             if ledger is not None and command.counts:
-                in_doubt = True  # until the ledger answers, nobody can tell whether the checkpoint exists
+                in_doubt = True  # until the ledger answers, it is unknown whether the checkpoint exists
                 self._commit(ledger, number, _place(command, self.base))
             elif ledger is not None:
                 ledger.check()
             return CheckpointPublished(number)
         except Fenced as fenced:
             log.error("%s", fenced)
-            if is_there:  # nobody will ever start from it, and nobody else writes its name
+            if is_there:  # no job will ever start from it, and no other process writes its name
                 self._delete(storage, [command.path])
             return CheckpointNotPublished(number, str(fenced), exists=True)
         except Exception as error:  # whatever a storage refuses
@@ -77,7 +77,7 @@ class CheckpointFiles:
         """Delete files that nothing refers to any more, and return how many are left; failures are logged only.
 
         Metadata goes first: without it a checkpoint is none, whatever of it is left. The whole base goes only where
-        this coordinator leads the job, and nobody does afterwards.
+        this coordinator leads the job, and no other does afterwards.
         """
         is_all = command.folder == "" and command.base == self.base
         try:

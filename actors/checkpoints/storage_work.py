@@ -14,7 +14,7 @@ log = get_logger(__name__)
 
 
 class StorageWork:
-    """One thread that does one piece of work after the other; a storage that hangs holds up nobody but that thread."""
+    """A thread that does one piece of work after the other; a storage that hangs blocks that thread only."""
 
     def __init__(self) -> None:
         self._work: queue.Queue[tuple[Callable[..., Any], tuple[Any, ...]]] = queue.Queue()

@@ -54,7 +54,7 @@ Action = Block | Unblock | Aligned | Aborted
 
 
 class BarrierAligner:
-    """Exactly-once: a channel whose barrier has come waits for the others.
+    """The exactly-once handler: a channel whose barrier has come waits for the others.
 
     Args:
         channels: number of input channels of the task, >= 0.
@@ -108,7 +108,7 @@ class BarrierAligner:
     def trigger(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
         """Trigger the snapshot of a task whose producers have all finished, so that no barrier comes from them.
 
-        What the channels still hold is worked before the snapshot: it is taken once every channel has ended.
+        The records queued in the channels are processed first: the snapshot is taken once every channel has ended.
         """
         actions = self._start(barrier, now_ms)
         if actions is None:
@@ -177,7 +177,7 @@ class _Counted:
 
 
 class BarrierTracker:
-    """At-least-once: nothing waits; the snapshot is taken when the last barrier of a checkpoint has passed.
+    """The at-least-once handler: no channel waits; the last barrier of a checkpoint triggers the snapshot.
 
     Args:
         channels: number of input channels of the task, >= 0.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rayflink.common.records.row_columns import RowColumns
 
 _FEW = 4
-"""Up to so many parts one `take` a part is cheaper than one sort, one `take` and slices of it."""
+"""Up to this number of parts, one `take` per part is cheaper than a sort, one `take` and slices of it."""
 
 
 def partition_rows(

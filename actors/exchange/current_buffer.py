@@ -15,14 +15,14 @@ from .gate import InputGate
 from .open_batch import are_alike, merge_batches
 
 MERGED_ROWS = 1024
-"""Batches with fewer records are worked together with those behind them."""
+"""Batches with fewer records are processed together with those behind them."""
 
 
 class CurrentBuffer:
-    """At most one buffer, and at most one decoded batch of it.
+    """The buffer in work, at most one, and at most one decoded batch of it.
 
     Args:
-        gate: where the buffers come from, and go back to when they have been given out.
+        gate: the input gate that provides the buffers, and takes them back when they have been handed out.
     """
 
     def __init__(self, gate: InputGate) -> None:
@@ -49,7 +49,7 @@ class CurrentBuffer:
 
     def load(self, body: bytes, channel: int, input_index: int) -> None:
         """Load a buffer of a channel; the previous one must have been handed out."""
-        assert self.empty, f"channel {self.channel} still has {self.rows} records to be worked"
+        assert self.empty, f"channel {self.channel} still has {self.rows} records to be processed"
         self.channel, self.input_index = channel, input_index
         self._encoded.extend(split_batches(body))
         self._decode_next()

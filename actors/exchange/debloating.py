@@ -8,7 +8,7 @@ envelope, the channel and the undecoded rest of a buffer all count. The consumer
 
 Where a batch costs the same whatever its size (a model, a kernel on columns, a turn of a thread that others share), a
 small window would make itself smaller: few records a batch, a low rate, fewer records. So windows also have room for
-batches large enough that records cost as much as the batch itself, which a regression over the last batches tells.
+batches large enough that records cost as much as the batch itself, which a regression over the last batches estimates.
 
 A window starts at two records. It may grow to a multiple of the records that the measured rate stands on, so it reaches
 millions within a few round trips, and a few cheap records open it for a few more only.
@@ -29,9 +29,9 @@ would stop the producer of all."""
 _GROWTH = 4
 """A window grows to at most this multiple of the records that were measured."""
 _BUFFERS = 2
-"""Into how many buffers a window is divided, so that one travels while another is worked."""
+"""Into how many buffers a window is divided, so that one travels while another is processed."""
 _UPDATES = 4
-"""How often a producer hears of its consumer's progress while a window is worked off."""
+"""How often a producer hears of its consumer's progress while a window is processed."""
 _SAMPLES = 16
 """Parts of the target time that the measurement forgets one at a time."""
 _DECAY = 0.9
@@ -54,7 +54,7 @@ class DebloatSettings:
     """Settings of debloating: when and how far windows follow the measured rate.
 
     Args:
-        target_s: time in which the records in flight should be worked off, in seconds, > 0.
+        target_s: time in which the records in flight should be processed, in seconds, > 0.
         period_s: least time between two new sizes, in seconds, > 0; windows that still grow are sized at once.
         threshold: least change that is announced, as a fraction of the window in force, in [0, 1].
     """
@@ -237,14 +237,14 @@ class BufferDebloater:
             return []
         now_s = self._clock.monotonic()
         self._since_s = None if idle else now_s
-        worked = self._inputs.get(self._current)
-        if worked is None:
+        current = self._inputs.get(self._current)
+        if current is None:
             return []
         spent = max(0.0, now_s - since)
-        worked.rate.add(worked.pending_rows, spent)
-        worked.pending_rows = 0
+        current.rate.add(current.pending_rows, spent)
+        current.pending_rows = 0
         if not self._blocked:
-            worked.batch_s += spent
+            current.batch_s += spent
         self._blocked, self._in_batch = blocked, False
         is_due = now_s >= self._next_s
         if is_due:

@@ -50,7 +50,7 @@ class BufferResponse:
 
 @dataclass(frozen=True, slots=True)
 class ErrorResponse:
-    """What the producer could not do for channel `receiver` (None: for all channels between the two).
+    """An error of the producer, for channel `receiver` (None: for all channels between the two).
 
     `retryable`: it does not know the partition, which it may register later.
     """
@@ -108,7 +108,7 @@ class AddCredit:
 
 @dataclass(frozen=True, slots=True)
 class WindowUpdate:
-    """Channel `receiver` has handed on `worked` records in all; at most `window` beyond these may be in flight.
+    """Channel `receiver` has processed `worked` records in all; at most `window` beyond these may be in flight.
 
     A buffer has at most `buffer_rows` of them.
 
@@ -136,7 +136,7 @@ Frame = (
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """All that `sender` has for `receiver` now; `sequence` counts the envelopes of this pair from 0."""
+    """The frames that `sender` has for `receiver` now; `sequence` counts the envelopes of this pair from 0."""
 
     sender: TaskAddress
     receiver: TaskAddress

@@ -164,15 +164,15 @@ class InputGate:
         """Restore the buffers that a channel had received when the checkpoint was taken, without credit."""
         self._restored.extend((channel, body) for body in bodies)
 
-    def record(self, checkpoint_id: int, channels: Collection[int], worked: tuple[int, list[bytes]]) -> InputRecording:
+    def record(self, checkpoint_id: int, channels: Collection[int], current: tuple[int, list[bytes]]) -> InputRecording:
         """Record the data of channels in front of a barrier until it comes; only the newest recording goes on.
 
         Args:
-            worked: the channel of which a buffer is being worked, and what is left of that.
+            current: the channel of the buffer in work, and the encoded rest of that buffer.
         """
         recording = self._recording = InputRecording(checkpoint_id, channels)
-        for body in worked[1]:
-            recording.note(worked[0], body)
+        for body in current[1]:
+            recording.note(current[0], body)
         for channel, body in self._restored:
             recording.note(channel, body)
         for index in channels:

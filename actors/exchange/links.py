@@ -97,7 +97,7 @@ class Outgoing:
             if sub.state is SubpartitionState.READING:
                 self._turn = turn + 1
             else:
-                del subs[turn]  # its end has gone out, or nobody wants it any more
+                del subs[turn]  # its end has gone out, or its consumer is gone
                 self._turn = turn
             if frame is None:
                 idle += sub.state is SubpartitionState.READING

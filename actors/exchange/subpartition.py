@@ -50,7 +50,7 @@ class EntryQueue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SubpartitionStatistics:
-    """What is queued and what was sent: buffers and bytes waiting, credit in hand, buffers and bytes sent in all."""
+    """Counts of a subpartition: buffers and bytes waiting, credit in hand, buffers and bytes sent in all."""
 
     backlog: int
     queued_bytes: int
@@ -109,7 +109,7 @@ class Subpartition:
         """Put an unaligned barrier in front of all that waits; return the overtaken buffers, which belong to the
         snapshot.
 
-        Nothing happens when nobody wants anything any more.
+        Does nothing when the subpartition is released.
         """
         if self.state in (SubpartitionState.RELEASED, SubpartitionState.CONSUMED):
             return ()

@@ -5,7 +5,7 @@ these batches as fit into `max_bytes` and `max_rows` (an Arrow batch of `max_arr
 that few calls carry much. A buffer also goes when it holds as many records as its consumer asks for, when the window
 of its consumer is used up, when the buffer timeout has passed since its first record, or when an event must follow it.
 While an earlier buffer of its channel still waits to be sent, a timeout would only make two small ones of it: it goes
-on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound is divided, so a
+on filling, and the delay shows in `effective_timeout_ms`. A batch that turns out larger than its bound is split, so a
 buffer exceeds it only when a single record does. Where all channels get the same records, they share one open batch,
 encoded once.
 
@@ -41,13 +41,13 @@ _FIRST_ROWS = 1024
 _ENCODED_ROWS = 8192
 """Rows that are encoded together at most."""
 _ARROW_HEADER = 64
-"""One part in so many of an Arrow buffer is left for what is not columns."""
+"""The divisor of an Arrow buffer that gives the share left for headers."""
 _ARROW_BYTES = 1 << 20
-"""So much of Arrow columns is encoded together, where it did not come in larger pieces."""
+"""The bytes of Arrow columns encoded together, where they did not come in larger pieces."""
 _OPEN_ARROW_BYTES = 64 << 20
 """What open Arrow buffers of all channels may hold together; many channels have smaller ones, down to 1 MB."""
 _COLUMN_ROWS = 4
-"""Rows held as columns are small: so many times more of them are encoded together."""
+"""Rows held as columns are small: this factor more of them are encoded together."""
 
 
 @dataclass(frozen=True, slots=True)

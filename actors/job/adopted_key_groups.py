@@ -32,11 +32,11 @@ def _adopted(vertex: JobVertex, written: dict[str, OperatorManifest]) -> JobVert
     groups = held[0].max_parallelism
     if vertex.parallelism > groups:
         return vertex  # `Restoring` says so
-    inputs = tuple(_dealt_to(edge, groups) for edge in vertex.inputs)
+    inputs = tuple(_repartitioned(edge, groups) for edge in vertex.inputs)
     return replace(vertex, max_parallelism=groups, inputs=inputs)
 
 
-def _dealt_to(edge: JobEdge, groups: int) -> JobEdge:
+def _repartitioned(edge: JobEdge, groups: int) -> JobEdge:
     partitioner = edge.partitioner
     if not isinstance(partitioner, KeyGroup):
         return edge

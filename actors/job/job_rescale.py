@@ -15,7 +15,7 @@ class Rescale:
     """One rescaling under way.
 
     The job takes a checkpoint first, while it runs. Only when that is complete are the tasks cancelled; the new ones
-    begin with it. So the pause has no writing in it but that of the records since then, which are worked again.
+    begin with it. So the pause includes no snapshot, and only the records since the checkpoint are processed again.
 
     Args:
         request_id: of who asked.

@@ -78,7 +78,7 @@ def recover_or_start(
     A new job that cannot begin leaves nothing behind: what its options name is read first.
 
     Args:
-        new_id: gives 32 hex digits nobody else has.
+        new_id: gives 32 hex digits that are unique.
         keep: called before the first trace of a new job is written, and before anybody leads it, with the checkpoint
             that the job names, or () for none; None where an earlier coordinator has begun the job.
 
@@ -165,7 +165,7 @@ def _sweep(
 ) -> None:
     """Delete the files that the previous coordinator was writing when it was lost.
 
-    What is listed while nobody has come behind this leader is not of one that comes behind it.
+    Files listed while this leader is the newest cannot belong to a later one.
     """
     try:
         paths = storage.list()

@@ -40,7 +40,7 @@ class Restoring:
     ) -> None:
         self.manifest, self.base, self._graph = manifest, base, graph
         self._written: dict[str, OperatorManifest] = {one.operator_id: one for one in manifest.operators}
-        self._dealt: dict[str, list[StoredSnapshot | None]] = {}
+        self._redistributed: dict[str, list[StoredSnapshot | None]] = {}
         self._records = RecordsInFlight(self._written, graph)
         self._check(ignore_unclaimed)
 
@@ -67,7 +67,7 @@ class Restoring:
         """Return whether the subtask had finished before the checkpoint.
 
         Of another parallelism the data of a vertex is over when it was over for all of its subtasks; and so it is where
-        records that were on their way are dealt anew, for any of its subtasks may be given some.
+        in-flight records are redistributed, as any of its subtasks may be given some.
         """
         return all(self._is_over(node, vertex, subtask) for node in vertex.operators)
 
@@ -77,29 +77,29 @@ class Restoring:
             return False
         if len(written.finished) == written.parallelism:
             return True
-        is_as_it_was = written.parallelism == vertex.parallelism and vertex.id not in self._dealt_to
+        is_as_it_was = written.parallelism == vertex.parallelism and vertex.id not in self._downstream_of_redistributed
         return is_as_it_was and subtask in written.finished
 
     @cached_property
-    def _dealt_to(self) -> set[str]:
+    def _downstream_of_redistributed(self) -> set[str]:
         """Return the ids of the vertices whose in-flight records are redistributed, and of those downstream of them."""
         found: set[str] = set()
         for vertex in self._graph.vertices:  # every producer before its consumers
-            if any(edge.source in found or self._records.is_dealt_anew(edge.dataset_id) for edge in vertex.inputs):
+            if any(edge.source in found or self._records.is_redistributed(edge.dataset_id) for edge in vertex.inputs):
                 found.add(vertex.id)
         return found
 
     def _of(self, vertex: JobVertex, node: ChainedOperator) -> list[StoredSnapshot | None]:
-        dealt = self._dealt.get(node.operator_id)
-        if dealt is None:
+        snapshots = self._redistributed.get(node.operator_id)
+        if snapshots is None:
             written = self._written.get(node.operator_id)
-            dealt = [None] * vertex.parallelism
+            snapshots = [None] * vertex.parallelism
             if written is not None:
-                parts = (without_records(one) for one in written.subtasks)
-                held = tuple(None if one is None else replace(one, states=written.states) for one in parts)
-                dealt = rescaled(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
-            self._dealt[node.operator_id] = dealt
-        return dealt
+                parts = (without_records(part) for part in written.subtasks)
+                held = tuple(None if part is None else replace(part, states=written.states) for part in parts)
+                snapshots = rescaled(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
+            self._redistributed[node.operator_id] = snapshots
+        return snapshots
 
     def _check(self, ignore_unclaimed: bool) -> None:
         places: dict[str, tuple[JobVertex, ChainedOperator]] = {

@@ -17,7 +17,7 @@ class WatermarkGroups:
     """The last watermark of each subtask of each aligned source.
 
     A subtask counts from its first report on, which it sends when it opens, before it has a watermark: until each has
-    one nobody reads further than the drift. One that is idle, has ended or is gone holds nobody back.
+    one, no source reads further than the drift. An idle, ended or lost subtask holds no other back.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,7 @@ class CheckpointSettings:
         savepoint_directory: of savepoints that name none; "": they have to name one.
         inline_threshold_bytes: parts up to this size are kept in the metadata and not in files.
         history: how many the statistics remember; 0: none.
-        ignore_unclaimed: what a checkpoint holds, and nobody claims, is left out when the job starts from it.
+        ignore_unclaimed: state in a checkpoint that no operator claims is left out when the job starts from it.
     """
 
     interval_ms: int | None = None

@@ -12,7 +12,7 @@ class CheckpointMetrics:
     Args:
         start_delay_ms: from the trigger to the first barrier.
         alignment_ms: from the first barrier to the last.
-        sync_ms: taking the snapshot, while no record was worked.
+        sync_ms: taking the snapshot, while no record was processed.
         async_ms: writing it.
         state_bytes: of the snapshot, what it shares with others included.
         written_bytes: what was written anew.

@@ -19,7 +19,7 @@ from .states import JobStatus
 
 @dataclass(frozen=True, slots=True)
 class SlotsGranted:
-    """All requested slots are there."""
+    """An event: all requested slots are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class EndJob:
-    """Everything has stopped: release slots and processes, and keep the result."""
+    """A command after everything has stopped: release slots and processes, and keep the result."""
 
     result: JobResult
 
@@ -246,7 +246,7 @@ class PublishCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class DiscardFiles:
-    """Delete files of a checkpoint storage that nobody refers to any more; those that are not there are no error.
+    """Delete files of a checkpoint storage that no checkpoint refers to any more; missing files are no error.
 
     Args:
         base: address to which `paths` and `folder` are relative.

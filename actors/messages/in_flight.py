@@ -2,7 +2,7 @@
 
 A checkpoint has them as lists of the head operator of the task that held them, of mode `CHANNELS`, named by the data
 set and the task at the other end. Where both ends have as many subtasks as before each batch goes back to where it was.
-Else the producers are given all of them: they deal the records anew, in their order, before anything else.
+Else the producers are given all of them: they partition the records again, in their order, before anything else.
 
 Source: apache/flink FLIP-76, StateAssignmentOperation; there the consumers of a rescaled job sort out what is theirs.
 """
@@ -28,12 +28,12 @@ class InFlight:
     Args:
         received: (data set, producer) -> had been received from it.
         to_send: (data set, consumer) -> was to be sent to it.
-        to_deal: data set -> its records are to be dealt among its consumers.
+        to_redistribute: data set -> records to partition among its consumers again.
     """
 
     received: Mapping[tuple[str, int], tuple[Blob, ...]] = field(default_factory=dict)
     to_send: Mapping[tuple[str, int], tuple[Blob, ...]] = field(default_factory=dict)
-    to_deal: Mapping[str, tuple[Blob, ...]] = field(default_factory=dict)
+    to_redistribute: Mapping[str, tuple[Blob, ...]] = field(default_factory=dict)
 
 
 def received(dataset: str, producer: int) -> str:
@@ -81,7 +81,7 @@ class RecordsInFlight:
             if all(_is_as_wide(graph.vertex(end), written) for end in (edge.source, edge.target))
         }
 
-    def is_dealt_anew(self, dataset: str) -> bool:
+    def is_redistributed(self, dataset: str) -> bool:
         """Return whether there are records whose consumers may have changed."""
         return dataset not in self._stay and (dataset in self._received or dataset in self._to_send)
 
@@ -102,10 +102,12 @@ class RecordsInFlight:
             for (producer, consumer), blobs in self._to_send.get(dataset, {}).items()
             if producer == subtask
         }
-        dealt = {d: self._dealt(d, vertex.parallelism, subtask) for d in datasets if d not in self._stay}
-        return InFlight(came, waits, {dataset: blobs for dataset, blobs in dealt.items() if blobs})
+        redistributed = {
+            d: self._redistributed_to(d, vertex.parallelism, subtask) for d in datasets if d not in self._stay
+        }
+        return InFlight(came, waits, {dataset: blobs for dataset, blobs in redistributed.items() if blobs})
 
-    def _dealt(self, dataset: str, parallelism: int, subtask: int) -> tuple[Blob, ...]:
+    def _redistributed_to(self, dataset: str, parallelism: int, subtask: int) -> tuple[Blob, ...]:
         """Return all in-flight records of some former producers, each producer's in order."""
         came, waits = self._received.get(dataset, {}), self._to_send.get(dataset, {})
         channels = sorted(came.keys() | waits.keys())

@@ -26,7 +26,7 @@ class OutputSpec:
     Args:
         dataset: 32 hex digits of the intermediate data set.
         subpartitions: number of consumers of this producer.
-        partitioner: how records are dealt; None on the way to the process that runs the task, which has the program.
+        partitioner: how records are partitioned; None on the way to the task's process, which has the program.
         buffer_timeout_ms: -1, 0 or more.
         blocking: consumers start when it is complete; it is spilled to disk.
         iteration: number of the loop its consumers stand in as well; ends of supersteps go nowhere else.
@@ -160,7 +160,7 @@ class CheckpointAcknowledged:
     """A task's part of a checkpoint is written: operator id -> state, and how long it took.
 
     Args:
-        data_is_over: all data of the task was worked, so that nothing is left to do for who starts from it.
+        data_is_over: the task has processed all its data, so a task that starts from this state has nothing left to do.
     """
 
     attempt: TaskAddress
@@ -188,7 +188,7 @@ class CheckpointDeclined:
 
 @dataclass(frozen=True, slots=True)
 class LastCheckpointAwaited:
-    """A task has worked all its data, and ends after the next checkpoint."""
+    """A task has processed all its data, and ends after the next checkpoint."""
 
     attempt: TaskAddress
 

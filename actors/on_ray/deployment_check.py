@@ -108,8 +108,8 @@ class LoadedProgram:
                 found = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
                 raise TaskSubmissionError(deployment.title, found, DEFECT)
             self._graph = graph
-        dealt = {edge.dataset_id: edge.partitioner for edge in graph.edges}
-        outputs = tuple(replace(output, partitioner=dealt[output.dataset]) for output in deployment.outputs)
+        partitioners = {edge.dataset_id: edge.partitioner for edge in graph.edges}
+        outputs = tuple(replace(output, partitioner=partitioners[output.dataset]) for output in deployment.outputs)
         return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators, outputs=outputs)
 
 

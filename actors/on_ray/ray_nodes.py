@@ -1,8 +1,8 @@
 """Finds lost nodes sooner than Ray does, which waits for missed health checks of about 15 seconds.
 
 A node is there while something accepts connections where its raylet listens. The kernel does that, however busy the
-machine is; where the raylet is gone, it refuses, and where the machine is gone, nobody answers. So a task that is only
-slow, or a process that the machine has no time for, is no lost node.
+machine is; where the raylet is gone, it refuses, and where the machine is gone, there is no answer. So a task that is
+only slow, or a process that the machine has no time for, is no lost node.
 """
 
 from __future__ import annotations

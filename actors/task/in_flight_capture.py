@@ -132,7 +132,7 @@ def restore_in_flight(
             partition = by_dataset[dataset].partition
             partition.subpartitions[consumer].rows_written += rows
             partition.add(consumer, Buffer(body, rows))
-    for dataset, blobs in records.to_deal.items():
+    for dataset, blobs in records.to_redistribute.items():
         for body in map(read, blobs):
             for part in split_batches(body):
                 by_dataset[dataset].write(decode_batch(part))

@@ -32,7 +32,7 @@ class TaskServices:
         background: runs what may take long and is not the task's own work; None: at once, within the step.
         open_storage: the checkpoint storage at an address; None: as the scheme of the address says.
         uploads: files a task stores at the same time, by threads; 0: one after the other, by the thread that writes.
-        new_name: a name nobody else has, for a file.
+        new_name: a unique name for a file.
         cached_files: gives a task the local paths of the files that the program registered, by name; None: the paths
             that it registered.
     """

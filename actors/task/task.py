@@ -55,7 +55,7 @@ from ..messages.messages import (
 from ..messages.settings import MemorySplit, TaskSettings
 from ..messages.states import ExecutionState
 from .polled_source import PolledSource
-from .progress import Mail, Progress
+from .progress import Mail, Progress, reasons_to_wait
 from .satisfaction import Satisfaction
 from .services import TaskServices
 from .slicing import MOST_POLLED, Slicer
@@ -65,7 +65,6 @@ from .supersteps import BlockingSupersteps
 from .task_checkpoints import TaskCheckpoints
 from .task_lifecycle import TaskLifecycle, TaskParts, TaskPhase
 from .task_metrics import TaskMetrics
-from .waiting import reasons_to_wait
 from .wiring import make_chain, make_gate, make_writers
 
 log = get_logger(__name__)

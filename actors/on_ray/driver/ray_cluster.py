@@ -28,8 +28,8 @@ from ..coordinator_actor import coordinator_class
 from .driver_output import DriverOutput
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
-from .ray_lack import has_autoscaler, lacking, refuse_lack, waiting_for
 from .ray_python_files import runtime_env_with
+from .ray_resources import has_autoscaler, lacking, refuse_lack, waiting_for
 from .terminal import News
 from .user_program import pack_with_classes
 

@@ -334,8 +334,7 @@ def test_no_two_coordinators_use_one_number_where_the_job_starts_from_a_savepoin
     graph.configuration["execution.state-recovery.path"] = str(tmp_path / "savepoint")
     first, second = (recover_or_start(graph, lambda leader=leader: leader, open_storage).start for leader in (A, B))
     of_first, of_second = (
-        JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start).checkpoints.next_id
-        for start in (first, second)
+        JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start).checkpoints.next_id for start in (first, second)
     )
     assert (of_first, of_second) == (number + 1, number + 1 + NUMBERS)
     assert [one.checkpoint_id for one in second.completed] == [number]

@@ -57,7 +57,7 @@ def channels(writer: RecordWriter) -> list[list[Any]]:
 
 
 @pytest.mark.spec("D10")
-def test_without_a_selector_records_are_dealt_in_turn() -> None:
+def test_without_a_selector_records_go_to_the_channels_in_turn() -> None:
     writer = writer_of(3)
     writer.write(RowBatch([0, 1, 2, 3]))
     writer.flush()

@@ -247,7 +247,7 @@ def test_a_stop_request_that_comes_before_the_slots_is_heeded_when_the_sources_a
 
 
 @pytest.mark.spec("J21", "I33", "splits")
-def test_splits_are_dealt_out_on_request_until_there_are_no_more(running):
+def test_splits_are_assigned_on_request_until_there_are_no_more(running):
     source = running.execution(SOURCE)
     operator_id = source.vertex.operators[0].operator_id
     ask = SplitRequest(source.attempt, operator_id)

@@ -55,7 +55,7 @@ def test_where_both_ends_are_as_wide_as_before_each_batch_is_where_it_was() -> N
     records = RecordsInFlight(written(2), job(2))
     assert records.of(producer, 1).to_send == {(edge, 0): (b"1>0 2",), (edge, 1): (b"1>1 2",)}
     assert records.of(consumer, 0).received == {(edge, 0): (b"0>0 0", b"0>0 1"), (edge, 1): (b"1>0 0", b"1>0 1")}
-    assert not records.of(producer, 0).to_deal and not records.unclaimed
+    assert not records.of(producer, 0).to_redistribute and not records.unclaimed
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
@@ -65,8 +65,8 @@ def test_else_the_producers_deal_all_of_it_and_the_order_of_each_channel_stays(b
     graph = job(after)
     producer, consumer, edge = ends(graph)
     records = RecordsInFlight(written(before), graph)
-    dealt = [records.of(producer, subtask).to_deal.get(edge, ()) for subtask in range(after)]
-    names = [bytes(blob).decode() for part in dealt for blob in part]  # type: ignore[arg-type]
+    redistributed = [records.of(producer, subtask).to_redistribute.get(edge, ()) for subtask in range(after)]
+    names = [bytes(blob).decode() for part in redistributed for blob in part]  # type: ignore[arg-type]
     assert sorted(names) == sorted(f"{p}>{c} {n}" for p in range(before) for c in range(before) for n in range(3))
     for channel in {name[:3] for name in names}:
         assert [name[4] for name in names if name[:3] == channel] == ["0", "1", "2"]

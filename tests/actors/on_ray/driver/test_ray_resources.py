@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rayflink.actors.on_ray.driver import ray_lack
+from rayflink.actors.on_ray.driver import ray_resources
 from rayflink.common.errors import JobExecutionError
 
 BY_HAND = "node_d35714e7b2175cf1658400f85854e4facce37cd91e380ac2880873cf"
@@ -44,23 +44,23 @@ def report(active, pending_nodes=(), pending_launches=None, idle=None):
     ],
 )
 def test_an_autoscaler_is_known_by_the_types_of_its_nodes(status, is_version_2, found):
-    assert ray_lack.autoscaler_in(status, is_version_2) is found
+    assert ray_resources.autoscaler_in(status, is_version_2) is found
 
 
 def test_nobody_knows_where_the_control_service_does_not_answer(monkeypatch):
     def gone(*key, **where):
         raise ConnectionError("gone")
 
-    monkeypatch.setattr(ray_lack, "_internal_kv_get", gone)
-    assert ray_lack.has_autoscaler() is None
+    monkeypatch.setattr(ray_resources, "_internal_kv_get", gone)
+    assert ray_resources.has_autoscaler() is None
 
 
 def test_both_records_are_read_where_ray_keeps_them(monkeypatch):
     kept = {("__autoscaling_status", None): report([BY_HAND]), ("__autoscaler_v2_enabled", "__autoscaler"): b"0"}
-    monkeypatch.setattr(ray_lack, "_internal_kv_get", lambda key, namespace=None: kept[key, namespace])
-    assert ray_lack.has_autoscaler() is False
+    monkeypatch.setattr(ray_resources, "_internal_kv_get", lambda key, namespace=None: kept[key, namespace])
+    assert ray_resources.has_autoscaler() is False
     kept["__autoscaler_v2_enabled", "__autoscaler"] = b"1"
-    assert ray_lack.has_autoscaler() is True
+    assert ray_resources.has_autoscaler() is True
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def test_both_records_are_read_where_ray_keeps_them(monkeypatch):
     [("3 CPU", False, True), ("3 CPU", None, False), ("3 CPU", True, False), ("", False, False)],
 )
 def test_a_job_is_refused_where_nobody_adds_what_it_lacks(monkeypatch, lack, grows, refused):
-    monkeypatch.setattr(ray_lack, "lacking", lambda graph, slot_cpus: lack)
-    monkeypatch.setattr(ray_lack, "has_autoscaler", lambda: grows)
+    monkeypatch.setattr(ray_resources, "lacking", lambda graph, slot_cpus: lack)
+    monkeypatch.setattr(ray_resources, "has_autoscaler", lambda: grows)
     graph = SimpleNamespace(id="0f")
     if not refused:
-        return ray_lack.refuse_lack(graph, 1.0)
+        return ray_resources.refuse_lack(graph, 1.0)
     with pytest.raises(JobExecutionError) as caught:
-        ray_lack.refuse_lack(graph, 1.0)
+        ray_resources.refuse_lack(graph, 1.0)
     assert str(caught.value).startswith("job 0f was not started: it wants 3 CPU, and the cluster has no autoscaler")
     assert "lower the parallelism" in caught.value.remedy and "--allow-waiting" in caught.value.remedy
 
 
 def test_who_may_bring_the_nodes_is_said():
-    assert "waits for nodes of the autoscaler, at most slot.request.timeout" in ray_lack.waiting_for("3 CPU", True)
+    assert "waits for nodes of the autoscaler, at most slot.request.timeout" in ray_resources.waiting_for("3 CPU", True)
     for grows in (False, None):
-        assert "wants 3 CPU: it waits for more nodes" in ray_lack.waiting_for("3 CPU", grows)
+        assert "wants 3 CPU: it waits for more nodes" in ray_resources.waiting_for("3 CPU", grows)
 
 
 def test_the_names_are_those_of_the_installed_ray():
@@ -90,7 +90,7 @@ def test_the_names_are_those_of_the_installed_ray():
     from ray._raylet import GCS_AUTOSCALER_STATE_NAMESPACE, GCS_AUTOSCALER_V2_ENABLED_KEY
     from ray.autoscaler._private.util import format_readonly_node_type
 
-    assert ray_lack._STATUS == ray_constants.DEBUG_AUTOSCALING_STATUS
-    assert ray_lack._VERSION_2 == (GCS_AUTOSCALER_V2_ENABLED_KEY, GCS_AUTOSCALER_STATE_NAMESPACE)
+    assert ray_resources._STATUS == ray_constants.DEBUG_AUTOSCALING_STATUS
+    assert ray_resources._VERSION_2 == (GCS_AUTOSCALER_V2_ENABLED_KEY, GCS_AUTOSCALER_STATE_NAMESPACE)
     assert format_readonly_node_type("0" * 56) == f"node_{'0' * 56}"
-    assert ray_lack._ADDED_BY_HAND.fullmatch(format_readonly_node_type(BY_HAND[5:]))
+    assert ray_resources._ADDED_BY_HAND.fullmatch(format_readonly_node_type(BY_HAND[5:]))
