@@ -21,7 +21,7 @@ from tests.test_architecture import ROOMS, STOREYS
 OVERVIEW = ROOT / "ARCHITECTURE.md"
 TOPICS = ROOT / "docs" / "architecture"
 PAGES = [OVERVIEW, *sorted(TOPICS.rglob("*.md"))]
-GLOSSARY = ROOT / "docs" / "glossary.md"
+NEIGHBOURS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "glossary.md"]
 DECISIONS = sorted((TOPICS / "decisions").glob("[0-9]*.md"))
 
 WALKS = ("One record", "One barrier")
@@ -79,7 +79,7 @@ def test_the_table_of_rooms_is_the_one_that_imports_are_checked_against():
     assert [(part, names_in_cell(cell)) for part, cell in rows_of_table("part")] == wanted
 
 
-@pytest.mark.parametrize("page", [*PAGES, GLOSSARY], ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [*PAGES, *NEIGHBOURS], ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_and_functions_named_on_a_page_exist(page):
     assert unknown_names(page.read_text(encoding="utf-8")) == []
 
