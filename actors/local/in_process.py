@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
+from rayflink.common.errors import assert_never
 from rayflink.common.text_output.logs import spoken_by
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.storage.storage import Storage
@@ -242,25 +243,28 @@ class InProcessCluster:
     def _carry_out(self, commands: list[Command]) -> None:
         deployed = []
         for command in commands:
-            if isinstance(command, RequestSlots):
-                self.post(SlotsGranted())
-            elif isinstance(command, DeployTask):
-                announce(command.deployment, "localhost")
-                with spoken_by(command.deployment.identity):
-                    task = self.make_task(command)
-                self.memory.report_in(task.metrics.group.group)
-                self.tasks[command.deployment.attempt] = task
-                deployed.append(task)
-            elif isinstance(command, SendToTask):
-                self.tell(command.attempt, command.message)
-            elif isinstance(command, KillTask):
-                self.kill(command.attempt, "it did not stop in time")
-            elif isinstance(command, PublishCheckpoint | DiscardFiles):
-                self.work_on_files(command)
-            elif isinstance(command, AnswerSavepoint | AnswerRescale):
-                self.answers[command.request_id] = command
-            elif isinstance(command, EndJob):
-                self.end_job()
+            match command:
+                case RequestSlots():
+                    self.post(SlotsGranted())
+                case DeployTask():
+                    announce(command.deployment, "localhost")
+                    with spoken_by(command.deployment.identity):
+                        task = self.make_task(command)
+                    self.memory.report_in(task.metrics.group.group)
+                    self.tasks[command.deployment.attempt] = task
+                    deployed.append(task)
+                case SendToTask():
+                    self.tell(command.attempt, command.message)
+                case KillTask():
+                    self.kill(command.attempt, "it did not stop in time")
+                case PublishCheckpoint() | DiscardFiles():
+                    self.work_on_files(command)
+                case AnswerSavepoint() | AnswerRescale():
+                    self.answers[command.request_id] = command
+                case EndJob():
+                    self.end_job()
+                case _:
+                    assert_never(command)
         for task in deployed:
             with spoken_by(task.identity):
                 self.start_task(task)

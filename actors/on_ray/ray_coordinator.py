@@ -11,14 +11,14 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 import ray
 from ray.util import get_node_ip_address as node_address
 
-from rayflink.common.errors import JobExecutionError, PlanError, described
+from rayflink.common.errors import JobExecutionError, PlanError, assert_never, described
 from rayflink.common.options.log_levels import LogLevels
 from rayflink.common.text_output.logs import bind, get_logger, keep_logs
 from rayflink.common.user_code.value_bytes import to_bytes
@@ -109,6 +109,8 @@ class Coordinator:
         self._owner_seen = time.monotonic()
         self._owner_timeout_s: float | None = None
         self._fault: str | None = None
+        self._job_status: Mapping[str, Any] = {}
+        """The job as of the newest event; the deciding thread replaces it as a whole, and nobody changes it."""
 
     # calls of the driver
 
@@ -127,6 +129,7 @@ class Coordinator:
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
+        self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
         self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
         settings = JobSettings.of(graph.configuration)
@@ -139,7 +142,7 @@ class Coordinator:
         self._owner_timeout_s = None if limit is None else limit / 1000
         for operator in (operator for vertex in graph.vertices for operator in vertex.operators):
             hold_blocks(getattr(operator.factory, "source", None))
-        self._published = StatusPublisher(submission.namespace, lambda: self._job.status.value, self.status)
+        self._published = StatusPublisher(submission.namespace, lambda: self._job_status["state"], self.status)
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def _keep(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
@@ -200,7 +203,7 @@ class Coordinator:
 
     def status(self) -> dict[str, Any]:
         """The job as plain data."""
-        described = described_waiting(self._described(), self._slots.wait.reason)
+        described = described_waiting(self._job_status, self._slots.wait.reason)
         waiting = self._slots.missing
         described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
         if note := self._note() or self._more_slots.note:
@@ -278,7 +281,9 @@ class Coordinator:
     def _decide(self) -> None:
         bind(job=self._job.graph.id)
         try:
-            self._carry_out(self._job.start(self._clock.now_ms()))
+            commands = self._job.start(self._clock.now_ms())
+            self._update_status()
+            self._carry_out(commands)
             self._record()
             last_tick = 0.0
             while self._result is None:
@@ -309,7 +314,8 @@ class Coordinator:
 
     def _record(self) -> None:
         """Leave the status for those who ask when this process is gone."""
-        status = self._described()
+        self._update_status()
+        status = self._job_status
         log.info("Job %s (%s) is %s.", status["name"], status["jid"], status["state"])
         for failed in self._job.exceptions:
             log.error("%s: %s", failed.task, failed.failure.describe())
@@ -331,9 +337,21 @@ class Coordinator:
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
             return
         restarts = self._job.past.restarts
-        self._carry_out(self._job.handle(event, self._clock.now_ms()))
+        commands = self._job.handle(event, self._clock.now_ms())
+        if self._is_status_due(event, commands):
+            self._update_status()
+        self._carry_out(commands)
         if self._stored is not None and self._job.past.restarts != restarts:
             self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.past)
+
+    def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
+        """Return whether the status is updated for this event; if not, it is for a later one or by the next tick.
+
+        Heartbeats wait for the tick, and events in a row for the last of them, because describing a job takes time in
+        proportion to its tasks. A request is answered after the update.
+        """
+        answers = any(isinstance(command, AnswerSavepoint | AnswerRescale | EndJob) for command in commands)
+        return answers or not isinstance(event, TaskReport) and self._events.empty()
 
     def _waits_for_slots(self, request: RescaleRequested) -> bool:
         try:
@@ -376,30 +394,36 @@ class Coordinator:
             self._events.put(CancelRequested("the loss of its driver"))
         if not self._slots.is_overdue(now):
             self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
+        self._update_status()
 
     def _carry_out(self, commands: list[Command]) -> None:
         deploys = [command for command in commands if isinstance(command, DeployTask)]
         if deploys:
             self._slots.deploy(deploys)
         for command in commands:
-            if isinstance(command, RequestSlots):
-                self._more_slots.give_back()
-                self._slots.request(command.slots)
-            elif isinstance(command, SendToTask):
-                self._slots.send(command.attempt, command.message)
-            elif isinstance(command, KillTask):
-                if stalled := self._job.attempts.stalled(command.attempt):
-                    log.warning("the process of a task is ended: %s", stalled)
-                self._slots.kill(command.attempt)
-            elif isinstance(command, PublishCheckpoint | DiscardFiles):
-                self._work_on_files(command)
-            elif isinstance(command, AnswerSavepoint | AnswerRescale):
-                self._answer(command)
-            elif isinstance(command, EndJob):
-                self._more_slots.give_back()
-                self._slots.release()
-                self._storage_work.end(STORAGE_ENDS_WITHIN_S)
-                self._result = command.result
+            match command:
+                case DeployTask():
+                    pass  # with all others, above
+                case RequestSlots():
+                    self._more_slots.give_back()
+                    self._slots.request(command.slots)
+                case SendToTask():
+                    self._slots.send(command.attempt, command.message)
+                case KillTask():
+                    if stalled := self._job.attempts.stalled(command.attempt):
+                        log.warning("the process of a task is ended: %s", stalled)
+                    self._slots.kill(command.attempt)
+                case PublishCheckpoint() | DiscardFiles():
+                    self._work_on_files(command)
+                case AnswerSavepoint() | AnswerRescale():
+                    self._answer(command)
+                case EndJob():
+                    self._more_slots.give_back()
+                    self._slots.release()
+                    self._storage_work.end(STORAGE_ENDS_WITHIN_S)
+                    self._result = command.result
+                case _:
+                    assert_never(command)
 
     def _tell_recovery(self) -> None:
         """Once all tasks that started anew run, say how long it took."""
@@ -408,13 +432,9 @@ class Coordinator:
             self._reported_recovery = found["began"]
             log.info("recovered: %s", describe_recovery(found), extra=found)
 
-    def _described(self) -> dict[str, Any]:
-        for _ in range(10):
-            try:
-                return self._job.describe()
-            except RuntimeError:  # the deciding thread changed a collection while it was read: read it again
-                continue
-        return self._job.describe()
+    def _update_status(self) -> None:
+        """Describe the job for other threads; called by the thread that decides, which alone reads the job's parts."""
+        self._job_status = self._job.describe()
 
     def _raise_fault(self) -> None:
         if self._fault is not None:
