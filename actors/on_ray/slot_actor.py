@@ -64,7 +64,7 @@ class SlotActor:
         printed = LoggedPrinted(self._send_texts, task_log)
         self._streams = streams = SharedStream(printed, False), SharedStream(printed, True)
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
-        self._premises = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
+        self._process = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
 
     def __repr__(self) -> str:
         """Return the name that Ray shows for this actor on its dashboard and in its logs."""
@@ -73,13 +73,13 @@ class SlotActor:
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
         """Receive an envelope of a peer in another process."""
-        self._premises.deliver(join_envelope(header, bodies))
+        self._process.deliver(join_envelope(header, bodies))
 
     @ray.method(concurrency_group="control")
     def command(self, attempt: TaskAddress, message: bytes) -> None:
         """Receive a command of the coordinator to one of the tasks; one that has ended needs none."""
-        if not self._premises.has_ended_here(attempt):
-            self._premises.tasks[attempt].command(message)
+        if not self._process.has_ended_here(attempt):
+            self._process.tasks[attempt].command(message)
 
     @ray.method(concurrency_group="control")
     def stack(self) -> str:
@@ -97,7 +97,7 @@ class SlotActor:
         self._guard.accept(deployment, slot, around.leader_id)
         self._coordinator = around.coordinator
         sys.stdout, sys.stderr = self._streams  # not before: Ray prints the name of a new actor there
-        self._premises.take_in(deployment.attempt, RayTask(program, deployment, around, self._premises))
+        self._process.take_in(deployment.attempt, RayTask(program, deployment, around, self._process))
 
     @ray.method(concurrency_group="life")
     def run(self, attempt: TaskAddress) -> None:
@@ -107,9 +107,9 @@ class SlotActor:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
         try:
-            self._premises.task(attempt).run()
+            self._process.task(attempt).run()
         finally:
-            self._premises.let_go(attempt)
+            self._process.let_go(attempt)
 
     def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
         call = self._coordinator.printed.remote(texts)
