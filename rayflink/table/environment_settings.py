@@ -23,7 +23,7 @@ class EnvironmentSettings:
 
     @staticmethod
     def in_streaming_mode() -> EnvironmentSettings:
-        """Rows come and queries go on."""
+        """Return settings of streaming mode: rows come and queries go on."""
         return Builder().in_streaming_mode().build()
 
     @staticmethod
@@ -64,7 +64,7 @@ class Builder:
         self._configuration = Configuration()
 
     def in_streaming_mode(self) -> Builder:
-        """Rows come and queries go on."""
+        """Choose streaming mode: rows come and queries go on."""
         self._configuration.set(options.RUNTIME_MODE, options.RuntimeMode.STREAMING)
         return self
 

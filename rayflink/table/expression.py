@@ -148,12 +148,12 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
 
     @property
     def asc(self) -> Expression[T]:
-        """For `Table.order_by`: the smallest first."""
+        """Order by this in `Table.order_by`, the smallest first."""
         return made(exp.Ordered(this=self._tree, desc=False, nulls_first=True))
 
     @property
     def desc(self) -> Expression[T]:
-        """For `Table.order_by`: the largest first."""
+        """Order by this in `Table.order_by`, the largest first."""
         return made(exp.Ordered(this=self._tree, desc=True, nulls_first=False))
 
     # conditions
@@ -177,11 +177,11 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
         return made(exp.In(this=self._tree, expressions=listed))
 
     def then(self, if_true: Any, if_false: Any) -> Expression[Any]:
-        """One value where this is true, else another."""
+        """Choose one value where this is true, else another."""
         return self._call("IF", tree_of(if_true), tree_of(if_false))
 
     def if_null(self, null_replacement: Any) -> Expression[T]:
-        """Another value where this is NULL."""
+        """Replace NULL by another value."""
         return self._call("IFNULL", tree_of(null_replacement))
 
     @property

@@ -63,12 +63,12 @@ def null_of(data_type: DataType) -> Expression[Any]:
 
 
 def range_(start: str | int, end: str | int) -> Expression[Any]:
-    """The columns from one to another, for `with_columns` and `without_columns`; by name, or by number from 1."""
+    """Choose the columns from one to another for `with_columns` and `without_columns`; by name, or by number from 1."""
     return made(ColumnRange(this=start, expression=end))
 
 
 def with_columns(head: Any, *tails: Any) -> Expression[Any]:
-    """Some columns: expressions, numbers from 1 and ranges."""
+    """Choose some columns: expressions, numbers from 1 and ranges."""
     return made(ColumnChoice(expressions=[_column(one) for one in (head, *tails)]))
 
 
@@ -112,7 +112,7 @@ def not_(expression: Any) -> Expression[bool]:
 
 
 def if_then_else(condition: Any, if_true: Any, if_false: Any) -> Expression[Any]:
-    """One value where the condition is true, else another."""
+    """Choose one value where the condition is true, else another."""
     return _called("IF", condition, tree_of(if_true), tree_of(if_false))
 
 
@@ -309,7 +309,7 @@ def atan2(y: Any, x: Any) -> Expression[float]:
 
 
 def negative(v: Any) -> Expression[Any]:
-    """With the other sign."""
+    """Change the sign."""
     return made(exp.Neg(this=tree_of(v)))
 
 
@@ -319,12 +319,12 @@ def log(v: Any, base: Any = None) -> Expression[float]:
 
 
 def concat(first: Any, *others: Any) -> Expression[str]:
-    """Strings one behind the other; NULL where one is."""
+    """Concatenate strings; NULL where one is NULL."""
     return _called("CONCAT", *map(tree_of, (first, *others)))
 
 
 def concat_ws(separator: Any, first: Any, *others: Any) -> Expression[str]:
-    """Strings with a separator between them; those that are NULL are left out."""
+    """Concatenate strings with a separator between them; those that are NULL are left out."""
     return _called("CONCAT_WS", *map(tree_of, (separator, first, *others)))
 
 

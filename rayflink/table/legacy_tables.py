@@ -25,7 +25,7 @@ class LegacyTables:
 
     @staticmethod
     def get_table_environment(stream_execution_environment: StreamExecutionEnvironment) -> StreamTableEnvironment:
-        """One on a stream program's environment; `StreamTableEnvironment.create` does it now."""
+        """Return an environment for a stream program; `StreamTableEnvironment.create` does it now."""
         from .table_environment import StreamTableEnvironment
 
         return StreamTableEnvironment.create(stream_execution_environment)

@@ -80,13 +80,13 @@ class SchemaBuilder:
         return self
 
     def column_by_expression(self, column_name: str, expr: str | Expression[Any]) -> SchemaBuilder:
-        """A column computed of others, by an expression of SQL or of Python."""
+        """Add a column computed from others, by an expression of SQL or of Python."""
         return self._add(ColumnDefinition(column_name, computed=_text(expr)))
 
     def column_by_metadata(
         self, column_name: str, data_type: DataType | str, metadata_key: str | None = None, is_virtual: bool = False
     ) -> SchemaBuilder:
-        """A column of what the connector knows beside the row."""
+        """Add a column that the connector knows beside the row."""
         key = metadata_key or column_name
         return self._add(ColumnDefinition(column_name, _type(data_type), metadata=key, is_virtual=is_virtual))
 

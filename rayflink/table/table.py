@@ -74,7 +74,7 @@ class Table:
     # columns
 
     def select(self, *fields: Expression[Any] | str) -> Table:
-        """Columns computed of these.
+        """Compute columns.
 
         Raises:
             SqlError: a name is not known, or types do not fit.
@@ -164,7 +164,7 @@ class Table:
     # changes of rows
 
     def to_changelog(self, *arguments: Expression[Any]) -> Table:
-        """Each change of a row as a new row, with a text of what it does in a column before the others.
+        """Make each change of a row a new row, with its kind as a string in a column before the others.
 
         >>> from rayflink.table import EnvironmentSettings, TableEnvironment
         >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -185,7 +185,7 @@ class Table:
         return self._changed(lambda: to_changelog(self._plan, arguments))
 
     def from_changelog(self, *arguments: Expression[Any]) -> Table:
-        """Each row as the change that the text of a column says, without that column; another text is an error.
+        """Apply each row as the change that a string column names, without that column; another string is an error.
 
         Args:
             arguments: as of `to_changelog`; a mapping is from strings, as "c, r", to one of INSERT, UPDATE_BEFORE,
@@ -217,7 +217,7 @@ class Table:
     where = filter
 
     def distinct(self) -> Table:
-        """Each row once; those of a stream come at once, and with the bounds of windows when these are over.
+        """Remove repeated rows; in a stream rows come at once, and with the bounds of windows when these end.
 
         >>> from rayflink.table import EnvironmentSettings, TableEnvironment
         >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -236,7 +236,7 @@ class Table:
         return self._made(self._tree(order=exp.Order(expressions=keys)))
 
     def offset(self, offset: int) -> Table:
-        """Without the first rows; of a stream those that come first."""
+        """Skip the first rows; in a stream those that come first."""
         if isinstance(self._plan, Sort) and self._plan.limit is None and not self._plan.offset:
             return Table(self._env, replace(self._plan, offset=offset))
         return self._made(self._tree(offset=exp.Offset(expression=exp.Literal.number(offset))))
@@ -308,7 +308,7 @@ class Table:
     def join_lateral(
         self, table_function_call: Expression[Any] | UserTable, join_predicate: Expression[bool] | None = None
     ) -> Table:
-        """Each row with each of the rows that a table function gives for it.
+        """Join each row with the rows that a table function gives for it.
 
         Args:
             table_function_call: a call with columns, `.alias(...)` names what it gives; or what `udtf` made, which is

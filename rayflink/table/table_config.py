@@ -30,7 +30,7 @@ class TableConfig(Configuration):
         self._planner_config: PlannerConfig | None = None
 
     def get(self, key: Any, default_value: Any = None) -> Any:
-        """The value of an option as text, `default_value` where it is not set; of a `ConfigOption` as its type."""
+        """Return the value of an option as a string, or of its type for a `ConfigOption`; else `default_value`."""
         return self.get_string(key, default_value) if isinstance(key, str) else super().get(key, default_value)
 
     def set(self, key: Any, value: Any) -> TableConfig:
@@ -87,7 +87,7 @@ class TableConfig(Configuration):
 
     @staticmethod
     def get_default() -> TableConfig:
-        """Without any option set."""
+        """Return a configuration without any option set."""
         return TableConfig()
 
 

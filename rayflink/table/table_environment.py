@@ -90,7 +90,7 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
-        """An environment of its own, with the options that were given from outside, and over them those given here.
+        """Create an environment with the options given from outside, overridden by those given here.
 
         From outside come those of a file, of the environment and of the command line of `rayflink run`.
 
@@ -349,7 +349,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         self._functions[name] = made.registered(name)
 
     def create_temporary_system_function(self, name: str, function: Any) -> None:
-        """The same, for all catalogs."""
+        """Register a function for all catalogs."""
         self.create_temporary_function(name, function)
 
     def drop_temporary_function(self, path: str) -> bool:
@@ -443,7 +443,7 @@ class StreamTableEnvironment(TableEnvironment):
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
-        """On a stream program's environment; without one on one of its own, as `TableEnvironment.create` makes it.
+        """Create an environment on a stream program's; without one on its own, as `TableEnvironment.create` does.
 
         Args:
             stream_execution_environment: its options hold for queries, also its runtime mode.
@@ -551,7 +551,7 @@ class StreamTableEnvironment(TableEnvironment):
         return self._runner.changelog(table._plan, target_schema, changelog_mode or ChangelogMode.all())
 
     def to_append_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
-        """The rows of a table as records of a declared type, by the places of fields; `to_data_stream` does as well.
+        """Return the rows as records of a declared type, by the positions of fields; prefer `to_data_stream`.
 
         Raises:
             SqlError: rows of the table change later.

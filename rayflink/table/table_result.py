@@ -57,7 +57,7 @@ class TableResult:
         self._message, self._printing = message, printing
 
     def get_job_client(self) -> JobClient | None:
-        """The job's client; None where no job was started, its rows are drawn, or it goes on alone (`run -d`)."""
+        """Return the job's client; None: no job was started, its rows are drawn, or it is detached (`run -d`)."""
         return self._job
 
     def get_table_schema(self) -> TableSchema:

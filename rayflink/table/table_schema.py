@@ -24,7 +24,7 @@ class TableSchema:
             raise ValueError(f"{len(self._names)} names for {len(self._types)} types; give each column one of each")
 
     def copy(self) -> TableSchema:
-        """Another one like it."""
+        """Return a copy."""
         return TableSchema(self._names, self._types)
 
     def get_field_data_types(self) -> list[DataType]:

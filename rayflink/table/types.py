@@ -155,7 +155,7 @@ class DataType:
 
     @property
     def is_timestamp(self) -> bool:
-        """With or without a zone."""
+        """Return whether it is a timestamp, with or without a zone."""
         return self.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
 
     @property
@@ -318,7 +318,7 @@ class DataTypes:
 
     @staticmethod
     def VARBINARY(length: int, nullable: bool = True) -> DataType:
-        """At most so many bytes."""
+        """Return the type of byte strings up to a length."""
         return DataType(Root.VARBINARY, nullable, length=_ranged(length, 1, MOST_LENGTH, "the length of a VARBINARY"))
 
     @staticmethod
@@ -449,17 +449,17 @@ class DataTypes:
 
     @staticmethod
     def ARRAY(element_type: DataType, nullable: bool = True) -> DataType:
-        """Values of one type, in order."""
+        """Return the type of arrays of one type."""
         return DataType(Root.ARRAY, nullable, items=(_type(element_type),))
 
     @staticmethod
     def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> DataType:
-        """Values by key."""
+        """Return the type of maps."""
         return DataType(Root.MAP, nullable, items=(_type(key_type), _type(value_type)))
 
     @staticmethod
     def MULTISET(element_type: DataType, nullable: bool = True) -> DataType:
-        """Values with how often each is there."""
+        """Return the type of multisets: values with the number of times they occur."""
         return DataType(Root.MULTISET, nullable, items=(_type(element_type),))
 
     @staticmethod

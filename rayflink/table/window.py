@@ -128,7 +128,7 @@ class SlideWithSize:
         self._size = size
 
     def every(self, slide: Expression[Any]) -> SlideWithSizeAndSlide:
-        """From the begin of one to that of the next."""
+        """Set the distance from the start of one window to that of the next."""
         return SlideWithSizeAndSlide(self._size, slide)
 
 
@@ -165,7 +165,7 @@ class Over:
 
     @classmethod
     def order_by(cls, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:
-        """In the order of time, all rows together."""
+        """Order by time, all rows together."""
         return OverWindowPartitionedOrdered(OverWindow((), order_by))
 
     @classmethod
@@ -181,7 +181,7 @@ class OverWindowPartitioned:
         self._partition = tuple(partition_by)
 
     def order_by(self, order_by: Expression[Any]) -> OverWindowPartitionedOrdered:
-        """In the order of time."""
+        """Order by time."""
         return OverWindowPartitionedOrdered(OverWindow(self._partition, order_by))
 
 
@@ -211,7 +211,7 @@ class OverWindowPartitionedOrdered:
         return replace(self._window, name=alias)
 
     def preceding(self, preceding: Expression[Any]) -> OverWindowPartitionedOrderedPreceding:
-        """From which row on: UNBOUNDED_ROW, UNBOUNDED_RANGE, `row_interval(2)` or `lit(2).minutes`."""
+        """Set the first row: UNBOUNDED_ROW, UNBOUNDED_RANGE, `row_interval(2)` or `lit(2).minutes`."""
         return OverWindowPartitionedOrderedPreceding(replace(self._window, first=preceding))
 
 

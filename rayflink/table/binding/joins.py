@@ -63,7 +63,7 @@ def joined(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tu
 
 
 def _ensure_names(scope: Scope, other: Scope, tree: Tree) -> None:
-    """Each table that is named has a name of its own."""
+    """Refuse tables that share a name."""
     is_named = bool(tree.args.get("alias")) or isinstance(tree.this, exp.Identifier)
     known = {part.alias for part in scope.parts}
     twice = [part.alias for part in other.parts if is_named and part.alias and part.alias in known]

@@ -35,7 +35,7 @@ def alone(binder: ExpressionBinder, tree: Tree) -> tuple[Relation, Scope]:
 
 
 def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -> tuple[Relation, Scope] | None:
-    """A join with what is made of each row; None: it is one with another table.
+    """Join the relation with the rows computed for each of its rows; None: it is a join with another table.
 
     Args:
         binder: over the columns of `left`.

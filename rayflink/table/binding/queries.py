@@ -117,7 +117,7 @@ class QueryBinder:
         return self._joined(relation, scope, tree)
 
     def _joined(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
-        """With the joins that stand behind a table."""
+        """Add the joins that stand behind a table."""
         for join in tree.args.get("joins") or ():
             found = laterals.joined(self.expressions(scope), relation, scope, join)
             relation, scope = joins.joined(self, relation, scope, join) if found is None else found
@@ -220,7 +220,7 @@ class QueryBinder:
         return relation
 
     def _distinct(self, relation: Relation, place: Place | None) -> Relation:
-        """Each row once: of all, or of windows."""
+        """Remove repeated rows, of all rows or within windows."""
         of_windows = {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {one.part for one in relation.schema}
         if of_windows:
             return distinct_in_windows(relation)
@@ -309,7 +309,7 @@ class QueryBinder:
         return found
 
     def _ordered(self, relation: Relation, tree: Tree, unseen: Sequence[int] = ()) -> Relation:
-        """In the order that is asked for; of its keys those numbered in `unseen` are the last columns, which go."""
+        """Sort as asked for; keys numbered in `unseen` are the last columns, which are removed again."""
         order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
         if order is None and limit is None and offset is None:
             return relation

@@ -24,7 +24,7 @@ def of_text(plan: Relation, text: str) -> Relation:
 
 
 def of_view(plan: Relation, path: Path, name: str) -> Relation:
-    """The plan of a view: its places are in the view, the last step is the view's, and so are tables without a name.
+    """Return the plan of a view: places are in the view, and its name is that of the last step and of unnamed tables.
 
     Args:
         name: the view in errors.

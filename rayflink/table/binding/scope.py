@@ -46,7 +46,7 @@ class Scope:
         return cls((Part(alias, schema),))
 
     def beside(self, other: Scope) -> Scope:
-        """This one's columns, then another's."""
+        """Return a scope of this one's columns, then another's."""
         width = self.width
         moved = tuple(Part(one.alias, one.schema, one.first + width) for one in other.parts)
         merged = tuple(
@@ -63,7 +63,7 @@ class Scope:
         return replace(self, parts=tuple(parts))
 
     def merging(self, found: Sequence[Merged]) -> Scope:
-        """With columns that stand for others; one that stands for such a column stands for all of these."""
+        """Return a scope with columns that stand for others, directly or through such a column."""
         new, old = [], list(self.merged)
         for one in found:
             inner = [known for known in old if known.column in one.hidden and known.name == one.name]

@@ -15,12 +15,12 @@ _COUNT = DataTypes.BIGINT(False)
 
 
 def without_time(schema: Schema) -> Schema:
-    """The columns without what they have to do with time."""
+    """Return the columns without their part in time."""
     return tuple(replace(one, part=None, windowing=None) for one in schema)
 
 
 def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relation:
-    """Each row once.
+    """Remove repeated rows.
 
     Args:
         is_whole: rows are those of a whole table.

@@ -88,7 +88,7 @@ class TableSink(ABC):
     """What to do where it does not take the changes of a query."""
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink | None:
-        """The same, which puts its rows in the place of what is there when all of them have come; None: it cannot.
+        """Return the same sink replacing existing rows once all new ones have come; None: it cannot.
 
         Args:
             partition: values of the first partition keys, as pyarrow's scalars, where INSERT gives them.

@@ -93,7 +93,7 @@ class _CsvWriter(BulkWriter):
 
 
 def quoted(strings: pyarrow.Array, marks: CsvMarks) -> pyarrow.Array:
-    """Strings as fields, as `CsvMarks.quoted` makes one; nulls stay.
+    """Quote strings as fields, as `CsvMarks.quoted` does; nulls stay.
 
     >>> import pyarrow
     >>> quoted(pyarrow.array(["tea", "two words", None]), CsvMarks()).to_pylist()

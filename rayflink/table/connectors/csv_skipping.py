@@ -71,7 +71,7 @@ class SkippingCsvFormat(CsvFormat):
         )
 
     def _records(self, block: bytes | bytearray) -> Any:
-        """The values of each line, None for NULL; None for a line that is no text of UTF-8, or has too long a value."""
+        """Return the values of each line, None for NULL; None for a line that is not UTF-8, or has too long a value."""
         nulls = self.dialect.null_values
         strings = set[int]()
         if not self.dialect.strings_can_be_null:

@@ -37,24 +37,24 @@ class HeldColumns:
         return {}
 
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
-        """They are there already."""
+        """Do nothing: the rows are there already."""
         raise NotImplementedError("the columns of a table in memory are given once")
 
     def keep(self, parts: Sequence[FramePart]) -> None:
-        """All are kept."""
+        """Do nothing: all rows stay."""
 
     def hold(self) -> None:
-        """They travel with the job."""
+        """Do nothing: the rows travel with the job."""
 
     def need_while(self, needed: Callable[[], bool]) -> None:
-        """They are there as long as this is."""
+        """Do nothing: the rows live as long as this object."""
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
         """Return a block."""
         return self._blocks[number]
 
     def leave(self) -> None:
-        """They go with this."""
+        """Do nothing: the rows go with this object."""
 
 
 class HeldTable(TableSource):

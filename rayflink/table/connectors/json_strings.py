@@ -127,7 +127,7 @@ class _JsonWriter(BulkWriter):
 
 
 def quoted(strings: pyarrow.Array) -> pyarrow.Array:
-    """Strings as JSON's; nulls stay.
+    """Quote strings as JSON does; nulls stay.
 
     >>> quoted(pyarrow.array(["tea", 'a "b"', None])).to_pylist()
     ['"tea"', '"a \\\\"b\\\\""', None]

@@ -9,7 +9,7 @@ from rayflink.common.options.option_types import ValueType
 
 
 def one_of(*known: str) -> Callable[[str], str]:
-    """One of some strings."""
+    """Return a reader of options that accepts one of some strings."""
 
     def parse(text: str) -> str:
         if text not in known:

@@ -77,7 +77,7 @@ def partition_folder(partitions: Partitions, values: Mapping[str, Any]) -> str:
 
 
 def partition_strings(values: pyarrow.Array, kind: DataType) -> list[str | None]:
-    """Values as Flink writes them into names of folders."""
+    """Format values as Flink writes them into names of folders."""
     root = kind.root
     if root in (Root.FLOAT, Root.DOUBLE):
         values = float_strings(values)

@@ -48,7 +48,7 @@ class TableStatistics:
 
 
 def as_number(value: Any) -> float | None:
-    """A value in the order of its type; of days and times the milliseconds since 1970. None: it has no such order.
+    """Return a value as a number in the order of its type, times in milliseconds since 1970. None: it has no order.
 
     >>> as_number(Decimal("1.5")), as_number(datetime.date(1970, 1, 2)), as_number("a")
     (1.5, 86400000.0, None)

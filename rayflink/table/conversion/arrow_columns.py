@@ -76,7 +76,7 @@ def normalized(table: pyarrow.Table) -> pyarrow.Table:
 
 
 def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
-    """Without dictionaries, views, large offsets, unsigned numbers and seconds."""
+    """Return the type without dictionaries, views, large offsets, unsigned numbers and seconds."""
     import pyarrow
     from pyarrow import types
 

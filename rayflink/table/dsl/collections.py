@@ -45,7 +45,7 @@ class Collections(Written[T]):
         return self.at(index)
 
     def array_append(self, addition: Any) -> Expression[Any]:
-        """With a further element at its end."""
+        """Append an element."""
         return self._call("ARRAY_APPEND", tree_of(addition))
 
     def array_contains(self, needle: Any) -> Expression[bool]:
@@ -57,11 +57,11 @@ class Collections(Written[T]):
         return self._call("ARRAY_POSITION", tree_of(needle))
 
     def array_prepend(self, addition: Any) -> Expression[Any]:
-        """With a further element at its begin."""
+        """Prepend an element."""
         return self._call("ARRAY_PREPEND", tree_of(addition))
 
     def array_remove(self, needle: Any) -> Expression[Any]:
-        """Without all elements that are equal to one."""
+        """Remove all elements that are equal to a value."""
         return self._call("ARRAY_REMOVE", tree_of(needle))
 
     def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression[Any]:
@@ -69,7 +69,7 @@ class Collections(Written[T]):
         return self._call("ARRAY_SLICE", start_offset, end_offset)
 
     def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression[Any]:
-        """In order."""
+        """Sort the elements."""
         return self._call("ARRAY_SORT", ascending_order, null_first)
 
     def array_union(self, array: Any) -> Expression[Any]:

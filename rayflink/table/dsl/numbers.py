@@ -49,5 +49,5 @@ class Numbers(Written[T]):
         return self._call("ROUND", places)
 
     def truncate(self, n: Any = 0) -> Expression[T]:
-        """Without the digits beyond so many behind the point."""
+        """Remove the fractional digits beyond a number of them."""
         return self._call("TRUNCATE", n)

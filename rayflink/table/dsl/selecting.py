@@ -67,7 +67,7 @@ def _place(names: Sequence[str], given: str | int) -> int:
 
 
 def named(trees: Sequence[Tree], first: int = 0) -> list[Tree]:
-    """The trees with names, as Flink's Table API gives them: EXPR$0 for an aggregate or bound of a window, else _c0.
+    """Name the trees as Flink's Table API does: EXPR$0 for an aggregate or bound of a window, else _c0.
 
     Args:
         first: number of the first one.

@@ -38,7 +38,7 @@ class Strings(Written[T]):
         return self._call("SHA2", hash_length)
 
     def concat(self, other: Any) -> Expression[str]:
-        """This text and another behind it."""
+        """Append another string."""
         return self._call("CONCAT", other)
 
     def starts_with(self, start_expr: Any) -> Expression[bool]:
@@ -58,38 +58,38 @@ class Strings(Written[T]):
         return self._call("SUBSTR", begin_index, length)
 
     def trim_leading(self, character: Any = None) -> Expression[str]:
-        """Without blanks, or another character, at its begin."""
+        """Remove blanks, or another character, at the start."""
         return self._trimmed("LEADING", character)
 
     def trim_trailing(self, character: Any = None) -> Expression[str]:
-        """Without blanks, or another character, at its end."""
+        """Remove blanks, or another character, at the end."""
         return self._trimmed("TRAILING", character)
 
     def trim(self, character: Any = None) -> Expression[str]:
-        """Without blanks, or another character, at both ends."""
+        """Remove blanks, or another character, at both ends."""
         return self._trimmed("BOTH", character)
 
     def _trimmed(self, side: str, character: Any) -> Expression[str]:
         return made(call_tree("TRIM", exp.Var(this=side), self, character))
 
     def ltrim(self, trim_str: Any = None) -> Expression[str]:
-        """Without blanks, or some characters, at its begin."""
+        """Remove blanks, or some characters, at the start."""
         return self._call("LTRIM", trim_str)
 
     def rtrim(self, trim_str: Any = None) -> Expression[str]:
-        """Without blanks, or some characters, at its end."""
+        """Remove blanks, or some characters, at the end."""
         return self._call("RTRIM", trim_str)
 
     def btrim(self, trim_str: Any = None) -> Expression[str]:
-        """Without blanks, or some characters, at both ends."""
+        """Remove blanks, or some characters, at both ends."""
         return self._call("BTRIM", trim_str)
 
     def replace(self, search: Any = None, replacement: Any = None) -> Expression[str]:
-        """With a text in the place of each other one."""
+        """Replace each occurrence of a string by another."""
         return self._call("REPLACE", search, replacement)
 
     def translate(self, from_str: Any, to_str: Any) -> Expression[str]:
-        """With each character of `from_str` replaced by that of `to_str`."""
+        """Replace each character of `from_str` by that of `to_str`."""
         return self._call("TRANSLATE", from_str, to_str)
 
     def like(self, pattern: Any = None, escape: Any = None) -> Expression[bool]:
@@ -114,7 +114,7 @@ class Strings(Written[T]):
         return self._call("RPAD", length, pad)
 
     def overlay(self, new_string: Any, starting: Any, length: Any = None) -> Expression[str]:
-        """With another text in the place of some characters."""
+        """Replace some characters by another string."""
         return self._call("OVERLAY", new_string, starting, length)
 
     def regexp(self, regex: Any) -> Expression[bool]:
@@ -126,7 +126,7 @@ class Strings(Written[T]):
         return self._call("REGEXP_COUNT", regex)
 
     def regexp_replace(self, regex: Any, replacement: Any) -> Expression[str]:
-        """With what a regular expression matches replaced."""
+        """Replace the matches of a regular expression."""
         return self._call("REGEXP_REPLACE", regex, replacement)
 
     def regexp_extract(self, regex: Any, extract_index: Any = None) -> Expression[str]:

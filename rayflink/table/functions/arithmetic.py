@@ -39,7 +39,7 @@ def _of_two(rule: Callable[[DataType, DataType], DataType]) -> Callable[[Sequenc
 
 
 def _numeric(exact: Callable[[Values, Values, DataType], Values], plain: Callable[[Values, Values], Values]) -> Kernel:
-    """A kernel of one operation on decimals and one on what processors know."""
+    """Return a kernel of one operation on decimals and one on machine numbers."""
 
     def computed(arguments: Arguments) -> Values:
         kind = arguments.call.type

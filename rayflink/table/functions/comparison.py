@@ -48,7 +48,7 @@ def _type_of_all(types: Sequence[DataType]) -> DataType:
 
 
 def alike(values: Sequence[Values], types: Sequence[DataType], session: Session) -> tuple[list[Values], DataType]:
-    """Values of several types as those of the one in which they are compared."""
+    """Convert values of several types to the one in which they are compared."""
     kind = _type_of_all(types)
     return [converted(value, one, kind, session) for value, one in zip(values, types, strict=True)], kind
 
@@ -88,7 +88,7 @@ def _nested(arguments: Arguments, a: Values, b: Values, unequal: bool) -> Values
 
 
 def _may_misread(call: Call) -> bool:
-    """A text compared with a time is read as one."""
+    """Return whether a string is compared with a time, and so read as one."""
     strings = [kind.is_text for kind in (*(arg.type for arg in call.args), *_listed_types(call.options))]
     return any(strings) and not all(strings)
 
@@ -215,7 +215,7 @@ def _is_in(arguments: Arguments) -> Values:
 
 
 def _one_of(arguments: Arguments, value: Values, rest: Sequence[Values], kind: DataType) -> Values:
-    """One after the other: for what has no hash here, and floating points, whose NaN is in no list."""
+    """Compare with one after the other: for types without a hash here, and floats, whose NaN is in no list."""
     found: Values = pyarrow.scalar(False)
     for one in rest:
         equal = _nested(arguments, value, one, False) if kind.root in NESTED else pc.equal(value, one)

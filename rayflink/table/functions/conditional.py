@@ -56,7 +56,7 @@ def _branch(call: Call, evaluation: Evaluation, expr: Expr) -> Values:
 
 
 def _case_by_rows(call: Call, evaluation: Evaluation) -> Values:
-    """Each condition and value for the rows that come to it."""
+    """Evaluate each condition and value only for the rows that reach it."""
     picked = Picked(evaluation)
     left = pyarrow.repeat(pyarrow.scalar(True), evaluation.rows)
     for condition, value in zip(call.args[:-1:2], call.args[1:-1:2], strict=True):

@@ -144,7 +144,7 @@ def _wide(values: Values, digits: int) -> Values:
 
 
 def _narrowed(values: Values) -> Values:
-    """The same in no more digits than its values have."""
+    """Narrow decimals to the digits that their values have."""
     found = values.type
     most = values.as_py() if isinstance(values, pyarrow.Scalar) else pc.max(pc.abs(values)).as_py()
     digits = 1 if most is None else len(str(int(abs(most).scaleb(found.scale, _EXACT))))
@@ -155,7 +155,7 @@ _EXACT = decimal.Context(prec=_MOST)
 
 
 def _one_by_one(operation: Callable[[Any, Any], Any], left: Values, right: Values, kind: DataType) -> Values:
-    """For numbers whose result has more digits than Arrow's widest decimal: two of 38 digits each."""
+    """Compute row by row where the result has more digits than Arrow's widest decimal."""
     digits = decimal.Context(prec=2 * _MOST, rounding=decimal.ROUND_HALF_UP)
     quantum, limit = decimal.Decimal(1).scaleb(-kind.scale), decimal.Decimal(10) ** (kind.precision - kind.scale)
 

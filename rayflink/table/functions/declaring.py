@@ -121,7 +121,7 @@ def either(*choices: Infer) -> Infer:
 
 
 def like_argument(at: int) -> Callable[[Sequence[Expr]], DataType]:
-    """The result is of the type of an argument."""
+    """Return an inference of the result type: that of an argument."""
     return lambda args: args[at].type
 
 
@@ -162,7 +162,7 @@ def can_raise(expr: Expr) -> bool:
 
 
 def column(values: Values, rows: int) -> pyarrow.Array:
-    """One value repeated for all rows, or the column as it is."""
+    """Repeat a constant for all rows, or return the column as it is."""
     if isinstance(values, pyarrow.Scalar):
         return pyarrow.repeat(values, rows)
     return values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values

@@ -276,7 +276,7 @@ def _escaped(strings: Any) -> Any:
 
 
 def json_strings(values: Any, kind: DataType, zone: str) -> Any:
-    """Values as JSON, the text null for null."""
+    """Format values as JSON, the string null for null."""
     if kind.root is Root.NULL:
         return pyarrow.array(["null"] * len(values), pyarrow.string())
     return pc.fill_null(_json_strings(values, kind, zone), "null")

@@ -43,7 +43,7 @@ def sizes(values: pyarrow.Array) -> Any:
 
 
 def elements(values: pyarrow.Array) -> pyarrow.Array:
-    """The elements of all lists or, as key and value, of all maps, one after the other, without those of nulls."""
+    """Return the elements of all lists, or keys and values of all maps, one after the other, without those of nulls."""
     if pyarrow.types.is_map(values.type):
         entry = values.type
         plain = pyarrow.list_(pyarrow.struct([entry.key_field, entry.item_field]))
@@ -66,7 +66,7 @@ def _equal_lists(left: pyarrow.Array, right: pyarrow.Array, known: pyarrow.Array
 
 
 def _by_key(maps: pyarrow.Array) -> pyarrow.Array:
-    """Each map's entries in the order of their keys, as lists."""
+    """Return each map's entries in the order of their keys, as lists."""
     entries, counts = elements(maps), sizes(maps)
     parent = numpy.repeat(numpy.arange(len(counts)), counts)
     keys = entries.field(0)

@@ -38,7 +38,7 @@ def float_strings(values: pyarrow.Array) -> pyarrow.Array:
 
 
 def _scientific(strings: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
-    """One digit before the point and an exponent, of numbers that are very large or small, or none."""
+    """Format very large or small numbers with one digit before the point and an exponent."""
     parts = pc.extract_regex(strings, r"^(?P<sign>-?)(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:e(?P<power>[+-][0-9]+))?$")
     sign, whole, part = (pc.struct_field(parts, name) for name in ("sign", "whole", "part"))
     power = pc.struct_field(parts, "power")
@@ -65,12 +65,12 @@ def number_strings(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 def trimmed(strings: pyarrow.Array) -> pyarrow.Array:
-    """Strings without blanks at both ends, as Java's trim leaves them."""
+    """Remove blanks at both ends as Java's trim does."""
     return pc.utf8_trim(strings, _SPACE)
 
 
 def parsed_integers(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Strings as whole numbers; what is behind a point is cut. Null where a text is none or too large.
+    """Parse strings to whole numbers, cutting fractions; null where a string is no number or too large.
 
     >>> parsed_integers(pyarrow.array([" 12", "-1.9", "300", "x"]), DataTypes.TINYINT()).to_pylist()
     [12, -1, None, None]
@@ -111,7 +111,7 @@ def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 def parsed_floats(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Strings as floating points, null where a text is none."""
+    """Parse strings to floats; null where a string is no number."""
     strings = trimmed(strings)
     strings = _where(pc.match_substring_regex(strings, _FLOAT), strings)
     named = pc.match_substring(strings, "n")
@@ -123,7 +123,7 @@ def parsed_floats(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 def parsed_decimals(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Strings as decimals, rounded half up; null where a text is none or too large.
+    """Parse strings to decimals, rounded half up; null where a string is no number or too large.
 
     >>> parsed_decimals(pyarrow.array(["2.675", "1e2", "x"]), DataTypes.DECIMAL(5, 2)).to_pylist()
     [Decimal('2.68'), Decimal('100.00'), None]
@@ -177,7 +177,7 @@ def _fitting(value: decimal.Decimal, quantum: decimal.Decimal, limit: decimal.De
 
 
 def parsed_truths(strings: pyarrow.Array) -> pyarrow.Array:
-    """Strings as truth values, null where a text is none."""
+    """Parse strings to truth values; null where a string is none."""
     strings = pc.utf8_lower(strings)
     yes = pc.is_in(strings, pyarrow.array(["t", "true", "y", "yes", "1"]))
     known = pc.or_(yes, pc.is_in(strings, pyarrow.array(["f", "false", "n", "no", "0"])))

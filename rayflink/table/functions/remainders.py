@@ -28,7 +28,7 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def _of_decimals(left: Any, right: Any) -> Any:
-    """One by one: a quotient may have more digits than Arrow's widest decimal."""
+    """Compute row by row: a quotient may have more digits than Arrow's widest decimal."""
     rows = max(len(one) for one in (left, right) if isinstance(one, pyarrow.Array)) if _has_column(left, right) else 1
     pairs = zip(_values(left, rows), _values(right, rows), strict=True)
     try:

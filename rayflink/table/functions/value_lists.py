@@ -46,7 +46,7 @@ class ValueList:
 
     @property
     def types(self) -> list[DataType]:
-        """Those of the constants."""
+        """Return the types of the constants."""
         return [kind for kind, _ in self.parts]
 
     def __len__(self) -> int:

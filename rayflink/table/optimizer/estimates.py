@@ -82,7 +82,7 @@ class Estimates:
         return found.rows * width(plan.schema, found.columns)
 
     def of_pairs(self, left: Estimate, right: Estimate, pairs: Sequence[Pair]) -> float:
-        """The share of all pairs of rows that have these equal values: a key of several columns has one value a row."""
+        """Return the share of pairs of rows with these equal values; a key of several columns counts as one value."""
         if not pairs:
             return 1.0
         found = prod(self._of_pair(left, right, pair) for pair in pairs)
@@ -218,7 +218,7 @@ class Estimates:
 
 
 def _wider(columns: tuple[ColumnStatistics, ...], plan: Relation) -> tuple[ColumnStatistics, ...]:
-    """With columns of which nothing is known behind them."""
+    """Append columns without statistics."""
     return (*columns, *(NOTHING for _ in range(len(plan.schema) - len(columns))))
 
 

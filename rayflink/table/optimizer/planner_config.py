@@ -95,7 +95,7 @@ class PlannerConfig:
         return replace(self, _phases=changed)
 
     def rule_names(self, is_batch: bool = True) -> dict[str, tuple[str, ...]]:
-        """The names of the rules of each phase, in their order; those of batch mode alone too where it is that."""
+        """Return the names of the rules of each phase, in order; with those of batch mode alone where `is_batch`."""
         return {
             phase: tuple(name for name in map(name_of, rules) if is_batch or name not in BATCH_ONLY)
             for phase, rules in self._phases.items()

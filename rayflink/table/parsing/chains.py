@@ -25,7 +25,7 @@ def chain_of(tree: Any) -> list[Any] | None:
 
 
 def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
-    """All parts joined, neighbours first.
+    """Join all parts, neighbours first.
 
     >>> joined_in_pairs("abcde", lambda left, right: f"({left}{right})")
     '(((ab)(cd))e)'

@@ -349,7 +349,7 @@ class FlinkParser(TypeNames):
         return len(kinds) == 2 and kinds[0] in names and kinds[1] in (TokenType.COMMA, TokenType.R_PAREN)
 
     def _parse_table_parts(self, *args: Any, **options: Any) -> Any:
-        """With the options of a hint behind its name."""
+        """Parse a table's name, with the options of a hint behind it."""
         table = super()._parse_table_parts(*args, **options)
         stop = self._curr.start if self._curr else len(self.sql)
         for hint in hints_in(self.sql, self._prev.end + 1, stop) if table is not None else ():

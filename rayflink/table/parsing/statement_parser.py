@@ -69,7 +69,7 @@ def parse_statement(text: str) -> statements.Statement:
 
 
 def parse_expression(text: str) -> statements.Tree:
-    """One expression.
+    """Parse one expression.
 
     Raises:
         SqlError: it is none.
@@ -211,7 +211,7 @@ class StatementParser(TableDefinitions):
         return found
 
     def _ensure_hints(self) -> None:
-        """No hint is passed over."""
+        """Refuse hints that would be ignored."""
         if "/*+" not in self.sql:
             return
         ends = [0, *(one.end + 1 for one in self._tokens)]

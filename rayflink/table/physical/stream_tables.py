@@ -121,7 +121,7 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
 
 
 def _with_fields(declared: Any) -> Any:
-    """The row type that a declared type is as columns: of tuples f0, f1, ...; of single values, such as INT, f0."""
+    """Return the row type of a declared type: tuples have columns f0, f1, ...; single values, such as INT, f0."""
     if isinstance(declared, TupleTypeInfo):
         types = declared.get_field_types()
         return Types.ROW_NAMED([f"f{at}" for at in range(len(types))], types)
@@ -177,7 +177,7 @@ def _in_key(column: ColumnDefinition) -> ColumnDefinition:
 
 
 def _own_watermark(stream: DataStream, columns: Sequence[ColumnDefinition]) -> tuple[str, str] | None:
-    """That of the time attribute that rows had when they became records; None: they had none, or it is lost."""
+    """Return the watermark of the time attribute that rows had as records; None: they had none, or it is lost."""
     declared = stream._transformation.declared_type()
     if not isinstance(declared, TableRows) or declared.time is None:
         return None

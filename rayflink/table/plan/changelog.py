@@ -32,7 +32,7 @@ class Step(Protocol):
 
     @property
     def inputs(self) -> tuple[Step, ...]:
-        """Those whose rows it takes."""
+        """Return the steps whose rows it takes."""
 
     @property
     def place(self) -> Place | None:

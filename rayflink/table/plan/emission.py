@@ -38,7 +38,7 @@ class EmitOptions:
 
     @classmethod
     def of(cls, config: Configuration) -> EmitOptions:
-        """Those of a configuration."""
+        """Return the options of a configuration."""
         get = config.get
         return cls(
             get(options.EARLY_FIRE_ENABLED), _ms(get(options.EARLY_FIRE_DELAY)), get(options.LATE_FIRE_ENABLED),
@@ -46,7 +46,7 @@ class EmitOptions:
         )  # fmt: skip
 
     def check_table_function(self, place: Place | None) -> None:
-        """Windows of table functions show their results once.
+        """Check that windows of table functions emit once.
 
         Raises:
             SqlError: the options want something else.

@@ -207,7 +207,7 @@ def is_true(expr: Expr) -> bool:
 
 
 def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
-    """The columns of a join's result, each of another name; a side that may be missing has nulls, and no time."""
+    """Return the columns of a join, each with a name of its own; an optional side has nulls, and no time."""
     if kind.is_of_left:
         return left
     names: set[str] = set()

@@ -167,7 +167,7 @@ class Relation:
         return ()
 
     def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
-        """The same with what it computes for each row changed to what gives the same."""
+        """Return the same relation with its expressions replaced by equivalent ones."""
         return self
 
     @property

@@ -14,7 +14,7 @@ _LEAST_SCALE = 6
 
 
 def decimal(precision: int, scale: int) -> DataType:
-    """A decimal of so many digits; where they are too many, fewer behind the point, but no fewer than six of them."""
+    """Return a decimal type of these digits; where they are too many, fewer of the fraction, but at least six."""
     if precision <= MOST_DIGITS:
         return DataTypes.DECIMAL(precision, scale)
     whole = precision - scale

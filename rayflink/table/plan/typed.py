@@ -54,7 +54,7 @@ class Expr:
 
     @property
     def inputs(self) -> tuple[Expr, ...]:
-        """The expressions it is made of."""
+        """Return the expressions that it is made of."""
         return ()
 
     def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
@@ -148,7 +148,7 @@ class Call(Expr):
 
 
 def with_common_parts(exprs: Sequence[Expr]) -> list[Expr]:
-    """The same expressions, where calls that are equal are one object and so computed once; random ones stay apart."""
+    """Share equal calls between expressions, so that they are computed once; random ones stay apart."""
     known: dict[tuple[str, Expr], Expr] = {}
 
     def one(expr: Expr) -> Expr:

@@ -11,7 +11,7 @@ from ..parsing import statements
 
 
 def like(made: TableDefinition, base: TableDefinition, asked: statements.LikeOf, text: str) -> TableDefinition:
-    """A table with what it takes from another one, and what it has itself.
+    """Combine a table with the parts that it takes from another one.
 
     Raises:
         SqlError: both have it, and it is not said which counts.

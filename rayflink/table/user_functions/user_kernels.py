@@ -120,7 +120,7 @@ class UserKernel:
 
     @staticmethod
     def _column(found: list[Any], kind: DataType, name: str) -> pyarrow.Array:
-        """Values of Python as a column.
+        """Convert Python values to a column.
 
         Raises:
             RowError: one of them is of another type.
@@ -145,7 +145,7 @@ class UserKernel:
 
 
 def _exactly(found: list[Any], wanted: pyarrow.DataType) -> pyarrow.Array:
-    """Values as a column; of fractions Arrow itself would give the whole part where whole numbers are wanted."""
+    """Convert values to a column; fractions are refused where whole numbers are wanted, which Arrow would cut."""
     import numpy
     import pyarrow
 
@@ -261,7 +261,7 @@ def _to_polars(column: pyarrow.Array) -> Any:
 
 
 def _python(column: pyarrow.Array) -> list[Any]:
-    """Values as functions get them: a Row for a row, a dict for a map; a FLOAT with the value it computes with."""
+    """Convert values for functions: a Row for a row, a dict for a map; a FLOAT with the value it computes with."""
     shape = shape_of(column.type, shortens_floats=False)
     values: list[Any] = column.to_pylist()
     return values if shape is None else [None if value is None else shape(value) for value in values]

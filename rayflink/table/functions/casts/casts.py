@@ -86,7 +86,7 @@ def casts(found: str | Sequence[str], wanted: str | Sequence[str], fails: bool =
 
 
 def group(kind: DataType) -> str:
-    """The group of types a type is of, as casts see it."""
+    """Return the group of types that a type belongs to in casts."""
     return _GROUPS[kind.root]
 
 
@@ -117,7 +117,7 @@ def may_fail(found: DataType, wanted: DataType) -> bool:
 
 
 def cast_column(values: Any, cast: Cast) -> tuple[Any, Any]:
-    """A column of the wanted type, and which of its rows could not be cast: a column of truth values, or None."""
+    """Cast a column, and return which rows could not be cast: a column of truth values, or None."""
     found, wanted = cast.found, cast.wanted
     if pyarrow.types.is_null(values.type):
         return pyarrow.nulls(len(values), wanted.to_arrow()), None
@@ -142,7 +142,7 @@ def _cast_kernel(tries: bool) -> Callable[[Arguments], Values]:
 
 
 def converted(values: Values, found: DataType, wanted: DataType, session: Session) -> Values:
-    """Values of one type as those of another.
+    """Convert values of one type to another.
 
     Raises:
         RowError: a value cannot be cast.
@@ -224,7 +224,7 @@ def _text(values: Any, cast: Cast) -> Any:
 
 
 def sized(strings: Any, wanted: DataType) -> Any:
-    """Strings cut to the length of a type, and filled up with blanks for CHAR."""
+    """Cut strings to the length of a type, and pad them with blanks for CHAR."""
     if wanted.length == MOST_LENGTH:
         return strings
     if (pc.max(pc.binary_length(strings)).as_py() or 0) > wanted.length:

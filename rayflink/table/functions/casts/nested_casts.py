@@ -105,7 +105,7 @@ _TEXT = DataTypes.STRING()
 
 
 def _strings(values: Any, found: DataType, cast: Cast) -> Any:
-    """Strings of what is within, NULL for null."""
+    """Format the values within as strings, NULL for null."""
     made, _ = cast_column(values, Cast(found, _TEXT, cast.session))
     return pc.fill_null(made, "NULL")
 

@@ -54,7 +54,7 @@ def _date_format(arguments: Arguments, columns: Any, pattern: str) -> Any:
 
 
 def _lenient_times(strings: Any, pattern: str) -> Any:
-    """Strings as SimpleDateFormat reads them: timestamp[ms] without a zone."""
+    """Parse strings as SimpleDateFormat does: timestamp[ms] without a zone."""
     days, since_midnight, valid, _ = time_patterns.read(strings, pattern, True)
     return timestamps(days, since_midnight, valid, "ms")
 
@@ -257,7 +257,7 @@ for _usage, _about, _kind, _show, _aliases in (
 
 
 def _current_watermark(arguments: Arguments) -> Values:
-    """One value for all rows of a batch: watermarks come between batches."""
+    """Return one value for all rows of a batch: watermarks come between batches."""
     found = pyarrow.array([arguments.session.watermark()], pyarrow.int64())
     wanted = arguments.result
     return found.cast(pyarrow.timestamp("ms", wanted.tz)).cast(wanted)[0]

@@ -194,7 +194,7 @@ def _rounded_up_or_down(times: Any, unit: str, up: bool) -> Any:
 
 
 def _days_up(days: Any, unit: str) -> Any:
-    """The day alone counts, as in Flink; a quarter is over on all days but the first of the year."""
+    """Round days up; only the day counts, as in Flink: a quarter is over on all days but the first of the year."""
     if unit == "WEEK":
         down = pc.floor_temporal(days, unit="week", week_starts_monday=False)
         return pc.if_else(pc.equal(down, days), down, _later(down, 7))

@@ -105,7 +105,7 @@ def _timestamp_of_date(values: Any, cast: Cast) -> Any:
 
 @casts("time", ("timestamp", "instant"))
 def _timestamp_of_time(values: Any, cast: Cast) -> Any:
-    """On 1970-01-01."""
+    """Return the time on 1970-01-01."""
     whole = pc.cast(pc.cast(values, time_format.number_type(cast.found)), pyarrow.int64())
     return _as_wanted(pc.cast(whole, pyarrow.timestamp(values.type.unit)), cast)
 

@@ -29,7 +29,7 @@ _TIMESTAMP = (
 
 
 def parsed_dates(strings: pyarrow.Array) -> pyarrow.Array:
-    """Strings such as 2020-1-2, also with a time behind, as dates; null where a text is none.
+    """Parse strings such as 2020-1-2, also followed by a time, to dates; null where a string is none.
 
     >>> parsed_dates(pyarrow.array(["2020-1-2", "2020", "2020-02-30"])).to_pylist()
     [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), None]
@@ -47,7 +47,7 @@ def parsed_dates(strings: pyarrow.Array) -> pyarrow.Array:
 
 
 def parsed_times(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Strings such as 03:04:05.678 as times of day; null where a text is none."""
+    """Parse strings such as 03:04:05.678 to times of day; null where a string is none."""
     parts = pc.extract_regex(strings, _TIME)
     named = {name: integers(pc.struct_field(parts, name), 0) for name in ("hour", "minute", "second")}
     named["nanosecond"] = _nanoseconds(pc.struct_field(parts, "part"))
@@ -57,7 +57,7 @@ def parsed_times(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
 
 
 def parsed_timestamps(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-    """Strings such as 2020-01-02 03:04:05.678 as timestamps without a zone; null where a text is none."""
+    """Parse strings such as 2020-01-02 03:04:05.678 to timestamps without a zone; null where a string is none."""
     if kind.unit == "ns":
         roughly = pc.cast(parsed_timestamps(strings, DataTypes.TIMESTAMP(6)), pyarrow.int64())
         strings = pc.if_else(pc.less_equal(pc.abs(roughly), _MOST_MICROSECONDS), strings, None)
@@ -89,13 +89,13 @@ def _quickly(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array | None:
 
 
 def cut(nanoseconds: Any, kind: DataType) -> Any:
-    """Without the digits that a type's precision does not have."""
+    """Remove the digits that a type's precision does not have."""
     step = 10 ** (9 - kind.precision)
     return nanoseconds // step * step
 
 
 def _nanoseconds(fractions: pyarrow.Array) -> Any:
-    """Strings such as .5 as nanoseconds, int64[n]."""
+    """Parse strings such as .5 to nanoseconds, int64[n]."""
     digits = pc.utf8_rpad(pc.utf8_slice_codeunits(pc.fill_null(fractions, ""), 1, 10), 9, "0")
     return pc.cast(digits, pyarrow.int64()).to_numpy(zero_copy_only=False)
 

@@ -35,7 +35,7 @@ _NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.NULL)
 
 
 def fold_constants(plan: Relation, session: Session) -> Relation:
-    """Calls on literals become literals; AND, OR, NOT, CASE and IF lose what is decided."""
+    """Replace calls on literals by literals, and simplify AND, OR, NOT, CASE and IF."""
 
     def change(expr: Expr) -> Expr:
         return _simplified(expr, session) if isinstance(expr, Call) else expr

@@ -58,7 +58,7 @@ def _is_identity(one: Project) -> bool:
 
 
 def inlined(expr: Expr, below: tuple[Expr, ...]) -> Expr:
-    """The expression with columns replaced by what they are."""
+    """Replace the columns in an expression by the expressions that compute them."""
     return expr.mapped(lambda one: below[one.index] if isinstance(one, Column) else one)
 
 

@@ -122,7 +122,7 @@ class _Range:
         self._open_low = self._open_high = self._is_null = self._is_compared = False
 
     def take(self, sign: str, value: Any) -> bool:
-        """One more condition; whether a value is left."""
+        """Add a condition, and return whether a value is left."""
         if sign == "IS NULL":
             self._is_null = True
         else:

@@ -143,7 +143,7 @@ def _owners(tables: _Tables) -> list[int]:
 
 
 def _order(tables: _Tables, estimates: Estimates, most_bushy: int) -> Order | None:
-    """The order to take; None: the one that is written."""
+    """Return the best order; None: the one that is written."""
     found = [estimates.of(one) for one in tables.relations]
     if not all(one.is_known for one in found):
         return None

@@ -31,7 +31,7 @@ def share_scans(plans: Sequence[Relation]) -> list[Relation]:
 
 
 def _widened(scans: set[Scan]) -> dict[Scan, Scan]:
-    """For each scan that is not alone the one with the columns of all."""
+    """Return, for each scan that is not alone, the scan with the columns of all."""
     found: dict[Scan, Scan] = {}
     by_path: dict[tuple[str, ...], list[Scan]] = {}
     for one in scans:
@@ -49,7 +49,7 @@ def _widened(scans: set[Scan]) -> dict[Scan, Scan]:
 
 
 def _breadth(one: Scan) -> tuple[int, list[str]]:
-    """For an order in which what reads most comes first."""
+    """Return a sort key by which the scan that reads most comes first."""
     return -len(one.schema), one.names
 
 

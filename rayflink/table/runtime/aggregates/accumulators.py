@@ -56,7 +56,7 @@ class Accumulator:
         raise NotImplementedError
 
     def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
-        """Its columns for groups of what was accumulated before, in the order in which rows came."""
+        """Merge partial state by group, in the order in which rows came."""
         values, codes = without_nulls(columns[0], codes)
         return self.from_rows(values, codes, count)
 
@@ -138,14 +138,14 @@ class Ordered(Accumulator):
         return pa.struct([("arrival", pa.int64()), ("value", argument)]) if self.has_arrival else argument
 
     def in_order(self, values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
-        """Values and their groups in the order of arrival."""
+        """Sort values and their groups by arrival."""
         if not self.has_arrival:
             return values, codes
         order = np.argsort(plain(values.field(0)), kind="stable")
         return values.take(pa.array(order)), codes[order]
 
     def bare(self, values: pa.Array) -> pa.Array:
-        """Values without the numbers of their arrival."""
+        """Remove the numbers of arrival from values."""
         return values.field(1) if self.has_arrival else values
 
 
@@ -277,7 +277,7 @@ def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
 
 
 def distinct_pairs(values: pa.Array, codes: Codes) -> tuple[NDArray[np.int64], Codes]:
-    """Rows that are the first of their value and group: int64[m], ascending; and for each row which of these it is."""
+    """Return the rows with the first of each value and group, int64[m] ascending, and which of them each row equals."""
     from .grouping import encoded
 
     pairs, found = encoded(pa.array(_pair_numbers(values, codes)))

@@ -129,7 +129,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _placed(numbers: Numbers, kind: pa.DataType, room: int) -> _Part | None:
-    """Numbers by their distance from the least, in steps of which all are multiples; None: they are too far apart."""
+    """Return numbers by their distance from the least, in their common step; None: they are too far apart."""
     least, most = int(numbers.min()), int(numbers.max())
     if most - least >= _FAR:
         return None
@@ -154,7 +154,7 @@ def _placed(numbers: Numbers, kind: pa.DataType, room: int) -> _Part | None:
 
 
 def encoded(column: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
-    """The number of each value among the distinct ones, int32[n], and these as they first appear; null is a value."""
+    """Return the number of each value among the distinct ones, int32[n], and these in order of appearance."""
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     found = pc.dictionary_encode(column, null_encoding="encode")

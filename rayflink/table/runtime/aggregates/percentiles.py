@@ -60,14 +60,14 @@ def _weighted(numbers: NDArray[Any], times: NDArray[Any], codes: Codes, count: i
 
 
 def _in_order(numbers: NDArray[Any], codes: Codes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """The order of groups and values, and numbers in the order of the values: -0.0 is before 0.0, and NaN the last."""
+    """Return the order of groups and values, and numbers in the order of values: -0.0 before 0.0, and NaN last."""
     bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
     keys: NDArray[np.int64] = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
     return np.lexsort((keys, codes)), keys
 
 
 def percentiles(values: pa.Array, times: pa.Array, asked: Sequence[float]) -> list[pa.Array]:
-    """For each of the percentages what lies there in each group, as float64: null where a group has no value.
+    """Return the percentiles of each group as float64, null where a group has no value.
 
     >>> values, times = pa.array([[1.0, 2.0, 4.0], []]), pa.array([[1, 1, 2], []])
     >>> [one.to_pylist() for one in percentiles(values, times, [0.5, 1.0])]

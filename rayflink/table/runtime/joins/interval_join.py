@@ -314,7 +314,7 @@ class TimeIntervalJoinOperator(JoinOperator):
 
 
 def _as_keys(values: pa.Array) -> pa.Array:
-    """Values that are equal where keys are, as everywhere rows are dealt by them: NaN is NaN, 0.0 is not -0.0."""
+    """Convert values so that they are equal where keys are: NaN equals NaN, 0.0 does not equal -0.0."""
     if values.type == pa.float64():
         return pc.if_else(pc.is_nan(values), float("nan"), values).view(pa.int64())
     if values.type == pa.float32():

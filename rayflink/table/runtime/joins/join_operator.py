@@ -118,7 +118,7 @@ class JoinOperator(OfRows):
 
 
 def _in_order(side: JoinSide) -> Iterator[pa.Field]:
-    """Names of columns may differ from those of the query: state is found again by place."""
+    """Yield fields for the state by position: names of columns may differ from those of the query."""
     for number, at in enumerate(side.order):
         yield pa.field(f"c{number}", side.schema.types[at])
 

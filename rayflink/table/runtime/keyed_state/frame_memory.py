@@ -70,7 +70,7 @@ class FrameMemory:
         return True
 
     def parts(self, size: int) -> int:
-        """In how many parts so many bytes are to be worked, that each takes a share of the memory."""
+        """Return the number of parts in which bytes are processed, so that each takes a share of the memory."""
         return 1 if self.limit is None else min(-(-size // max(self.limit // 2, 1)), MOST_PARTS) or 1
 
     def written(self, pieces: Iterable[Columns]) -> list[Columns]:

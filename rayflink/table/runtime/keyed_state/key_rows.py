@@ -70,7 +70,7 @@ class KeyRows:
 
     @property
     def numbers(self) -> int:
-        """All numbers of rows are below this."""
+        """Return a number above those of all rows."""
         return (max(self._blocks, default=-1) + 1) << BLOCK_BITS
 
     @property
@@ -167,7 +167,7 @@ class KeyRows:
 
 
 def taken(columns: Sequence[pa.Array], rows: NDArray[np.intp]) -> Columns:
-    """Some rows of columns."""
+    """Return some rows of columns."""
     wanted = pa.array(rows)
     return [one.take(wanted) for one in columns]
 

@@ -165,7 +165,7 @@ class SeenKeys:
     # what expires
 
     def sweep(self, now_ms: int) -> None:
-        """A slice of the sweep, and when the next is due: a round is through in half of the time to live."""
+        """Sweep a slice, and set when the next is due: a round takes half of the time to live."""
         slices = max(self._ttl_ms // (2 * SWEEP_MS), 1)
         stop = min(self._page + -(-self._index.pages // slices), self._index.pages)
         forgotten = 0

@@ -155,7 +155,7 @@ def first_places(codes: Codes, count: int) -> NDArray[np.intp]:
 
 
 def given_rows(columns: Sequence[pa.Array], chosen: NDArray[np.intp], schema: pa.Schema) -> ArrowBatch:
-    """Some rows as a batch, each with the number 1 where the schema has one field more."""
+    """Return some rows as a batch, each with the number 1 where the schema has one field more."""
     are_all = np.array_equal(chosen, np.arange(len(columns[0])))
     made = list(columns) if are_all else taken(columns, chosen)
     if len(made) < len(schema):

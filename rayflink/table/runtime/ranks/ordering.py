@@ -29,7 +29,7 @@ _SHORT_DIGITS = 18
 
 
 def order_numbers(columns: Sequence[pa.Array], keys: Sequence[OrderKey]) -> list[Numbers]:
-    """Numbers whose lexicographic order, ascending, is that of the rows: int64[n] each, the most significant first."""
+    """Return numbers whose lexicographic order is that of the rows: int64[n] each, the most significant first."""
     found: list[Numbers] = []
     for at, descending, nulls_first in keys:
         values = columns[at]

@@ -87,7 +87,7 @@ class RankedRows:
         return f"{told} of {self._state_identity}" if self._state_identity else told
 
     def from_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        """Each row as a partial row."""
+        """Convert each row to a partial row."""
         ones = column(np.ones(rows.num_rows, dtype=np.int64), pa.int64())
         return [*(rows.column(at) for at in self._columns), ones]
 

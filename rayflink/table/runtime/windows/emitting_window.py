@@ -118,7 +118,7 @@ class EmittingWindowAggregate(TableWindowOperator):
         return (rows, ends) if which.all() else (rows.filter(pa.array(which)), ends[which])
 
     def _windows_of(self, slice_ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Numbers of rows and the ends of their windows: a row stands there once for each of its windows."""
+        """Return row numbers and the ends of their windows, with a row once for each of its windows."""
         each = self._slicing.slices_of_a_window
         steps = np.arange(each) * self._slicing.slice_ms
         return np.repeat(np.arange(len(slice_ends)), each), (slice_ends[:, None] + steps[None, :]).ravel()

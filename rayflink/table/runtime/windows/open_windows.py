@@ -47,7 +47,7 @@ class OpenWindow:
             self.due = now_ms + delay_ms - (now_ms - self.since) % delay_ms
 
     def end(self, windows: OpenWindows) -> None:
-        """Its end has come; its rows were shown."""
+        """Mark that its end has come and its rows were emitted."""
         self.is_over, self.since, self.due = True, None, None
         if self.rows is not None:
             there = np.ones(len(self.rows[0]), dtype=np.bool_)
@@ -74,7 +74,7 @@ class OpenWindows:
         return iter(sorted(self._by_end.items()))
 
     def of(self, end: int) -> OpenWindow:
-        """The window with this end."""
+        """Return the window with this end."""
         if end not in self._by_end:
             self._by_end[end] = OpenWindow()
         return self._by_end[end]
@@ -169,7 +169,7 @@ class OpenWindows:
 
 
 def _frame_of(held: list[tuple[int, Columns, int | None]], schema: pa.Schema) -> pa.RecordBatch:
-    """Windows as one frame."""
+    """Return windows as one frame."""
     parts: list[Columns] = []
     for end, rows, since in held:
         count = len(rows[0])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def prefixes(partials: Partials, columns: Columns, is_first: NDArray[np.bool_]) -> Columns:
-    """For each partial row the join of those of its segment up to it.
+    """Merge each partial row with those of its segment before it.
 
     Args:
         partials: says how partial rows are joined.

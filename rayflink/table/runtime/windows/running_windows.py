@@ -43,7 +43,7 @@ class RunningWindows:
         self._until = -(2**63)
 
     def changed(self, end: int) -> None:
-        """Rows came to the slice with this end."""
+        """Mark that rows came to the slice with this end."""
         if end <= self._until:
             self.forget()
 

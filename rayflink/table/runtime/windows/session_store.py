@@ -54,7 +54,7 @@ class _Settled:
         return [filtered(self.columns, found)]
 
     def there(self) -> list[Columns]:
-        """Those that are there: one piece, or none."""
+        """Return the columns that are there: one piece, or none."""
         return [filtered(self.columns, self.left)] if self.left.any() else []
 
 
@@ -91,7 +91,7 @@ class SessionStore:
 
     @property
     def least_end(self) -> int | None:
-        """The least end of a session or a part of one; None: there is none."""
+        """Return the least end of a session or a part of one; None: there is none."""
         known = [int(one.ends[one.left].min()) for one in self._settled if one.left.any()]
         return min(known if self._recent_least is None else [*known, self._recent_least], default=None)
 
@@ -214,7 +214,7 @@ def sessions_of(
 
 
 def filtered(columns: Columns, keep: Any) -> Columns:
-    """The rows to keep."""
+    """Return the rows to keep."""
     wanted = pa.array(keep)
     return [one.filter(wanted) for one in columns]
 

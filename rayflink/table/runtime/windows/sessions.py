@@ -64,7 +64,7 @@ def _ascending(keys: Codes, starts: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def _reached(keys: Codes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The greatest end of a key so far; keys ascend: int64[n]."""
+    """Return the greatest end of a key so far; keys ascend: int64[n]."""
     least, most = int(ends.min()), int(ends.max())
     span = most - least + 1
     if span * (int(keys[-1]) + 1) < 1 << 62:

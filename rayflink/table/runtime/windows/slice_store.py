@@ -158,7 +158,7 @@ class SliceStore:
                 yield there
 
     def pieces(self, end: int) -> list[Columns]:
-        """The pieces of a slice; those of one that more than one window has are joined first, for all of them."""
+        """Return the pieces of a slice; one that several windows share is merged first, for all of them."""
         held = self.slices[end]
         if self._is_shared:
             self.join(held)
@@ -173,7 +173,7 @@ class SliceStore:
 
 
 def split_by(ends: Any, columns: Sequence[pa.Array]) -> Iterator[tuple[int, Columns]]:
-    """Rows by a number each has, int64[n]: (the number, their columns), by the number, in the order of rows."""
+    """Yield (number, columns) of the rows with each number of int64[n], in ascending order of the numbers."""
     if not len(ends):
         return
     least, most = int(ends.min()), int(ends.max())

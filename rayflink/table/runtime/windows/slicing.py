@@ -73,11 +73,11 @@ class Slicing:
 
     @property
     def slices_of_a_window(self) -> int:
-        """At most."""
+        """Return the largest number of slices in a window."""
         return 1 if self.is_alone else self._size // self.slice_ms
 
     def border(self, window: int) -> int:
-        """A time in the window with this end, the same for all windows it lies in; of windows that grow their begin."""
+        """Return a time by which windows are grouped: one in the window with this end; of growing windows their start."""
         if self._kind is WindowKind.CUMULATE:
             return self.window_start(window)
         return (window - self._offset) // self._size * self._size + self._offset

@@ -52,7 +52,7 @@ class TableWindowOperator(Operator):
 
     @abstractmethod
     def advance(self, after: int, until: int) -> Iterator[Element]:
-        """The results of windows that are over at the progress `until` and were not at `after`; then forget these."""
+        """Yield the results of windows that end after `after` and up to the progress `until`; then forget these."""
 
     @abstractmethod
     def next_firing(self) -> int | None:
@@ -87,7 +87,7 @@ class TableWindowOperator(Operator):
         return OperatorSnapshot(lists=progress_entry(self.progress, self.ctx), raw_keyed=groups)
 
     def finish(self) -> Iterable[Element]:
-        """Windows of processing time that are open at the end give nothing, as in Flink; their rows are counted."""
+        """Drop windows of processing time that are open at the end, as Flink does, and count their rows."""
         if self._open is not None:
             pieces: list[Columns] = [*self.open_pieces(), *(frame.columns for _, frame in self._ahead)]
             self._open.inc(sum(int(plain(one[self._kept.rows_column]).sum()) for one in pieces))

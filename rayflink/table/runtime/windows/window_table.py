@@ -73,7 +73,7 @@ class WindowTableOperator(Operator):
 
 
 def windows_of(times: NDArray[np.int64], windowing: Windowing) -> tuple[Any, Any, Any]:
-    """Each row's windows: numbers of the rows, and the bounds in epoch milliseconds.
+    """Return each row's windows: numbers of the rows, and the bounds in epoch milliseconds.
 
     >>> import numpy
     >>> hop = Windowing(WindowKind.HOP, 10, 5)
