@@ -92,8 +92,10 @@ class TableDefinition:
         if self.partition_keys:
             text += f"\nPARTITIONED BY ({', '.join(map(quoted, self.partition_keys))})"
         if self.options:
-            told = ",\n".join(f"  {quoted_text(key)} = {quoted_text(value)}" for key, value in self.options.items())
-            text += f" WITH (\n{told}\n)"
+            described = ",\n".join(
+                f"  {quoted_text(key)} = {quoted_text(value)}" for key, value in self.options.items()
+            )
+            text += f" WITH (\n{described}\n)"
         return text
 
 

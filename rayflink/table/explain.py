@@ -25,7 +25,7 @@ def explained(
         written: before rules were applied.
         run: behind them.
         shown: makes steps of them.
-        details: what is told besides.
+        details: further details.
         json: gives the operators.
     """
     modes, costs = ChangelogModes(run), Costs()

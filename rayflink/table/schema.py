@@ -96,7 +96,7 @@ class SchemaBuilder:
         return self
 
     def primary_key(self, *column_names: str) -> SchemaBuilder:
-        """Return the columns that tell rows apart; nobody enforces that."""
+        """Return the columns that identify rows; uniqueness is not enforced."""
         self._key = column_names
         return self
 

@@ -183,7 +183,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         """Explain how a query or INSERT would be run.
 
         Args:
-            extra_details: what to tell besides.
+            extra_details: further details.
         """
         return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt), extra_details)
 
@@ -325,7 +325,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         self._catalogs.create(parts_of(view_path), made, False, bool(ignore_if_exists))
 
     def register_table(self, name: str, table: Table) -> None:
-        """Name a table; `create_temporary_view` under its name of before."""
+        """Name a table; `create_temporary_view` under its name of old."""
         self.create_temporary_view(name, table)
 
     # functions

@@ -77,8 +77,8 @@ class Field:
     description: str | None = None
 
     def __str__(self) -> str:
-        told = f"`{self.name.replace('`', '``')}` {self.type}"
-        return told if self.description is None else f"{told} '{self.description}'"
+        described = f"`{self.name.replace('`', '``')}` {self.type}"
+        return described if self.description is None else f"{described} '{self.description}'"
 
 
 @lru_cache(maxsize=1024)
@@ -293,12 +293,12 @@ class DataTypes:
 
     @staticmethod
     def CHAR(length: int, nullable: bool = True) -> DataType:
-        """Text of so many characters."""
+        """Text of this many characters."""
         return DataType(Root.CHAR, nullable, length=_ranged(length, 1, MOST_LENGTH, "the length of a CHAR"))
 
     @staticmethod
     def VARCHAR(length: int, nullable: bool = True) -> DataType:
-        """Text of at most so many characters."""
+        """Text of at most this many characters."""
         return DataType(Root.VARCHAR, nullable, length=_ranged(length, 1, MOST_LENGTH, "the length of a VARCHAR"))
 
     @staticmethod
@@ -328,7 +328,7 @@ class DataTypes:
 
     @staticmethod
     def DECIMAL(precision: int = 10, scale: int = 0, nullable: bool = True) -> DataType:
-        """Return a number of so many digits, some of them behind the point."""
+        """Return a number of this many digits, some of them behind the point."""
         digits = _ranged(precision, 1, MOST_DIGITS, "the precision of a DECIMAL")
         return DataType(
             Root.DECIMAL, nullable, precision=digits, scale=_ranged(scale, 0, digits, "the scale of a DECIMAL")
@@ -371,7 +371,7 @@ class DataTypes:
 
     @staticmethod
     def TIME(precision: int = 0, nullable: bool = True) -> DataType:
-        """Return a time of day, with so many digits of a second's fraction."""
+        """Return a time of day, with this many digits of a second's fraction."""
         return DataType(Root.TIME, nullable, precision=_ranged(precision, 0, 9, "the precision of a TIME"))
 
     @staticmethod
@@ -400,7 +400,7 @@ class DataTypes:
 
     @staticmethod
     def SECOND(precision: int = 3) -> Resolution:
-        """Seconds, with so many digits of their fraction."""
+        """Seconds, with this many digits of their fraction."""
         return Resolution(Resolution.IntervalUnit.SECOND, precision)
 
     @staticmethod
@@ -415,7 +415,7 @@ class DataTypes:
 
     @staticmethod
     def DAY(precision: int = 2) -> Resolution:
-        """Days, of so many digits."""
+        """Days, of this many digits."""
         return Resolution(Resolution.IntervalUnit.DAY, precision)
 
     @staticmethod
@@ -425,7 +425,7 @@ class DataTypes:
 
     @staticmethod
     def YEAR(precision: int = 2) -> Resolution:
-        """Years, of so many digits."""
+        """Years, of this many digits."""
         return Resolution(Resolution.IntervalUnit.YEAR, precision)
 
     @staticmethod

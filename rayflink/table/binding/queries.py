@@ -61,7 +61,7 @@ class QueryBinder:
         lookup: finds tables and views.
         functions: the user's functions by their names in capitals.
         is_batch: the query is over whole tables, which may be sorted.
-        emit: when windows show results besides at their end.
+        emit: when windows show results in addition to their end.
         with_queries: those of WITH, by name.
     """
 

@@ -1,4 +1,4 @@
-"""Windowing table functions, and the group windows of before."""
+"""Windowing table functions, and the group windows of old."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ class TableSource(ABC):
     changes = Change.INSERT
     """What its rows go through."""
     produces_update_before = True
-    """Whether updates tell what was there before."""
+    """Whether updates include the row before."""
     key: tuple[str, ...] = ()
-    """Names of the columns by which updates find the row that they replace, where they do not tell it."""
+    """Names of the columns by which updates find the row that they replace, where they lack the row before."""
 
     @abstractmethod
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
@@ -61,7 +61,7 @@ class TableSource(ABC):
         return None
 
     def limited(self, rows: int) -> TableSource | None:
-        """Return the same with at least so many of its rows, if it has them; None: it gives all in any case."""
+        """Return the same with at least this many of its rows, if it has them; None: it gives all in any case."""
         return None
 
     def statistics(self) -> TableStatistics | None:

@@ -1,4 +1,4 @@
-"""Statistics of files: of Parquet and Arrow from what they tell of themselves, of lines from the first ones.
+"""Statistics of files: of Parquet and Arrow from their metadata, of lines from the first ones.
 
 A file is asked once, as long as it stays as it is.
 """
@@ -15,13 +15,13 @@ from rayflink.connectors.files.compression import UNPACK_ERRORS, is_compressed, 
 from .statistics import ColumnStatistics, TableStatistics, as_number, joined
 
 MOST_FILES = 100
-"""Files that are asked; where there are more, so many of them, and the others are judged by their size."""
+"""Files that are asked; where there are more, this many of them, and the others are judged by their size."""
 MOST_GROUPS = 64
 """Row groups of a Parquet file that are asked for the values of columns."""
 HEAD_BYTES = 1 << 16
 """Of files of lines."""
 PACKED = 4
-"""So many times larger are lines than the bytes of a compressed file."""
+"""This many times larger are lines than the bytes of a compressed file."""
 _ORDERED = frozenset({"NONE", "INT", "DATE", "TIMESTAMP"})
 _Part = tuple[float, dict[str, ColumnStatistics]]
 
@@ -50,8 +50,8 @@ def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
         for name in sorted(names)
         if all(name in columns for _, columns in parts)
     }
-    told = f"{how} of {len(asked)} of {len(sized)} files" if step > 1 else how
-    return TableStatistics(rows, told, columns)
+    origin = f"{how} of {len(asked)} of {len(sized)} files" if step > 1 else how
+    return TableStatistics(rows, origin, columns)
 
 
 @lru_cache(maxsize=1024)
@@ -72,14 +72,14 @@ def _parquet(path: str, size: int, changed_ns: int) -> _Part:
 def _chunk(column: Any, rows: int) -> ColumnStatistics:
     """Return a column in a row group."""
     width = column.total_uncompressed_size / max(1, rows)
-    told = column.statistics
-    if told is None:
+    statistics = column.statistics
+    if statistics is None:
         return ColumnStatistics(width=width)
-    nulls = told.null_count / max(1, rows) if told.has_null_count else None
-    if not told.has_min_max or told.logical_type.type not in _ORDERED:
+    nulls = statistics.null_count / max(1, rows) if statistics.has_null_count else None
+    if not statistics.has_min_max or statistics.logical_type.type not in _ORDERED:
         return ColumnStatistics(nulls=nulls, width=width)
     try:
-        low, high = as_number(told.min), as_number(told.max)
+        low, high = as_number(statistics.min), as_number(statistics.max)
     except (ValueError, ArithmeticError):  # a time that Python does not have
         low = high = None
     return ColumnStatistics(low, high, nulls, None, width)

@@ -60,7 +60,7 @@ class FilesSource(TableSource):
         names: those that are read.
         options: of the format.
         partitions: how the folder is divided; None: it is not.
-        metadata: name of a column -> what it tells of its file.
+        metadata: name of a column -> the property of its file.
         pattern: what whole paths are to match; None: any.
         monitor_ms: pause between looks for new files; None: those there at the start.
         conditions: over the partition keys alone: other partitions are not read.
@@ -120,8 +120,8 @@ class FilesSource(TableSource):
             "project": () if whole else self.names,
             "limit": () if self.most is None else (str(self.most),),
         }
-        told = {what: ", ".join(parts) for what, parts in shown.items()}
-        return tuple(f"{what}=[{text}]" for what, text in told.items() if text)
+        described = {what: ", ".join(parts) for what, parts in shown.items()}
+        return tuple(f"{what}=[{text}]" for what, text in described.items() if text)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         source = FileSource(self._form(), [self.path], self.monitor_ms, self._files())
@@ -143,8 +143,8 @@ class FilesSource(TableSource):
             form = form.of_groups(RowGroupFilter(self.wanted))
         if len(read) == len(self.names):
             return form
-        told = tuple((name, key) for name, key in self.metadata if name in self.names)
-        return LocatedFormat(form, tuple(named(self.schema, name) for name in self.names), self.partitions, told)
+        metadata = tuple((name, key) for name, key in self.metadata if name in self.names)
+        return LocatedFormat(form, tuple(named(self.schema, name) for name in self.names), self.partitions, metadata)
 
 
 def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:
@@ -169,7 +169,7 @@ class FilesSink(TableSink):
         partitions: how the folder is divided; None: it is not.
         overwrites: what was in the folders of new files goes when all are written.
         emptied: a folder of which that is so even where no new files come.
-        is_dealt: rows of one partition go to one subtask; so they do where somebody has to know when it is complete.
+        is_partitioned: rows of one partition go to one subtask, as they must where the end of a partition is marked.
     """
 
     path: str
@@ -178,7 +178,7 @@ class FilesSink(TableSink):
     partitions: Partitions | None = None
     overwrites: bool = False
     emptied: str | None = None
-    is_dealt: bool = False
+    is_partitioned: bool = False
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink:
         keys = () if self.partitions is None else self.partitions.keys
@@ -190,14 +190,14 @@ class FilesSink(TableSink):
 
     def attach(self, stream: DataStream, name: str) -> Any:
         sink = FileSink(self.path, self.writer, self.settings)
-        if self.partitions is not None and (self.is_dealt or self.settings.marks is not None):
+        if self.partitions is not None and (self.is_partitioned or self.settings.marks is not None):
             stream = partition_by(stream, [one.name for one in self.partitions.keys])
         if not self.overwrites:
             return stream.sink_to(sink).name(name)
         written = stream._add_operator(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
-        dealt = DataStream(stream._env, graph.Partition(written._transformation, Global()))
+        partitioned = DataStream(stream._env, graph.Partition(written._transformation, Global()))
         folders = () if self.emptied is None else (os.path.abspath(self.emptied),)
-        replaced = dealt._add_operator(f"{name}: Replace", Factory(ReplaceFiles, folders)).set_parallelism(1)
+        replaced = partitioned._add_operator(f"{name}: Replace", Factory(ReplaceFiles, folders)).set_parallelism(1)
         return replaced.sink_to(DiscardingSink()).name(name).set_parallelism(1)
 
 
@@ -268,8 +268,10 @@ class Filesystem(Connector):
         if partitions is not None:
             buckets = PartitionBuckets(partitions, [one.name for one in kept])
         writer = FORMATS[form].writes(kept, options)
-        dealt = table.options["sink.shuffle-by-partition.enable"]
-        return FilesSink(path, writer, self._settings(table, f".{form}", buckets), partitions, is_dealt=dealt)
+        partitioned = table.options["sink.shuffle-by-partition.enable"]
+        return FilesSink(
+            path, writer, self._settings(table, f".{form}", buckets), partitions, is_partitioned=partitioned
+        )
 
     def _settings(self, table: Connected, suffix: str, buckets: BucketAssigner) -> FileSinkSettings:
         def chosen(name: str, otherwise: int) -> int:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 MOST_ROWS = 1 << 16
-"""Rows by which columns are judged; where there are more, so many that are drawn."""
+"""Rows by which columns are judged; where there are more, this many that are drawn."""
 
 
 def statistics_of(table: pyarrow.Table) -> TableStatistics:

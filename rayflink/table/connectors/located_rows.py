@@ -31,7 +31,7 @@ METADATA: Mapping[str, tuple[Root, ...]] = {
 
 
 def check_metadata_types(table: str, schema: Schema, metadata: Mapping[int, str]) -> None:
-    """Check whether metadata columns are of types that hold what they tell.
+    """Check whether metadata columns are of types that hold their values.
 
     Raises:
         SqlError: one is not.
@@ -50,7 +50,7 @@ class LocatedFormat(FileFormat):
         inner: reads the columns that files have.
         schema: all columns, in order.
         partitions: gives those of its keys.
-        metadata: name of a column -> what it tells of its file.
+        metadata: name of a column -> the property of its file.
     """
 
     inner: FileFormat

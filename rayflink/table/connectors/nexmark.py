@@ -71,7 +71,7 @@ class NexmarkSource(TableSource):
 
     Args:
         count: how many; None: no end.
-        per_second: at most so many; None: as fast as they are taken.
+        per_second: at most this many; None: as fast as they are taken.
     """
 
     schema: tuple[Attribute, ...]
@@ -169,6 +169,6 @@ def _check(table: Connected, rules: Nexmark) -> None:
         there = {name: one.type for name, one in _columns(rules, kind)(rules.numbers(kind, 0, rules.epoch)).items()}
         for field in column.type.fields:
             if there.get(field.name) != field.type.to_arrow():
-                told = ", ".join(f"{name} {there[name]}" for name in there)
+                described = ", ".join(f"{name} {there[name]}" for name in there)
                 problem = f"{table.table} has a field {field.name!r} of type {field.type} in {column.name!r}"
-                raise SqlError(problem + nearest(field.name, there), f"the fields are {told}")
+                raise SqlError(problem + nearest(field.name, there), f"the fields are {described}")

@@ -1,4 +1,4 @@
-"""Rows dealt to the folders of their partitions, by columns."""
+"""Rows distributed to the folders of their partitions, by columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options `sink.partition-commit.*`: when partitions are complete, and what tells it."""
+"""Options `sink.partition-commit.*`: when partitions are complete, and how that is marked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def success_files(table: Connected) -> SuccessFiles | None:
     """Return the files that mark the partitions of a table as complete; None: there are none.
 
     Raises:
-        SqlError: the table has no partitions, or the time of one cannot be told.
+        SqlError: the table has no partitions, or the time of one cannot be computed.
     """
     options = table.options
     if options[f"{_PREFIX}.policy.kind"] is None:

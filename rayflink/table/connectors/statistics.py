@@ -28,8 +28,8 @@ class ColumnStatistics:
 
     def __str__(self) -> str:
         nulls = None if self.nulls is None else round(self.nulls, 3)
-        told = {"min": self.low, "max": self.high, "nulls": nulls, "distinct": self.distinct}
-        return ", ".join(f"{name} {value:.15g}" for name, value in told.items() if value is not None)
+        described = {"min": self.low, "max": self.high, "nulls": nulls, "distinct": self.distinct}
+        return ", ".join(f"{name} {value:.15g}" for name, value in described.items() if value is not None)
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,10 @@ def shown(tree: Tree) -> str:
     if isinstance(tree, exp.Binary):
         return f"({shown(tree.this)} {_SIGNS.get(type(tree), type(tree).__name__.upper())} {shown(tree.expression)})"
     parts = [one for value in tree.args.values() for one in (value if isinstance(value, list) else [value])]
-    told = [shown(one) if isinstance(one, exp.Expression) else str(one) for one in parts if one not in (None, False)]
-    return f"{type(tree).__name__}({', '.join(told)})" if told else type(tree).__name__
+    described = [
+        shown(one) if isinstance(one, exp.Expression) else str(one) for one in parts if one not in (None, False)
+    ]
+    return f"{type(tree).__name__}({', '.join(described)})" if described else type(tree).__name__
 
 
 _SIGNS: dict[type, str] = {

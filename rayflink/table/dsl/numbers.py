@@ -45,7 +45,7 @@ class Numbers(Written[T]):
         return self._call("LOG") if base is None else made(call_tree("LOG", base, self))
 
     def round(self, places: Any) -> Expression[T]:
-        """Rounded half up to so many digits behind the point."""
+        """Rounded half up to this many digits behind the point."""
         return self._call("ROUND", places)
 
     def truncate(self, n: Any = 0) -> Expression[T]:

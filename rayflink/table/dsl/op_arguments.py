@@ -47,26 +47,26 @@ def from_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> From
         raise SqlError(f"column {op!r} is of type {plan.schema[at].type}", "CAST it to STRING")
     codes: Codes = tuple(KINDS.items())
     if mapping is not None:
-        codes = tuple((code, kind) for told, name in mapping.items() for code in _parts(told) for kind in _kinds(name))
+        codes = tuple((code, kind) for part, name in mapping.items() for code in _parts(part) for kind in _kinds(name))
     kinds = {kind for _, kind in codes}
     if RowKind.UPDATE_AFTER in kinds and RowKind.UPDATE_BEFORE not in kinds:
-        remedy = "map a code to UPDATE_BEFORE, too: a row of before says what is replaced"
+        remedy = "map a code to UPDATE_BEFORE, too: a earlier row says what is replaced"
         raise SqlError("op_mapping has UPDATE_AFTER and no UPDATE_BEFORE", remedy)
     columns = tuple(Attribute(one.name, one.type) for one in plan.schema[:at] + plan.schema[at + 1 :])
     return FromChangelog(columns, plan, codes, at)
 
 
-def _parts(told: str) -> list[str]:
-    return [one.strip() for one in told.split(",")]
+def _parts(part: str) -> list[str]:
+    return [one.strip() for one in part.split(",")]
 
 
-def _kinds(told: str) -> list[RowKind]:
+def _kinds(part: str) -> list[RowKind]:
     """Return the kinds of a list of names.
 
     Raises:
         SqlError: one is none.
     """
-    names = _parts(told)
+    names = _parts(part)
     unknown = next((one for one in names if one not in KINDS), None)
     if unknown is not None:
         raise SqlError(f"op_mapping has {unknown!r}{nearest(unknown, KINDS)}", f"what rows do is {', '.join(KINDS)}")

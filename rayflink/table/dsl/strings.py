@@ -50,7 +50,7 @@ class Strings(Written[T]):
         return self._call("ENDSWITH", end_expr)
 
     def substring(self, begin_index: Any, length: Any = None) -> Expression[str]:
-        """Return the characters from a place on, or so many of them."""
+        """Return the characters from a place on, or this many of them."""
         return self._call("SUBSTRING", begin_index, length)
 
     def substr(self, begin_index: Any, length: Any = None) -> Expression[str]:

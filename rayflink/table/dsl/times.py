@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Length:
-    """An interval of so many units.
+    """An interval of this many units.
 
     Args:
         unit: in capitals.
     """
 
     def __init__(self, unit: str) -> None:
-        self._unit, self.__doc__ = unit, f"So many times one {unit.lower()}, as an interval."
+        self._unit, self.__doc__ = unit, f"This many times one {unit.lower()}, as an interval."
 
     def __get__(self, owner: Written[Any] | None, kind: type) -> Any:
         if owner is None:

@@ -120,7 +120,7 @@ def _map(arguments: Arguments, columns: Any) -> Any:
 
 
 def made_maps(keys: Any, values: Any, counts: Any, nulls: Any) -> Any:
-    """Maps of so many entries each; of equal keys the last one stays.
+    """Maps of this many entries each; of equal keys the last one stays.
 
     Raises:
         RowError: a key is null, which Arrow's maps cannot have.

@@ -19,7 +19,7 @@ _MOST = 76
 
 
 def decimal_type(precision: int, scale: int) -> pyarrow.DataType:
-    """Arrow's decimal of so many digits, up to 76."""
+    """Arrow's decimal of this many digits, up to 76."""
     return pyarrow.decimal128(precision, scale) if precision <= 38 else pyarrow.decimal256(precision, scale)
 
 
@@ -138,7 +138,7 @@ def _quotient_digits(a: Any, b: Any, scale: int) -> int:
 
 
 def _wide(values: Values, digits: int) -> Values:
-    """Return the same in a decimal of 256 bits, where so many digits come out."""
+    """Return the same in a decimal of 256 bits, where this many digits come out."""
     found = values.type
     return pc.cast(values, pyarrow.decimal256(found.precision, found.scale)) if digits > 38 else values
 

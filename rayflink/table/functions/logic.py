@@ -74,11 +74,11 @@ logic.add(
 
 
 def _is(value: bool) -> Callable[[Any], Any]:
-    def told(values: Any) -> Any:
+    def tested(values: Any) -> Any:
         same = pc.cast(values, pyarrow.bool_())
         return pc.fill_null(same if value else pc.invert(same), False)
 
-    return told
+    return tested
 
 
 for _name, _about, _test, _negative in (

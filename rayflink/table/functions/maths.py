@@ -221,13 +221,13 @@ def _rounded_exactly(values: Any, digits: int, mode: str) -> Any:
 
 maths.add(
     "ROUND(number[, digits])",
-    "The number rounded half up to so many digits behind the point, 0 if not given; before it where they are negative.",
+    "The number rounded half up to this many fractional digits, by default 0; before the point where negative.",
     takes(NUMBER, INTEGER, gives=_infer_cut(1), least=1),
     _rounding("half_towards_infinity"),
 )
 maths.add(
     "TRUNCATE(number[, digits])",
-    "The number without the digits beyond so many behind the point.",
+    "The number without the digits beyond this many behind the point.",
     takes(NUMBER, INTEGER, gives=_infer_cut(1), least=1),
     _rounding("towards_zero"),
 )

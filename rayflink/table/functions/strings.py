@@ -136,7 +136,7 @@ def _joined_with(arguments: Arguments) -> Values:
     return joined_present(rest, separator) if rest else pc.if_else(pc.is_valid(separator), "", _NO_TEXT)
 
 
-@strings("REPEAT(text, number)", "The text so many times.", takes(TEXT, INTEGER, gives=STRING))
+@strings("REPEAT(text, number)", "The text this many times.", takes(TEXT, INTEGER, gives=STRING))
 def _repeated(arguments: Arguments) -> Values:
     text, number = arguments.values
     times = pc.max_element_wise(pc.cast(number, pyarrow.int64()), 0, skip_nulls=False)

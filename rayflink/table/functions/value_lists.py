@@ -41,8 +41,8 @@ class ValueList:
                 by_type.setdefault(one.type, {})[one.value] = None
         parts = tuple((kind, pyarrow.array(list(some), kind.to_arrow())) for kind, some in by_type.items())
         has_null = any(one.value is None for one in literals)
-        told = repr([(str(kind), list(some)) for kind, some in by_type.items()])
-        return cls(parts, has_null, hashlib.sha256(f"{has_null} {told}".encode()).hexdigest())
+        described = repr([(str(kind), list(some)) for kind, some in by_type.items()])
+        return cls(parts, has_null, hashlib.sha256(f"{has_null} {described}".encode()).hexdigest())
 
     @property
     def types(self) -> list[DataType]:

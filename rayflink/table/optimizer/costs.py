@@ -76,9 +76,9 @@ def statistics_text(plans: Sequence[Relation], estimates: Estimates) -> str:
             continue
         lines[f"{name}: {found.rows:.0f} rows ({found.how})"] = None
         for column in scan.names:
-            told = str(found.columns.get(column, ""))
-            if told:
-                lines[f"  {scan.path[-1]}.{column}: {told}"] = None
+            described = str(found.columns.get(column, ""))
+            if described:
+                lines[f"  {scan.path[-1]}.{column}: {described}"] = None
     return "\n".join(lines) or "No tables are read."
 
 

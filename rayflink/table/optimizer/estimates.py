@@ -1,6 +1,6 @@
 """Guesses of how many rows a relation gives, and what is known of their columns.
 
-Where a table tells nothing of itself, so does what is made of it: no choice is then made by its rows.
+Where a table has no statistics, neither have the relations over it: no choice is then made by their rows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UNKNOWN_ROWS = 1e8
 """Of a table of which nothing is known, as Flink guesses it."""
 NOTHING = ColumnStatistics()
 FEWER = 10
-"""So many rows are a group, and have a value, where nothing is known."""
+"""This many rows are a group, and have a value, where nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Estimate:
     Args:
         rows: how many.
         columns: what is known of each.
-        is_known: whether all tables below tell how many rows they have.
+        is_known: whether all tables below have a known number of rows.
     """
 
     rows: float

@@ -1,4 +1,4 @@
-"""Applies rules that users wrote, and tells what is wrong with what they give."""
+"""Applies rules that users wrote, and reports errors in their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .planner_config import OwnRule
 MOST_PASSES = 100
 """So often a rule may change a plan."""
 MOST_GROWTH = (4, 200)
-"""A rule may make a plan so many times as large, and that many relations more: one that doubles it would not end."""
+"""A rule may make a plan this many times as large, and that many relations more: one that doubles it would not end."""
 
 
 def applied(rule: OwnRule, plan: Relation) -> Relation:

@@ -41,7 +41,7 @@ def _options(call: AggregateCall) -> dict[str, Any]:
 
 
 def phases(plan: GroupAggregate) -> tuple[tuple[str, ...], Factory, Factory]:
-    """Return the columns by which partial rows are dealt, and what makes the operators before and behind."""
+    """Return the columns by which partial rows are partitioned, and what makes the operators before and behind."""
     names = tuple(f"c{at}" for at in range(len(plan.grouping) + len(plan.calls)))
     aggregation = WindowAggregation(row_of(plan.input), plan.grouping, aggregates_of(plan.calls), _NONE, names)
     whole = Factory(GroupAggregateOperator, aggregation, arrow_schema(plan.schema))

@@ -85,8 +85,8 @@ def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogM
             return StreamSink(columns, time, True, mode)
     times = [at for at, one in enumerate(plan.schema) if one.is_event_time]
     if len(times) > 1:
-        told = ", ".join(plan.schema[at].name for at in times)
-        problem = f"the table has {len(times)} time attributes, {told}, and a record one event time"
+        described = ", ".join(plan.schema[at].name for at in times)
+        problem = f"the table has {len(times)} time attributes, {described}, and a record one event time"
         raise SqlError(problem, "CAST the others to TIMESTAMP(3), or leave them out", "", plan.place)
     return StreamSink(columns, times[0] if times else None, False, mode)
 

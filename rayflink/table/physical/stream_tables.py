@@ -79,8 +79,8 @@ class StreamSource(TableSource):
 def _numbers(mode: ChangelogMode) -> tuple[int, ...]:
     """Return numbers of the kinds that records have."""
     updates = [BEFORE, AFTER] if mode.before else [AFTER]
-    told = {Change.INSERT: [INSERT], Change.UPDATE: updates, Change.DELETE: [DELETE]}
-    return tuple(one for change, kinds in told.items() if change in mode.changes for one in kinds)
+    kinds_of_changes = {Change.INSERT: [INSERT], Change.UPDATE: updates, Change.DELETE: [DELETE]}
+    return tuple(one for change, kinds in kinds_of_changes.items() if change in mode.changes for one in kinds)
 
 
 class StreamConnector(Connector):
@@ -153,7 +153,7 @@ def definition_of(stream: DataStream, schema: SchemaOfTable, mode: ChangelogMode
         SqlError: rows replace others of their key, and there is no key.
     """
     if Change.UPDATE in mode.changes and not mode.before and not schema.key:
-        problem = f"a stream whose records are {mode} has updates that do not tell what was there before, and no key"
+        problem = f"a stream whose records are {mode} has updates that lack the row before, and no key"
         raise SqlError(problem, "give a Schema with primary_key(...), or let it have UPDATE_BEFORE records, too")
     given = {one.name: one for one in schema.columns if one.is_physical}
     columns: tuple[ColumnDefinition, ...] = tuple(given.values())

@@ -140,7 +140,7 @@ class ChangelogModes:
         if self._before.get(step) in (True, is_wanted):
             return
         if is_wanted and Change.UPDATE in self._changes[step] and not step.produces_update_before:
-            problem = f"{step.explain_line()} gives updates that do not tell what was there before, which is asked for"
+            problem = f"{step.explain_line()} gives updates without the row before, which is asked for"
             remedy = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
             raise SqlError(problem, remedy, "", step.place)
         self._before[step] = is_wanted
@@ -151,9 +151,9 @@ class ChangelogModes:
 def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
     kinds = {Change.UPDATE: "update", Change.DELETE: "delete", Change.UPDATE | Change.DELETE: "update and delete"}
     kind = kinds.get(refused & ~Change.INSERT, "insert")
-    told = step.explain_line()
-    name = told[: told.find("(")]
-    sink = told.partition("table=[")[2].partition("]")[0] if name == "Sink" else ""
+    line = step.explain_line()
+    name = line[: line.find("(")]
+    sink = line.partition("table=[")[2].partition("]")[0] if name == "Sink" else ""
     what = f"Table sink {sink!r}" if sink else name
     problem = f"{what} doesn't support consuming {kind} changes which is produced by node {below.explain_line()}"
     remedy = f"{step.instead}, or let the query give each row once"

@@ -29,7 +29,7 @@ class ShownPlan:
     """The steps of plans; what two of them have in common is one step.
 
     Args:
-        two_phase: aggregates are made before rows are dealt, too, where that is possible.
+        two_phase: aggregates are made before rows are partitioned, too, where that is possible.
         reuses: whether a relation that is there twice is computed once.
     """
 
@@ -82,7 +82,7 @@ def calc_text(plan: Relation) -> tuple[str, Relation]:
 
 
 def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
-    """Return the step, and how its rows are dealt to the subtasks of the next."""
+    """Return the step, and how its rows are partitioned to the subtasks of the next."""
     if isinstance(plan, BroadcastJoin) and plan.small == at:
         return ShownStep("Exchange(distribution=[broadcast])", below.relation, (below,))
     distribution = plan.required_distribution(at)
@@ -105,14 +105,14 @@ def tree_text(roots: Sequence[ShownStep], line: Callable[[ShownStep], str], reus
     """Plans one below the other.
 
     Args:
-        told: the line of a step.
+        line: returns the line of a step.
         reuse: a step that has several consumers is shown once, and referred to by its number.
     """
     numbers = _reused(roots) if reuse else {}
     blocks: list[str] = []
     shown: set[int] = set()
 
-    def tell(one: ShownStep, lines: list[str], before: str, bar: str) -> None:
+    def add_lines(one: ShownStep, lines: list[str], before: str, bar: str) -> None:
         number = numbers.get(id(one))
         if number is not None and id(one) in shown:
             lines.append(f"{before}Reused(reference_id=[{number}])")
@@ -121,11 +121,11 @@ def tree_text(roots: Sequence[ShownStep], line: Callable[[ShownStep], str], reus
         lines.append(f"{before}{line(one)}{'' if number is None else f'(reuse_id=[{number}])'}")
         for at, below in enumerate(one.inputs):
             last = at == len(one.inputs) - 1
-            tell(below, lines, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
+            add_lines(below, lines, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
 
     def block(root: ShownStep) -> None:
         lines: list[str] = []
-        tell(root, lines, "", "")
+        add_lines(root, lines, "", "")
         blocks.append("\n".join(lines))
 
     for one in _of_several(roots) if reuse else ():

@@ -18,7 +18,7 @@ class GroupAggregate(Relation):
     Args:
         grouping: numbers of the columns; rows with NULL in one are a group, too.
         is_whole: rows are those of a whole table, and results may wait for its end.
-        is_one_phase: rows are dealt as they are, and not aggregated before.
+        is_one_phase: rows are partitioned as they are, and not aggregated before.
         ttl: (name of the table, how long a group is known of which nothing comes) in a stream; None: as long as
             `table.exec.state.ttl` says.
     """

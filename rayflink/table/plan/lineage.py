@@ -91,7 +91,7 @@ def aggregation_of(relation: WindowAggregate) -> str:
 
 
 def rows_of(relation: Relation, keys: Iterable[int] = ()) -> str:
-    """Whole rows, and what they are told apart by."""
+    """Whole rows, and what they are distinguished by."""
     return f"{all_of(relation, range(len(relation.schema)))} by {all_of(relation, keys) or 'nothing'}"
 
 

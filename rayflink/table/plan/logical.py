@@ -43,7 +43,7 @@ class Windowing:
         size_ms: of a window, the longest one of CUMULATE, the gap of SESSION.
         slide_ms: from a window of HOP to the next, the step of CUMULATE.
         time: number of the time attribute's column.
-        partition: columns by which sessions are told apart.
+        partition: columns by which sessions are distinguished.
         by_local_time: windows are aligned in the session's time zone, as the time attribute is TIMESTAMP_LTZ.
     """
 
@@ -75,8 +75,8 @@ class Windowing:
 
     def describe_without_time(self) -> str:
         """Return the windows as EXPLAIN shows them, without the column that they are made by."""
-        told = replace(self, time=0, partition=()).describe(["time"]).replace("time_col=[time], ", "")
-        return f"{told} of local time" if self.by_local_time else told
+        described = replace(self, time=0, partition=()).describe(["time"]).replace("time_col=[time], ", "")
+        return f"{described} of local time" if self.by_local_time else described
 
 
 def length_text(length_ms: int) -> str:
@@ -177,7 +177,7 @@ class Relation:
         return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
-        """Return numbers of the columns by which the rows of an input are dealt to subtasks.
+        """Return numbers of the columns by which the rows of an input are partitioned to subtasks.
 
         (): all to one; None: they stay where they are.
         """
@@ -268,8 +268,8 @@ class Scan(Relation):
 
     @property
     def produces_update_before(self) -> bool:
-        told: bool = self.source.produces_update_before
-        return told
+        described: bool = self.source.produces_update_before
+        return described
 
     def explain_line(self) -> str:
         pushed = self.source.pushed()
@@ -343,8 +343,8 @@ class WatermarkAssigner(_OnOne, _OfEachRow):
     expression: Expr
 
     def explain_line(self) -> str:
-        told = "SOURCE_WATERMARK()" if isinstance(self.expression, Literal) else self.expression
-        return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{told}])"
+        described = "SOURCE_WATERMARK()" if isinstance(self.expression, Literal) else self.expression
+        return f"WatermarkAssigner(rowtime=[{self.names[self.time]}], watermark=[{described}])"
 
 
 @dataclass(frozen=True)
@@ -455,7 +455,7 @@ class WindowAggregate(_OnOne):
     The columns are those of `grouping`, one for each call, then window_start, window_end and window_time.
 
     Args:
-        windowing: puts rows into windows; None: they are in windows already, whose bounds `bounds` tells.
+        windowing: puts rows into windows; None: they are in windows already, with the bounds in `bounds`.
         bounds: numbers of the columns window_start and window_end.
         emission: results are shown before the windows' ends, or again behind them; None: once, at the end.
         partial_final: of parts of a key's rows, or of what these gave; else of all rows of a key.
@@ -476,7 +476,7 @@ class WindowAggregate(_OnOne):
 
     @property
     def has_local_phase(self) -> bool:
-        """Return whether rows may be aggregated before they are dealt, too."""
+        """Return whether rows may be aggregated before they are partitioned, too."""
         if self.emission is not None:
             return False
         if self.windowing is not None:
@@ -550,11 +550,11 @@ class Sort(_OnOne):
 
 def order_text(names: Sequence[str], keys: Sequence[tuple[int, bool, bool]]) -> str:
     """Return an order as plans show it; nulls that stand where they would not by themselves are told."""
-    told = []
+    described = []
     for at, down, nulls_first in keys:
         nulls = "" if nulls_first is not down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"
-        told.append(f"{names[at]} {'DESC' if down else 'ASC'}{nulls}")
-    return ", ".join(told)
+        described.append(f"{names[at]} {'DESC' if down else 'ASC'}{nulls}")
+    return ", ".join(described)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class ToChangelog(_OnOne):
         return Change.ALL
 
     def requires_update_before(self, is_wanted: bool) -> bool:
-        return False  # a row of before is a row like others, where there is one
+        return False  # a earlier row is a row like others, where there is one
 
     def explain_line(self) -> str:
         return f"ToChangelog(op=[{self.names[0]}], codes=[{self._describe_codes()}], select=[{', '.join(self.names)}])"

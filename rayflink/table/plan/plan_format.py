@@ -9,15 +9,15 @@ def plan_text(relation: Relation, indent: int = 0) -> str:
     """Return a plan as Flink prints it: what gives the result first."""
     lines: list[str] = []
 
-    def tell(one: Relation, before: str, bar: str) -> None:
+    def add_lines(one: Relation, before: str, bar: str) -> None:
         is_shown = one.view and not (isinstance(one, Scan) and one.known_path == one.view)
         shown = f" of view {'.'.join(one.view)}" if is_shown else ""
         lines.append(f"{before}{one.explain_line()}{shown}")
         for at, below in enumerate(one.inputs):
             last = at == len(one.inputs) - 1
-            tell(below, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
+            add_lines(below, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
 
-    tell(relation, "", "")
+    add_lines(relation, "", "")
     return "\n".join(" " * indent + line for line in lines)
 
 

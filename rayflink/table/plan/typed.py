@@ -197,7 +197,7 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Session:
-    """The settings that evaluation depends on besides its input.
+    """The settings that evaluation depends on in addition to its input.
 
     Args:
         zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
@@ -271,8 +271,8 @@ class Function:
         if self.symbol and len(call.args) == 2:
             left, right = map(_inner, call.args)
             return f"{left} {self.symbol} {right}"
-        told = [*map(str, call.args), *map(str, call.options)]
-        return f"{self.name}({', '.join(told)})"
+        described = [*map(str, call.args), *map(str, call.options)]
+        return f"{self.name}({', '.join(described)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if _FUNCTIONS.get(self.name) is self:

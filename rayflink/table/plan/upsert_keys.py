@@ -13,7 +13,7 @@ from .typed import Column
 
 
 def upsert_key(relation: Relation) -> tuple[int, ...] | None:
-    """Return numbers of these columns; None: updates tell what was there before, or no columns find it."""
+    """Return numbers of these columns; None: updates include the row before, or no columns find it."""
     match relation:
         case Scan():
             key = relation.source.key
@@ -38,8 +38,8 @@ def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
     """
     found, asked = upsert_key(relation), set(wanted)
     if found is not None and asked and asked != set(found):
-        told, other = (", ".join(relation.names[at] for at in key) for key in (found, sorted(asked)))
-        problem = f"rows replace others by {told}, and the key of the result is {other}"
+        described, other = (", ".join(relation.names[at] for at in key) for key in (found, sorted(asked)))
+        problem = f"rows replace others by {described}, and the key of the result is {other}"
         raise SqlError(problem, "give it the same key, or let the stream have UPDATE_BEFORE rows, too")
     if not isinstance(relation, (Project, Union, WatermarkAssigner)):
         return

@@ -56,7 +56,7 @@ class CalcOperator(Operator):
         condition: None: of all rows.
         exprs: of the result, over the columns of the input; none: the columns as they are.
         schema: of the result.
-        session: what evaluation depends on besides rows.
+        session: what evaluation depends on in addition to rows.
     """
 
     def __init__(self, condition: Expr | None, exprs: Sequence[Expr], schema: pyarrow.Schema, session: Session) -> None:

@@ -26,7 +26,7 @@ class Length:
     Args:
         column: its number.
         most: characters or bytes at most.
-        is_fixed: so many, neither more nor fewer.
+        is_fixed: this many, neither more nor fewer.
         mends: others are cut and filled up; else they are an error.
     """
 

@@ -1,4 +1,4 @@
-"""The key by which rows of columns are dealt."""
+"""The key by which rows of columns are partitioned."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class UnnestOperator(Operator):
         is_multiset: an element stands in it as often as its number says.
         has_ordinality: the last column is the number of the element, from 1.
         schema: of the result.
-        session: what evaluation depends on besides rows.
+        session: what evaluation depends on in addition to rows.
     """
 
     def __init__(

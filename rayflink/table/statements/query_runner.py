@@ -141,7 +141,7 @@ class QueryRunner:
         return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
 
     def insert(self, sinks: Sequence[Sink]) -> TableResult:
-        """Run queries as one job that writes their rows; where `execution.attached` is false nobody waits for it."""
+        """Run queries as one job that writes their rows; without waiting for it where `execution.attached` is false."""
         targets = [".".join(one.path) for one in sinks]
         with self._apart():
             self.attach(sinks)

@@ -134,7 +134,7 @@ class StatementRunner:
         return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
 
     def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
-        """Bind its computed columns and its watermark, so that what they lack is told now."""
+        """Bind its computed columns and its watermark, so that errors in them are reported now."""
         resolution.relation(path, made, None)
 
     def _base(self, like: statements.LikeOf) -> TableDefinition:

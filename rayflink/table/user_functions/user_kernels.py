@@ -114,8 +114,8 @@ class UserKernel:
             return [taken(call(*row)) for row in left]
         except Exception as error:
             row = rows[len(rows) - length_hint(left) - 1]
-            told = f"{type(error).__name__}: {error}"
-            problem = f"function {self._name} failed for the arguments {shorten(row, 200)}: {told}"
+            described = f"{type(error).__name__}: {error}"
+            problem = f"function {self._name} failed for the arguments {shorten(row, 200)}: {described}"
             raise RowError(problem, "mend the function, or leave out such rows before it") from error
 
     @staticmethod

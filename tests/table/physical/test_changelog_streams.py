@@ -120,7 +120,7 @@ def test_what_wants_the_row_of_before_refuses_upserts(t_env):
         lambda: table.where(col("n") > 3).execute(), table.to_arrow, lambda: table.execute_insert("out"),
         lambda: t_env.to_changelog_stream(table),
     ):  # fmt: skip
-        with pytest.raises(SqlError, match=r"do not tell what was there before.*ChangelogMode\.all\(\)"):
+        with pytest.raises(SqlError, match=r"gives updates without the row before.*ChangelogMode\.all\(\)"):
             refused()
     with pytest.raises(SqlError, match=r"and no key; give a Schema with primary_key"):
         t_env.from_changelog_stream(stream(t_env), None, ChangelogMode.upsert())

@@ -14,7 +14,7 @@ from rayflink.table.types import DataType, DataTypes
 
 
 def lists_of(items: pyarrow.Array, counts: Any, nulls: Any) -> pyarrow.Array:
-    """Lists of so many items each, null where said: bool[n]."""
+    """Lists of this many items each, null where said: bool[n]."""
     offsets = numpy.concatenate([[0], numpy.cumsum(counts)]).astype(numpy.int32)
     return pyarrow.ListArray.from_arrays(
         pyarrow.array(offsets), items, mask=pyarrow.array(nulls) if len(nulls) else None
@@ -22,7 +22,7 @@ def lists_of(items: pyarrow.Array, counts: Any, nulls: Any) -> pyarrow.Array:
 
 
 def maps_of(keys: pyarrow.Array, items: pyarrow.Array, counts: Any, nulls: Any) -> pyarrow.Array:
-    """Maps of so many entries each, null where said: bool[n]."""
+    """Maps of this many entries each, null where said: bool[n]."""
     offsets = numpy.concatenate([[0], numpy.cumsum(counts)]).astype(numpy.int32)
     found = pyarrow.MapArray.from_arrays(pyarrow.array(offsets), keys, items)
     if not nulls.any():

@@ -264,7 +264,7 @@ def _added(arguments: Arguments) -> Values:
 
 dates.add(
     "TIMESTAMPADD(unit, number, time)",
-    "The time so many units later: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.",
+    "The time this many units later: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.",
     lambda args: _infer_moved(args, ()),
     _added,
     by_options=_infer_moved,

@@ -111,7 +111,7 @@ def number_type(kind: DataType) -> pyarrow.DataType:
 
 
 def timestamp_strings(times: pyarrow.Array, precision: int) -> pyarrow.Array:
-    """Timestamps without a zone with so many digits of a second's fraction.
+    """Timestamps without a zone with this many digits of a second's fraction.
 
     >>> import datetime
     >>> timestamp_strings(pyarrow.array([datetime.datetime(2020, 1, 2, 3, 4, 5, 600000)]), 3).to_pylist()
@@ -148,7 +148,7 @@ def month_strings(intervals: pyarrow.Array) -> pyarrow.Array:
     whole = pc.cast(intervals, pyarrow.int64())
     size = pc.abs(whole)
     years, months = pc.divide(size, 12), remainder(size, 12)
-    told = pc.utf8_lpad(pc.cast(months, pyarrow.string()), 2, "0")
+    digits = pc.utf8_lpad(pc.cast(months, pyarrow.string()), 2, "0")
     sign = pc.if_else(pc.less(whole, 0), "-", "+")
     years = pc.binary_join_element_wise(sign, pc.cast(years, pyarrow.string()), "")
-    return pc.binary_join_element_wise(years, told, "-")
+    return pc.binary_join_element_wise(years, digits, "-")

@@ -110,19 +110,19 @@ def _slices(parts: tuple[Part, ...], have: int) -> list[tuple[int, int, Part | N
     """Return the pattern as slices of the ISO text, as long ones as there are, and the parts that are none."""
     found: list[tuple[int, int, Part | None]] = []
     for part in parts:
-        told = part.text or part.letter * part.count
+        letters = part.text or part.letter * part.count
         if (
             found
             and found[-1][2] is None
-            and _ISO[found[-1][1] :].startswith(told)
-            and found[-1][1] + len(told) <= have
+            and _ISO[found[-1][1] :].startswith(letters)
+            and found[-1][1] + len(letters) <= have
         ):
             if part.text or _whole(part, found[-1][1]):
-                found[-1] = (found[-1][0], found[-1][1] + len(told), None)
+                found[-1] = (found[-1][0], found[-1][1] + len(letters), None)
                 continue
-        start = _ISO.find(told) if part.letter in tuple("yMdHmsS") and part.letter else -1
-        if start >= 0 and start + len(told) <= have and _whole(part, start):
-            found.append((start, start + len(told), None))
+        start = _ISO.find(letters) if part.letter in tuple("yMdHmsS") and part.letter else -1
+        if start >= 0 and start + len(letters) <= have and _whole(part, start):
+            found.append((start, start + len(letters), None))
         else:
             found.append((0, 0, part))
     return found
@@ -229,20 +229,20 @@ def _expression(pattern: str, is_lenient: bool) -> tuple[str, tuple[tuple[str, P
     Args:
         is_lenient: whether numbers may have any number of digits, and more may follow, as SimpleDateFormat has it.
     """
-    parts, told = parts_of(pattern), ""
+    parts, letters = parts_of(pattern), ""
     fields: list[tuple[str, Part]] = []
     for at, part in enumerate(parts):
         if not part.letter:
-            told += re.escape(part.text)
+            letters += re.escape(part.text)
             continue
         field = _FIELDS.get(part.letter)
         if field is None:
             raise RowError(f"{part.letter} of the pattern {pattern!r} cannot be read", "leave it out")
         beside = at + 1 < len(parts) and parts[at + 1].letter in tuple("yuMdHhkKmsSD") and parts[at + 1].letter
         name = f"{field}{sum(known == field for known, _ in fields) or ''}"
-        told += f"(?P<{name}>{_digits(part, is_lenient, bool(beside))})"
+        letters += f"(?P<{name}>{_digits(part, is_lenient, bool(beside))})"
         fields.append((name, part))
-    return "^" + told + ("" if is_lenient else "$"), tuple(fields)
+    return "^" + letters + ("" if is_lenient else "$"), tuple(fields)
 
 
 def _digits(part: Part, is_lenient: bool, beside: bool) -> str:

@@ -119,7 +119,7 @@ def _time_later(time: Values, interval: Values) -> Values:
 
 
 def months_later(times: pyarrow.Array, months: pyarrow.Array) -> pyarrow.Array:
-    """Dates or timestamps so many months later: the same day of the month, or its last.
+    """Dates or timestamps this many months later: the same day of the month, or its last.
 
     >>> import datetime
     >>> months_later(pyarrow.array([datetime.date(2024, 1, 31)]), pyarrow.array([1])).to_pylist()

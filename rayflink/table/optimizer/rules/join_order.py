@@ -37,7 +37,7 @@ class JoinOrder:
     Args:
         rows: of each table.
         conditions: between two and more of them.
-        most: so many tables are ordered by looking at all orders without cross products.
+        most: this many tables are ordered by looking at all orders without cross products.
     """
 
     rows: Sequence[float]

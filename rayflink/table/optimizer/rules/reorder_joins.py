@@ -86,7 +86,7 @@ def reorder_joins(plan: Relation, estimates: Estimates, most_bushy: int) -> Rela
 
     Args:
         estimates: says how many rows a relation gives.
-        most_bushy: so many tables are ordered by looking at all orders, more of them step by step.
+        most_bushy: this many tables are ordered by looking at all orders, more of them step by step.
     """
     found = _tables(plan) if isinstance(plan, Join) else None
     if found is None or len(found.relations) < LEAST:

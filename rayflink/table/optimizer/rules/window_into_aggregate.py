@@ -70,7 +70,7 @@ def _pulled(one: Relation) -> Relation:
         return one
     grouping = tuple(lower.places[at] for at in one.grouping)
     is_session = below.windowing.kind is WindowKind.SESSION
-    if is_session and set(lower.partition) != set(grouping):  # sessions are told apart by other columns than the groups
+    if is_session and set(lower.partition) != set(grouping):  # sessions have other keys than the groups
         return one
     windowing = replace(below.windowing, time=lower.time, partition=tuple(lower.partition))
     calls = tuple(moved_call(call, lower.places) for call in one.calls)
@@ -96,7 +96,7 @@ class _Lower:
         self.time = windows.windowing.time
         """Where the time attribute stands."""
         self.partition = list(windows.windowing.partition)
-        """Where the columns stand by which sessions are told apart; -1 for one that is not there any more."""
+        """Where the columns stand by which sessions are distinguished; -1 for one that is not there any more."""
         self.places = {at: at for at in range(len(windows.input.schema))}
         """Number of a column of the steps above -> its number here; the bounds of windows have none."""
 

@@ -107,7 +107,7 @@ class Sum(Accumulator):
 
 
 _SAFE_DIGITS = 27
-"""Decimals of so many digits need 10**11 rows to exceed the 38 of a decimal128."""
+"""Decimals of this many digits need 10**11 rows to exceed the 38 of a decimal128."""
 
 
 @dataclass(frozen=True)

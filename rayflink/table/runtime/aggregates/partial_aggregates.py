@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class PartialRows(Protocol):
-    """Rows that stand for others: made before rows are dealt by key, and joined with one another behind."""
+    """Rows that stand for others: made before rows are partitioned by key, and joined with one another behind."""
 
     schema: pa.Schema
     """The key first, and the start of the window where rows bring it."""
     partition_width: int
-    """How many columns rows are dealt by, the first ones."""
+    """How many columns rows are partitioned by, the first ones."""
     rows_column: int
     """Where the number of rows is that a partial row stands for."""
 
@@ -61,7 +61,7 @@ class Partials:
         start = aggregation.window.start_column
         self._state_identity = aggregation.state_identity
         self.partition_width = len(aggregation.keys)
-        """How many columns rows are dealt by, the first ones."""
+        """How many columns rows are partitioned by, the first ones."""
         self._keys = aggregation.keys if start is None else (*aggregation.keys, start)
         fields = aggregation.input.fields
         slots: dict[Accumulator, None] = {Count(None, None): None}

@@ -129,7 +129,7 @@ class WindowAggregation:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """Return names of the key's columns in partial rows: by them rows are dealt to the global aggregation."""
+        """Return names of the key's columns in partial rows: by them rows are partitioned to the global aggregation."""
         return tuple(f"k{at}" for at in range(len(self.keys)))
 
     @property

@@ -52,7 +52,7 @@ class _Incoming:
 
 
 class TimeIntervalJoinOperator(JoinOperator):
-    """Joins rows by key and time; they are dealt by key.
+    """Joins rows by key and time; they are partitioned by key.
 
     Args:
         spec: of the join.

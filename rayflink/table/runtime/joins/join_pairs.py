@@ -33,7 +33,7 @@ class Matches:
     count: Rows
 
     def pairs(self, block: int = BLOCK_PAIRS) -> Iterator[tuple[Rows, Rows]]:
-        """Yield numbers of left and right rows, at most so many at once."""
+        """Yield numbers of left and right rows, at most this many at once."""
         totals = np.cumsum(self.count)
         total = int(totals[-1]) if len(totals) else 0
         begins = totals - self.count

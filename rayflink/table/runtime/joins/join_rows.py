@@ -40,7 +40,7 @@ class JoinSide:
 
     @cached_property
     def order(self) -> list[int]:
-        """Return numbers of the columns as the state has them: those by which rows are dealt come first."""
+        """Return numbers of the columns as the state has them: those by which rows are partitioned come first."""
         leading = set(self.partition_columns)
         return [*self.partition_columns, *(at for at in range(len(self.schema)) if at not in leading)]
 

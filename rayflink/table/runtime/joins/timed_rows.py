@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 ROW_BYTES = 45
 """Of a row beside its columns: time, arrival, whether it was joined, and where it is found."""
 MOST_LOOSE = 8
-"""So many pieces a segment has before they are joined."""
+"""This many pieces a segment has before they are joined."""
 SPARSE = 16
-"""Rows are looked through where they are so many times as many as those looked for."""
+"""Rows are looked through where they are this many times as many as those looked for."""
 
 
 class _Index:

@@ -49,7 +49,7 @@ class _Rows:
 
 
 class WindowJoinOperator(JoinOperator):
-    """Joins rows of equal windows that are dealt by key.
+    """Joins rows of equal windows that are partitioned by key.
 
     Args:
         spec: of the join.

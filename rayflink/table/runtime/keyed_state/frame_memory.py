@@ -29,7 +29,7 @@ LEAST_BYTES = 16 << 20
 """Less than this is kept in memory without asking."""
 
 MOST_PARTS = 4096
-"""In so many parts at most a state is worked."""
+"""In this many parts at most a state is worked."""
 
 Columns = list[pa.Array]
 

@@ -28,7 +28,7 @@ PAGE_BYTES = 8 * PLACES
 MOST_AT_ONCE = 16
 """Pages that are split in one step, which takes a few times their memory."""
 MOST_DEPTH = 20
-"""With so many upper bits of a print and those that choose the bucket none is left to split by."""
+"""With this many upper bits of a print and those that choose the bucket none is left to split by."""
 _NO_ROW = -1
 
 
@@ -124,7 +124,7 @@ class KeyIndex:
         """Add rows that are not there.
 
         Raises:
-            TooManyEqualPrints: they cannot be told apart.
+            TooManyEqualPrints: they cannot be distinguished.
         """
         while True:
             wanted = self._counts + np.bincount(self._buckets(prints) // BUCKETS, minlength=self.pages)
@@ -192,7 +192,7 @@ class KeyIndex:
         self._put(prints[strays], rows[strays].astype(np.int64))
 
     def _move(self, buckets: int) -> None:
-        """Have arrays of so many buckets."""
+        """Have arrays of this many buckets."""
         buckets = -(-buckets // BUCKETS) * BUCKETS
         prints, rows = (self._allocate((buckets, WIDTH), np.uint32) for _ in range(2))
         prints[: len(self._prints)], rows[: len(self._rows)] = self._prints, self._rows

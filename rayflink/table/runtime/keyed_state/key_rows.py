@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK_BITS = 17
 BLOCK_ROWS = 1 << BLOCK_BITS
-"""A block has the row numbers that have its own number in front of so many bits."""
+"""A block has the row numbers that have its own number in front of this many bits."""
 
 
 class _Block:

@@ -1,6 +1,6 @@
 """The first row of each key by event time: it waits until the watermark says that none can come before it.
 
-A row of before the watermark is late: it is dropped and counted.
+A earlier row the watermark is late: it is dropped and counted.
 
 Source: apache/flink RowTimeDeduplicateKeepFirstRowFunction.
 """

@@ -35,7 +35,7 @@ class FirstOfKey(Operator):
 
     Args:
         input: type of the rows that come in.
-        keys: numbers of the columns by which they are dealt; none: all rows have one key.
+        keys: numbers of the columns by which they are partitioned; none: all rows have one key.
         ttl_ms, refreshes: see `SeenKeys`.
         state_identity: which rows of the query the state belongs to; other state is refused on restore.
     """

@@ -25,7 +25,7 @@ OrderKey = tuple[int, bool, bool]
 
 _PACKED_BITS = 63
 _SHORT_DIGITS = 18
-"""Decimals of so many digits fit into 64 bits."""
+"""Decimals of this many digits fit into 64 bits."""
 
 
 def order_numbers(columns: Sequence[pa.Array], keys: Sequence[OrderKey]) -> list[Numbers]:

@@ -45,7 +45,7 @@ class Ranking:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """Return names of the key's columns in partial rows: by them rows are dealt."""
+        """Return names of the key's columns in partial rows: by them rows are partitioned."""
         return tuple(f"k{at}" for at in range(len(self.keys)))
 
 
@@ -83,8 +83,8 @@ class RankedRows:
     def describe(self) -> str:
         """Describe which rows are kept."""
         order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
-        told = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
-        return f"{told} of {self._state_identity}" if self._state_identity else told
+        described = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
+        return f"{described} of {self._state_identity}" if self._state_identity else described
 
     def from_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Convert each row to a partial row."""

@@ -13,7 +13,7 @@ from ..keyed_state.frame_snapshots import one_batch
 from .ordering import OrderKey, order_numbers, order_of
 
 RUN_BYTES = 64 << 20
-"""Rows of so many bytes are sorted together at most."""
+"""Rows of this many bytes are sorted together at most."""
 BLOCK_ROWS = 1 << 16
 """Rows that are given at a time at most."""
 LEAST_PRUNED = 1 << 15

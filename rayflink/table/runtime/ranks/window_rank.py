@@ -44,7 +44,7 @@ class LocalRank(LocalPhase):
 
 
 class WindowRankOperator(SlicedWindows):
-    """The second phase: takes rows that are dealt by the `key_names` of the ranking, in windows of event time.
+    """The second phase: takes rows that are partitioned by the `key_names` of the ranking, in windows of event time.
 
     Args:
         ranking: as for the first phase.

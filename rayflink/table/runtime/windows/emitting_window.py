@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 class EmittingWindowAggregate(TableWindowOperator):
-    """Aggregates rows that are dealt by the key; state stays in memory.
+    """Aggregates rows that are partitioned by the key; state stays in memory.
 
     Args:
         aggregation: what is computed, over windows that are not sessions.
-        emission: when results are shown besides at the end of a window.
+        emission: when results are shown in addition to the end of a window.
     """
 
     def __init__(self, aggregation: WindowAggregation, emission: Emission) -> None:

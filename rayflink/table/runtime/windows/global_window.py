@@ -1,4 +1,4 @@
-"""Window aggregation of rows dealt by key, where windows are made of slices."""
+"""Window aggregation of rows partitioned by key, where windows are made of slices."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SlicedWindowAggregate(SlicedWindows):
 
 
 class GlobalWindowAggregate(SlicedWindowAggregate):
-    """The second phase: takes the partial rows that `LocalWindowAggregate` gives, dealt by their `key_names`.
+    """The second phase: takes the partial rows that `LocalWindowAggregate` gives, partitioned by their `key_names`.
 
     Args:
         aggregation: as for the first phase.
@@ -74,7 +74,7 @@ class GlobalWindowAggregate(SlicedWindowAggregate):
 
 
 class OnePhaseWindowAggregate(SlicedWindowAggregate):
-    """Both phases in one: takes rows that are dealt by the key.
+    """Both phases in one: takes rows that are partitioned by the key.
 
     Args:
         aggregation: what is computed, over windows that are not sessions, of event or processing time.

@@ -1,4 +1,4 @@
-"""Aggregates of whole tables, at their ends: partial rows of each subtask, dealt by key, joined."""
+"""Aggregates of whole tables, at their ends: partial rows of each subtask, partitioned by key, joined."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LocalGroupAggregate(LocalPhase):
 
 
 class GroupAggregateOperator(Operator):
-    """Takes partial rows that are dealt by the key, and gives the results of all at their end.
+    """Takes partial rows that are partitioned by the key, and gives the results of all at their end.
 
     A batch query starts anew when it fails, so the rows are no state.
 

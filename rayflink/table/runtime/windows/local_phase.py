@@ -1,4 +1,4 @@
-"""The first phase of an operator over windows: rows become fewer before they are dealt by key. It has no state.
+"""The first phase of an operator over windows: rows become fewer before they are partitioned by key. It has no state.
 
 Rows of small batches are held until there are many, and given before whatever could tell the difference: a watermark
 with which a window ends, a barrier, the end of the data.

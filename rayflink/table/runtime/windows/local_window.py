@@ -1,4 +1,4 @@
-"""The first phase of a window aggregation: rows become partial rows before they are dealt by key."""
+"""The first phase of a window aggregation: rows become partial rows before they are partitioned by key."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class SessionTable(SessionWindowAggregate):
 
     Args:
         row: type of the rows that come in.
-        keys: numbers of the columns by which sessions are told apart.
+        keys: numbers of the columns by which sessions are distinguished.
         window: the sessions.
         schema: of the result: the columns of a row, and the bounds.
         state_identity: which rows of the query the state belongs to; other state is refused on restore.

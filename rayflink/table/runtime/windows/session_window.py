@@ -34,7 +34,7 @@ _ARRIVED = "_arrived"
 
 
 class SessionWindowAggregate(TableWindowOperator):
-    """Aggregates sessions of rows that are dealt by the key.
+    """Aggregates sessions of rows that are partitioned by the key.
 
     Args:
         aggregation: what is computed, over sessions.

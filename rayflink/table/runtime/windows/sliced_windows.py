@@ -32,7 +32,7 @@ FIRING_WEIGHT = 65_536
 
 
 class SlicedWindows(TableWindowOperator):
-    """Keeps partial rows that are dealt by key.
+    """Keeps partial rows that are partitioned by key.
 
     Args:
         window: windows that are not sessions.

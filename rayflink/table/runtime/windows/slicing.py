@@ -77,7 +77,7 @@ class Slicing:
         return 1 if self.is_alone else self._size // self.slice_ms
 
     def border(self, window: int) -> int:
-        """Return a time by which windows are grouped: one in the window with this end; of growing windows their start."""
+        """Return a time that lies in the window and in all others of its group; for growing windows their start."""
         if self._kind is WindowKind.CUMULATE:
             return self.window_start(window)
         return (window - self._offset) // self._size * self._size + self._offset
