@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rayflink.actors.messages.scheduling import Slot, bundle_of, cpus_of, more_bundles, slots_asked, told_bundles
+from rayflink.actors.messages.scheduling import Slot, bundle_of, cpus_of, describe_bundles, more_bundles, slots_asked
 from rayflink.common import PlanError
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import ActorPool, MemorySize, SlotSharingGroup, StreamExecutionEnvironment
@@ -44,7 +44,7 @@ def test_slots_that_another_layout_adds_are_those_that_no_slot_of_the_job_is_lik
     assert more_bundles(graph, graph, 1) == []
     wider = replace(graph, vertices=(replace(source, parallelism=4), replace(heavy, parallelism=1), graph.vertices[2]))
     assert more_bundles(graph, wider, 1) == [{"CPU": 1}, {"CPU": 1}]
-    assert told_bundles(more_bundles(graph, wider, 1)) == "2 slots of 1 CPU"
+    assert describe_bundles(more_bundles(graph, wider, 1)) == "2 slots of 1 CPU"
     assert more_bundles(wider, graph, 1) == [bundle_of(graph, Slot("heavy", 0), 1)] * 2
 
 
