@@ -305,7 +305,7 @@ class CheckpointHistory:
         if record is None:
             return None
         details = record.details()
-        return details | {"tasks": {name: one | record.of_vertex(name) for name, one in details["tasks"].items()}}
+        return details | {"tasks": {name: entry | record.of_vertex(name) for name, entry in details["tasks"].items()}}
 
     def of_vertex(self, checkpoint_id: int, vertex: str) -> dict[str, Any] | None:
         """Return the answer of `.../details/:checkpointid/subtasks/:vertexid`; None when there is no such subtask."""

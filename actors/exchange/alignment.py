@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from rayflink.common.records.batches import CancelCheckpointMarker, CheckpointBarrier
 
 MAX_TRACKED = 50
-"""Most checkpoints a `BarrierTracker` waits for at a time; with one more the oldest is aborted."""
+"""The most checkpoints that a `BarrierTracker` waits for at a time; with one more the oldest is aborted."""
 
 
 @dataclass(frozen=True, slots=True)

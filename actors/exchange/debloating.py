@@ -29,13 +29,13 @@ would stop the producer of all."""
 _GROWTH = 4
 """A window grows to at most this multiple of the records that were measured."""
 _BUFFERS = 2
-"""Into how many buffers a window is divided, so that one travels while another is processed."""
+"""The number of buffers in a window, so that one travels while another is processed."""
 _UPDATES = 4
-"""How often a producer hears of its consumer's progress while a window is processed."""
+"""The number of progress updates to a producer while a window is processed."""
 _SAMPLES = 16
 """Parts of the target time that the measurement forgets one at a time."""
 _DECAY = 0.9
-"""What a batch leaves of the weight of those before it."""
+"""The factor by which a batch reduces the weight of those before it."""
 _SPREAD = 0.1
 """Least deviation of batches' sizes, as a part of their mean, that shows what a record costs."""
 _MOST_ROWS = 1 << 48

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .writer import RecordWriter
 
 _FORGET = 0.75
-"""What a slice leaves of the weight of those before it."""
+"""The factor by which a slice reduces the weight of those before it."""
 _RARE = 0.01
 """A channel that got less of a record lately bounds nothing."""
 _MOST_DROPPED = 1000

@@ -45,7 +45,7 @@ _ARROW_HEADER = 64
 _ARROW_BYTES = 1 << 20
 """The bytes of Arrow columns encoded together, where they did not come in larger pieces."""
 _OPEN_ARROW_BYTES = 64 << 20
-"""What open Arrow buffers of all channels may hold together; many channels have smaller ones, down to 1 MB."""
+"""The bytes of open Arrow buffers over all channels; many channels have smaller ones, down to 1 MB."""
 _COLUMN_ROWS = 4
 """Rows held as columns are small: this factor more of them are encoded together."""
 

@@ -20,7 +20,7 @@ def with_key_groups_of(start: JobStart | None, graph: JobGraph) -> JobGraph:
     if start is None or not start.completed:
         return graph
     manifest = start.completed[-1].manifest
-    written = {one.operator_id: one for one in manifest.operators if is_keyed(one)}
+    written = {operator.operator_id: operator for operator in manifest.operators if is_keyed(operator)}
     vertices = tuple(_adopted(vertex, written) for vertex in graph.vertices)
     return graph if vertices == graph.vertices else replace(graph, vertices=vertices)
 

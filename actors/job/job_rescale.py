@@ -29,7 +29,7 @@ class Rescale:
     asked_ms: int
     after: int
     cancelled_ms: int | None = None
-    """When the old tasks were told to end; None before that."""
+    """The time at which the old tasks were cancelled; None before that."""
     former: JobGraph | None = None
     """The job as it was; None before the new tasks are asked for."""
 

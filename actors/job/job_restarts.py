@@ -38,13 +38,13 @@ class JobRestarts:
         self.places: tuple[Place, ...] = ()
         """The subtasks that are to restart, in the order of vertices and indexes."""
         self.due_ms = 0
-        """When they may."""
+        """The time at which they may restart."""
         self.ended_ms: int | None = None
-        """When the last of the attempts had ended that were restarted last, or are about to be."""
+        """The time at which the last of the latest restarted attempts had ended."""
         self.count = 0
         """Restarts so far."""
         self.notices: deque[str] = deque(maxlen=MOST_NOTICES)
-        """What the user has to be told, and has not been."""
+        """Notices for the user that were not shown yet."""
         self.are_over = False
         """Nothing restarts any more, whatever the strategy says: the job is another coordinator's."""
         self._is_final = self._is_same = False

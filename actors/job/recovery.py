@@ -63,7 +63,7 @@ class Beginning:
 
     def laid_out(self, graph: JobGraph) -> JobGraph:
         """Return the job with its latest parallelisms when it is recovered: it may have been rescaled."""
-        newest = max(self.start.completed, key=lambda one: one.checkpoint_id, default=None)
+        newest = max(self.start.completed, key=lambda checkpoint: checkpoint.checkpoint_id, default=None)
         return as_it_ran(graph, newest.manifest) if self.recovered and newest is not None else graph
 
 
@@ -173,7 +173,7 @@ def _sweep(
     except StateError as error:
         log.warning("files of an earlier coordinator may be left behind: %s", error)
         return
-    abandoned = abandoned_files(paths, [one.manifest for one in read if one.is_owned])
+    abandoned = abandoned_files(paths, [checkpoint.manifest for checkpoint in read if checkpoint.is_owned])
     if abandoned:
         files.discard(DiscardFiles(base, abandoned))
 

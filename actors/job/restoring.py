@@ -39,7 +39,7 @@ class Restoring:
         self, manifest: CheckpointManifest, base: str, graph: JobGraph, ignore_unclaimed: bool = False
     ) -> None:
         self.manifest, self.base, self._graph = manifest, base, graph
-        self._written: dict[str, OperatorManifest] = {one.operator_id: one for one in manifest.operators}
+        self._written: dict[str, OperatorManifest] = {operator.operator_id: operator for operator in manifest.operators}
         self._redistributed: dict[str, list[StoredSnapshot | None]] = {}
         self._records = RecordsInFlight(self._written, graph)
         self._check(ignore_unclaimed)
@@ -49,9 +49,9 @@ class Restoring:
         """Return operator id -> the state of a source's enumerator, which is in the manifest itself."""
         claimed = {node.operator_id for vertex in self._graph.vertices for node in vertex.operators}
         return {
-            name: one.coordinator
-            for name, one in self._written.items()
-            if isinstance(one.coordinator, bytes) and name in claimed
+            name: operator.coordinator
+            for name, operator in self._written.items()
+            if isinstance(operator.coordinator, bytes) and name in claimed
         }
 
     def snapshots_of(self, vertex: JobVertex, subtask: int) -> dict[str, tuple[StoredSnapshot, ...]]:

@@ -8,9 +8,9 @@ from typing import Any
 from ..messages.states import ExecutionState, JobStatus
 
 LOOK_EVERY_S = 2.0
-"""How often a job that waits looks at what the cluster has."""
+"""Seconds between two looks of a waiting job at the cluster's resources."""
 LOG_EVERY_S = 30.0
-"""How often its log says that it waits."""
+"""Seconds between two lines in its log."""
 _NOT_DEPLOYED = {ExecutionState.CREATED.value, ExecutionState.SCHEDULED.value, ExecutionState.DEPLOYING.value}
 
 
@@ -31,7 +31,7 @@ class SlotWait:
 
     def __init__(self) -> None:
         self.reason = ""
-        """What the job waits for; "" for nothing."""
+        """The slots that the job waits for; "" for none."""
         self._wanted = ""
         self._began = self._looked = 0.0
         self._logged: float | None = None

@@ -40,8 +40,8 @@ def store_history(storage: Storage, past: JobHistory) -> bool:
         "restarts": past.restarts,
         "attempt": past.attempt,
         "exceptions": [
-            {"timestamp_ms": one.timestamp_ms, "task": one.task, "failure": _plain(one.failure)}
-            for one in past.exceptions
+            {"timestamp_ms": entry.timestamp_ms, "task": entry.task, "failure": _plain(entry.failure)}
+            for entry in past.exceptions
         ],
     }
     try:

@@ -122,7 +122,7 @@ def too_much(bundles: Sequence[Mapping[str, float]], nodes: Iterable[Mapping[str
     """
     there = list(nodes)
     for name in sorted({name for bundle in bundles for name in bundle}):
-        wanted, has = (sum(one.get(name, 0) for one in each) for each in (bundles, there))
+        wanted, has = (sum(bundle.get(name, 0) for bundle in each) for each in (bundles, there))
         if wanted > has:
             return f"{_shown({name: wanted})} in all, of which the cluster has {has:g}"
     for bundle in bundles:

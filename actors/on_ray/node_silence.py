@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MOST_FAILURES = 3
-"""So many in a row: one is a moment in which a network was slow."""
+"""The consecutive failures that count: a single one may be a slow moment of the network."""
 
 
 class NodeSilence:

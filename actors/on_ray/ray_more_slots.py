@@ -38,7 +38,7 @@ class MoreSlots:
         self._request: RescaleRequested | None = None
         self._group: PlacementGroup | None = None
         self.note = ""
-        """What a request waits for; "" for nothing."""
+        """The slots that a request waits for; "" for none."""
 
     def hold(self, request: RescaleRequested, before: JobGraph, after: JobGraph) -> bool:
         """Return whether a request is not for the job yet: it waits for slots, or is answered already."""

@@ -14,7 +14,7 @@ from rayflink.common.errors import described
 from ..task.task_folders import remove_folders
 
 REMOVAL_S = 5.0
-"""How long the end of a job waits at most for all nodes."""
+"""The longest time that the end of a job waits for all nodes."""
 
 
 def alive_nodes() -> set[str]:

@@ -56,9 +56,9 @@ COLLECT_EVERY_S = 10.0
 SNAPSHOT_UPLOADS = 4
 """Files of a snapshot that are stored at the same time."""
 YOUNG_OBJECTS = 100_000
-"""Among objects that are there since the last look it is looked for once there are so many more than were then."""
+"""The number of objects created since the last collection that starts a collection among these."""
 WHILE_STALLED = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0}
-"""What the time of a task goes into whose function does not return."""
+"""Rates of the time metrics, in ms per second, of a task whose function does not return."""
 
 
 @dataclass(frozen=True, slots=True)

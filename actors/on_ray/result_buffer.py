@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable
 
 MAX_HELD_BYTES = 4 << 20
-"""Who brings more waits until some has been drawn."""
+"""The bound of the buffer: a task that adds more waits until some has been fetched."""
 LOOK_EVERY_S = 0.2
-"""How often one that waits looks whether the job still runs."""
+"""Seconds between two checks of a waiting task whether the job still runs."""
 
 
 class ResultBuffer:

@@ -25,15 +25,15 @@ from .driver.terminal import Printed, Text
 MAX_FILE_BYTES = 8 << 20
 """A file as long as this is followed by another."""
 MAX_FILES = 2
-"""So many files of a process are kept, the newest."""
+"""The number of files of a process that are kept, the newest."""
 MAX_READ_BYTES = 4 << 20
-"""What is read of one file at a time."""
+"""The bytes read of one file at a time."""
 ENDING = ".log"
 _LEVEL = {
     "log": re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) "),
     "err": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) "),
 }
-"""How a line of a stream begins that a logger wrote."""
+"""The beginning of a line that a logger wrote."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _OUTSIDE = re.compile(
 _SAYS_ALL = (CodecError, ConfigError, SpillError, StateError)
 
 FATAL_EXIT_CODE = 255
-"""What a process ends with that halts itself (-1 in Flink)."""
+"""The exit code of a process that halts itself (-1 in Flink)."""
 
 
 def describe_failure(error: BaseException, deployment: TaskDeployment) -> TaskFailure:

@@ -66,7 +66,7 @@ class OpenSnapshots:
         self._writing = writing
         self._open: dict[int, _Open] = {}
         self.next_ms: int | None = None
-        """When to look again though nothing came; None: nothing is open."""
+        """The time to look again though nothing came; None: nothing is open."""
 
     def begin(
         self,

@@ -56,11 +56,11 @@ def running_code(frame: FrameType | None) -> tuple[str, str]:
         frame: the innermost of the thread.
     """
     operator = at = ""
-    for one in _outwards(frame):
-        if not at and is_of_program(one):
-            at = f"{one.f_code.co_filename}:{one.f_lineno} in {one.f_code.co_name}"
-        if not operator and one.f_code.co_varnames[:1] == ("self",):
-            method_of = one.f_locals.get("self")
+    for outer in _outwards(frame):
+        if not at and is_of_program(outer):
+            at = f"{outer.f_code.co_filename}:{outer.f_lineno} in {outer.f_code.co_name}"
+        if not operator and outer.f_code.co_varnames[:1] == ("self",):
+            method_of = outer.f_locals.get("self")
             operator = str(method_of.ctx.operator_name) if isinstance(method_of, Operator) else ""
     return operator, at
 

@@ -60,7 +60,9 @@ def remove_folders(job_id: str, config: Mapping[str, Any], *, copies: bool, with
     deadline = time.monotonic() + within_s
     while True:
         found = [folder for disk in disks for folder in _folders(Path(disk), f"rayflink-{job_id}-")]
-        left = [str(one) for one in found if (copies or one.name != _copies_of(job_id)) and not _remove(one)]
+        left = [
+            str(folder) for folder in found if (copies or folder.name != _copies_of(job_id)) and not _remove(folder)
+        ]
         if not left or time.monotonic() >= deadline:
             return left
         time.sleep(0.05)

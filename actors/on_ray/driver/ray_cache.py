@@ -14,7 +14,7 @@ from rayflink.common.errors import TaskLost
 
 CACHE = "cache"
 ANSWER_TIMEOUT_S = 10.0
-"""How long an actor that does not answer may be busy with blocks before it counts as there."""
+"""Seconds that an actor that does not answer may be busy with blocks before it counts as there."""
 _actors: dict[str, Any] = {}
 
 

@@ -43,15 +43,15 @@ START_TIMEOUT_S = 60.0
 OWNER_TIMEOUT_MS = 10_000
 """A job that ends with its driver is cancelled when the driver was not heard of for so long."""
 CANCEL_S = 30.0
-"""How long a driver whose rows are in error waits for the end of its job."""
+"""Seconds that a driver whose rows are in error waits for the end of its job."""
 FOLLOW_S = 0.5
-"""How long the coordinator may keep a driver waiting for news."""
+"""Seconds that the coordinator may keep a driver waiting for news."""
 NOTE_EVERY_S = 5.0
-"""How often the driver says what its job waits for."""
+"""Seconds between two messages of the driver about the slots that its job waits for."""
 COMES_BACK_S = 150.0
 """A coordinator that is lost has so long to go on elsewhere."""
 ASK_AGAIN_S = 0.2
-"""How often one that is lost is asked again."""
+"""Seconds between two calls to a lost coordinator."""
 COORDINATOR = "coordinator"
 _SPOKEN = {"follow": "news", "answer_to": "a request"}
 

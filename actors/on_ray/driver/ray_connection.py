@@ -22,9 +22,9 @@ from rayflink.common.metrics.live_table import is_terminal
 RECONNECT_S = 60.0
 """Ray ends a process whose cluster's control service is gone for so long (RAY_gcs_rpc_server_reconnect_timeout_s)."""
 PATIENCE = 0.75
-"""The part of that time after which the program is told, so that it ends with an error of its own."""
+"""The part of that time after which the program gets an error, so that it ends with one of its own."""
 PROBE_EVERY_S = 1.0
-"""How often the control service is looked for."""
+"""Seconds between two checks of the control service."""
 PROBE_S = 2.0
 """An address that does not accept a connection by then is no running cluster."""
 MOST_OBJECT_STORE_BYTES = 1 << 30
@@ -36,7 +36,7 @@ _TOKEN = (
     "`ray get-auth-token` on its head node prints the token, which is read from RAY_AUTH_TOKEN, "
     "RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token",
 )
-"""What is wanted of a process that has to prove itself, and where it takes it from."""
+"""The remedy for a process without a valid token, and the places it is read from."""
 
 _started_here = False
 

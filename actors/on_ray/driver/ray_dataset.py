@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 WAITS_S = 5.0
-"""How long Ray Data may wait for a CPU until that is said, and between two such words."""
+"""Seconds that Ray Data may wait for a CPU before a warning, and between two warnings."""
 
 
 def ensure_dataset(dataset: Any) -> None:
@@ -47,7 +47,7 @@ def written(dataset: Any, store: FrameStore) -> FrameSource:
     """
     try:
         putting = dataset.map_batches(_Putting(store), batch_size=None, batch_format="pyarrow", zero_copy_batch=True)
-        with _in_order(putting.context.execution_options), _told_to_wait():
+        with _in_order(putting.context.execution_options), _warnings_without_cpu():
             part_rows = putting.take_all()
         parts = [FramePart(*(row[name] for name in _PART)) for row in part_rows]
         store.keep(parts)
@@ -71,7 +71,7 @@ def _in_order(options: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _told_to_wait() -> Iterator[None]:
+def _warnings_without_cpu() -> Iterator[None]:
     """Log, again and again within the block, when no CPU is free for the tasks of Ray Data."""
     ended = threading.Event()
 

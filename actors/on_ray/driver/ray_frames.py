@@ -28,9 +28,9 @@ AUTH_MODE = "RAY_AUTH_MODE"
 FRAMES = "frames"
 """Part of the names of these actors."""
 LOOKS_EVERY_S = 5.0
-"""How often an actor looks whether somebody needs its blocks, and a program says so."""
+"""Seconds between two checks of an actor whether its blocks are needed, and two heartbeats of a program."""
 LEAVES_S = 5.0
-"""How long the last word of a program may take."""
+"""Seconds that the last message of a program may take."""
 SILENCE_S = 60.0
 """A program that was not heard of for so long has ended."""
 

@@ -28,9 +28,9 @@ from .ray_connection import admitted, answers, started_cluster
 log = get_logger(__name__)
 
 PUBLISH_EVERY_S = 1.0
-"""How often a coordinator publishes the status of its job, also where nothing has changed."""
+"""Time between two publications of a job's status, also where nothing has changed."""
 LOOK_EVERY_S = 0.2
-"""How often it looks whether the state has changed, which is published at once."""
+"""Time between two checks whether the state has changed, which is published at once."""
 MOST_WORK = 0.05
 """Part of the time that publishing may take; a status that takes longer is published less often."""
 LATE_S = 5.0

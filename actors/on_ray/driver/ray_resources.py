@@ -16,9 +16,9 @@ from rayflink.graph.job_graph import JobGraph
 from ...messages.scheduling import bundle_of, required_slots, too_much
 
 _STATUS = "__autoscaling_status"
-"""Where the monitor of a head node keeps its report, also without an autoscaler (`ray_constants` of Ray)."""
+"""The key under which the monitor of a head node keeps its report, even without an autoscaler (`ray_constants`)."""
 _VERSION_2 = ("__autoscaler_v2_enabled", "__autoscaler")
-"""Where Ray says that the second autoscaler is on, which reports elsewhere; its namespace."""
+"""The key and namespace that show that the second autoscaler is on, which reports elsewhere."""
 _ADDED_BY_HAND = re.compile(r"node_[0-9a-f]{32,}")
 """The type of a node that no autoscaler has started: one of its own."""
 _UNITS = {"CPU": "CPUs", "GPU": "GPUs"}

@@ -19,13 +19,13 @@ from typing import Any
 from rayflink.common.text_output.safe_write import write_text
 
 Text = tuple[bool, str]
-"""Whether it belongs to standard error, and the text."""
+"""True for standard error, and the text."""
 MAX_TASK_CHARS = 1 << 20
 """A task that has printed so much while a call is under way waits for it."""
 MAX_HELD_CHARS = 4 << 20
-"""What the coordinator holds for the driver."""
+"""The bound of the text that the coordinator buffers for the driver."""
 MAX_NEWS_CHARS = 1 << 20
-"""What the driver gets in one answer."""
+"""The bound of the text in one answer to the driver."""
 READER_LOST_S = 10.0
 """A driver that has not asked for so long is gone, and its text goes to the log."""
 
