@@ -300,8 +300,9 @@ class RowCache:
     def _look_up(self, namespace: Any, key: Any, default: Any) -> Any:
         """Return the value of a key that is not hot, or `default`."""
         if (cold := self._cold.entries) and (entries := cold.get(namespace)) is not None and key in entries:
+            value = entries[key]
             self._promote(namespace, (key,))
-            return self._hot.entries[namespace][key]
+            return value
         if self._missing.is_missing(namespace, key):
             return default
         self.misses += 1

@@ -14,11 +14,11 @@ from .window import TimeWindow
 
 A = TypeVar("A", bound="AlignedWindows[Any]")
 _MOST_WINDOWS = 10_000_000
-"""Of one record: each gives a result when it ends, so that more can only be a mistake in a unit of time."""
+"""Most windows of one record; each gives a result when it ends, so more can only be a mistake in a unit of time."""
 
 
 class WindowAssignerContext(ABC):
-    """What an assigner may ask."""
+    """The clock and the runtime context, for an assigner."""
 
     @abstractmethod
     def get_current_processing_time(self) -> int:
@@ -26,7 +26,7 @@ class WindowAssignerContext(ABC):
 
     @abstractmethod
     def get_runtime_context(self) -> Any:
-        """The `RuntimeContext`, with the state of the record's key."""
+        """Return the `RuntimeContext`, with the state of the record's key."""
 
 
 _Context = WindowAssignerContext
@@ -39,19 +39,19 @@ class WindowAssigner(ABC, Generic[Input, WindowType]):
 
     @abstractmethod
     def assign_windows(self, element: Input, timestamp: int, context: _Context) -> Iterable[WindowType]:
-        """The windows of `element`; none is allowed."""
+        """Return the windows of `element`, which may be none."""
 
     @abstractmethod
     def get_default_trigger(self, env: Any = None) -> Trigger[Any, Any]:
-        """The trigger used where the user names none; `env` is the program's environment."""
+        """Return the trigger used where the user names none; `env` is the program's environment."""
 
     def get_window_serializer(self) -> Any:
-        """What writes the windows: None, for windows in state are pickled."""
+        """Return None: windows in state are pickled."""
         return None
 
     @abstractmethod
     def is_event_time(self) -> bool:
-        """Whether windows end by event time; else by processing time."""
+        """Return whether windows end by event time; otherwise they end by processing time."""
 
 
 class AlignedWindows(WindowAssigner[Input, TimeWindow]):
@@ -80,11 +80,11 @@ class AlignedWindows(WindowAssigner[Input, TimeWindow]):
         self.size_ms, self.slide_ms, self.offset_ms = size_ms, slide_ms, offset_ms
 
     def last_start(self, timestamp: int) -> int:
-        """Start of the latest window that begins at or before `timestamp`."""
+        """Return the start of the latest window that begins at or before `timestamp`."""
         return timestamp - (timestamp - self.offset_ms) % self.slide_ms
 
     def windows_from(self, last_start: int, timestamp: int) -> list[TimeWindow]:
-        """The windows of `timestamp`, whose latest start is given: the latest first.
+        """Return the windows of `timestamp`, whose latest start is given: the latest first.
 
         >>> SlidingEventTimeWindows.of(10, 5).windows_from(5, 7)
         [TimeWindow(start=5, end=15), TimeWindow(start=0, end=10)]

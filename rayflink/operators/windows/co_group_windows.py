@@ -42,7 +42,7 @@ class TagOperator(Operator):
 
 
 class SideKeySelector(KeySelector):
-    """The key of a tagged record: what the selector of its side gives.
+    """The key selector of tagged records: that of the record's side.
 
     Args:
         first, second: the key selectors of the two streams, each with its line of the program.
@@ -61,7 +61,7 @@ class SideKeySelector(KeySelector):
             selector.close()
 
     def get_key(self, value: Any) -> Any:
-        """The key.
+        """Return the key of a tagged record.
 
         Raises:
             KeyExtractionError: a selector failed; it names that one.
@@ -82,7 +82,7 @@ class CoGroupedRecords:
         self.__name__ = _name_of(function)
 
     def apply(self, key: Any, window: Any, inputs: Iterable[tuple[int, Any]]) -> Any:
-        """The results of one key and window."""
+        """Return the results of one key and window."""
         sides: tuple[list[Any], list[Any]] = [], []
         for side, record in inputs:
             sides[side].append(record)
@@ -100,7 +100,7 @@ class JoinedRecords:
         self.__name__ = _name_of(function)
 
     def co_group(self, first: list[Any], second: list[Any]) -> Iterator[Any]:
-        """The results of all pairs, made as they are drawn."""
+        """Yield the results of all pairs."""
         join = self._join
         if not self._is_flat:
             for left in first:
@@ -121,7 +121,7 @@ def co_group_window_operator(
     assigner: WindowAssigner[Any, Any],
     *rules: Any,
 ) -> BaseWindowOperator:
-    """As `window_operator_of`; late records leave it as they were before they were tagged."""
+    """Return `window_operator_of` the same arguments, which emits late records without their tags."""
     operator = window_operator_of(key_selector, contents, function, assigner, *rules)
     operator.late_record = itemgetter(1)
     return operator

@@ -13,7 +13,7 @@ from .triggers import OnMergeContext, Trigger, TriggerContext, TriggerResult
 
 
 class _Continuous(Trigger[Input, Any]):
-    """What both share: an interval, and the time of the next firing in state.
+    """A trigger with an interval and, in state, the time of its next firing.
 
     Args:
         interval: milliseconds between two firings, above 0.

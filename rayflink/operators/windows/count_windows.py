@@ -89,7 +89,7 @@ class GlobalWindows(WindowAssigner[Input, GlobalWindow]):
 
     @staticmethod
     def create() -> GlobalWindows[Any]:
-        """The assigner."""
+        """Return the assigner."""
         return GlobalWindows()
 
     def assign_windows(self, element: Any, timestamp: int, context: WindowAssignerContext) -> list[GlobalWindow]:

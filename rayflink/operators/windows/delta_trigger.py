@@ -12,7 +12,7 @@ from .triggers import Trigger, TriggerContext, TriggerResult
 
 
 def delta_of(delta_function: Any) -> Callable[[Any, Any], float]:
-    """What says how much two records differ: a callable, or an object with `get_delta`.
+    """Return the callable that measures how much two records differ: itself, or the `get_delta` of an object.
 
     Raises:
         TypeError: it is neither.
@@ -47,7 +47,7 @@ class DeltaTrigger(Trigger[Input, WindowType]):
 
     @staticmethod
     def of(threshold: float, delta_function: Callable[[Any, Any], float]) -> DeltaTrigger[Any, Any]:
-        """A trigger that fires at differences above `threshold`.
+        """Return a trigger that fires at differences above `threshold`.
 
         Raises:
             TypeError: the delta function is none.

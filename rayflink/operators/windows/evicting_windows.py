@@ -69,7 +69,7 @@ class EvictingWindowOperator(TriggeredWindowOperator):
             raise self._window_failure(evict.__name__, key, window) from error
 
     def _gathered_again(self, key: Any, values: list[Any]) -> Any:
-        """What the window's function works: the records, or their one result, which without records is none."""
+        """Return the input of the window's function: the records, or the one result of them if there are any."""
         if self._contents.kind == "list":
             return values
         accumulator = _NOTHING

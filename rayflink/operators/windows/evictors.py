@@ -1,4 +1,4 @@
-"""What leaves a window between its firing and its function, or behind it.
+"""Evictors: rules that remove records from a window that fires, before or after its function.
 
 PyFlink has no evictors; the names are those of Flink's Java API.
 """

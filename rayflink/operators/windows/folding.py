@@ -34,7 +34,7 @@ class KeyedFoldOperator(KeyedReduceOperator):
         self._sets_key = bool(self._function.checkpointed) or has_open(function)
 
     def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
-        """The results of a batch, one a record; `state` is brought up to date."""
+        """Return the results of a batch, one for each record, and update `state`."""
         fold, results = self._function.call, []
         key = value = None
         try:

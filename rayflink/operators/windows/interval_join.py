@@ -38,7 +38,7 @@ _time_of = itemgetter(0)
 
 @dataclass(frozen=True)
 class Interval:
-    """Which records match, and what becomes of late ones: lower <= time of the right - time of the left <= upper.
+    """The bounds of an interval join and its late outputs: lower <= time of the right - time of the left <= upper.
 
     Args:
         lower_ms, upper_ms: both inclusive.
@@ -149,7 +149,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
             self._timers[side].register(self._over(bucket, side), key, bucket)
 
     def _over(self, bucket: int, side: int) -> int:
-        """The first watermark at which no record of the bucket can match."""
+        """Return the first watermark at which no record of the bucket can match."""
         return min((bucket + 1) * self._bucket_ms + self._reaches[side][1], MAX_TIMESTAMP)
 
     def _sort_anew(self) -> None:
@@ -199,7 +199,7 @@ def _drawn(results: Any, stamp: int, out: OutputBuffer) -> Iterator[Element]:
 
 
 class _Pair(ProcessJoinFunction.Context):
-    """The pair that the function is called with."""
+    """The context of a pair for which the function is called."""
 
     left_stamp = right_stamp = MIN_TIMESTAMP
 

@@ -1,4 +1,4 @@
-"""Which windows of a key are in flight where windows merge, and under which window's name each keeps its contents.
+"""The open windows of each key where windows merge, and the window under whose name each stores its contents.
 
 A merged window takes over the contents of one of those it is made of, so that these need not be moved: the others'
 are added to it. The set is state: it is in snapshots and moves with its key.
@@ -44,7 +44,7 @@ class _Noted(MergeCallback[Any]):
 
 
 class MergingWindowSet:
-    """The windows in flight of all keys.
+    """The open windows of all keys.
 
     Args:
         assigner: says which windows merge.
@@ -55,14 +55,14 @@ class MergingWindowSet:
         self._assigner = assigner
         self._table = table
         self._sorted: dict[Any, list[Any]] = {}
-        """The windows of keys that have many, by time, where only those that touch merge: made from the table."""
+        """The windows of keys that have many, by time, where only those that touch merge; built from the table."""
 
     def state_window(self, key: Any, window: Any) -> Any:
-        """The window under whose name the contents are; None where the window is not in flight."""
+        """Return the window under whose name the contents are stored, or None where the window is not open."""
         return self._table.get(key, window)
 
     def retire(self, key: Any, window: Any) -> None:
-        """The window is over.
+        """Remove a window that is over.
 
         Raises:
             UnknownWindow: it is not in flight.
@@ -72,7 +72,7 @@ class MergingWindowSet:
         self._remove(key, window)
 
     def forget(self) -> None:
-        """The table was cleared."""
+        """Forget all windows: the table was cleared."""
         self._sorted.clear()
 
     def add(self, key: Any, window: Any, merged: Merged) -> Any:
@@ -111,7 +111,7 @@ class MergingWindowSet:
         merged(result, parts, kept, others)
 
     def _near(self, key: Any, window: Any) -> dict[Any, Any]:
-        """The windows in flight that may become one with `window`, with their state windows."""
+        """Return the open windows that may merge with `window`, with their state windows."""
         if not self._assigner.merges_touching_only:
             return dict(self._table.items(key))
         ordered = self._sorted.get(key)
@@ -147,7 +147,7 @@ class MergingWindowSet:
 
 
 _FEW = 16
-"""So many windows of a key are looked at one by one."""
+"""Most windows of a key that are compared one by one."""
 _MOST_KEYS = 4096
 """Keys whose windows are kept by time; when there are more, all are made anew as they come."""
 

@@ -51,7 +51,7 @@ class MergingWindowOperator(TriggeredWindowOperator):
         return self._in_flight.state_window(key, window)
 
     def _merged(self, key: Any, result: Any, parts: list[Any], kept: Any, others: list[Any]) -> None:
-        """The windows `parts` became `result`; `kept` and `others` are where their contents are."""
+        """Merge the windows `parts` into `result`; `kept` and `others` name the windows with their contents."""
         self._ensure_not_over(result)
         context, trigger_context = self.context, self._trigger_context
         context.namespace, trigger_context.merged = result, parts
@@ -104,7 +104,7 @@ class MergingWindowOperator(TriggeredWindowOperator):
 
 
 class _NoWindowState:
-    """Where a window function asks for state of a window that may merge."""
+    """The store that refuses state of a window that may merge."""
 
     def _refuse(self, state_descriptor: Any) -> NoReturn:
         raise RuntimeError(

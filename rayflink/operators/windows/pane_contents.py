@@ -1,4 +1,4 @@
-"""What panes keep of their records: accumulators that can be joined to that of a window in which several panes lie.
+"""The contents of panes: accumulators that can be merged into that of a window of several panes.
 
 A pane notes which of its key's records came first, for a window holds the fields of its first record, and its keys fire
 in the order of their first records. Numbers of arrival grow with each first record, and belong to the snapshot.
@@ -21,7 +21,7 @@ Entry = Any
 
 
 class Arrivals:
-    """The next number of arrival."""
+    """The next number of arrival, which orders records."""
 
     __slots__ = ("next",)
 
@@ -29,14 +29,14 @@ class Arrivals:
         self.next = 0
 
     def take(self) -> int:
-        """A number above all that were taken."""
+        """Return a number above all that were taken."""
         self.next += 1
         return self.next
 
 
 @dataclass(frozen=True)
 class PaneContents:
-    """How panes gather records and become one.
+    """The accumulation of records in panes, and the merge of panes.
 
     Args:
         first, add: as of `WindowContents`.
@@ -54,7 +54,7 @@ class PaneContents:
     taken: Callable[[Any], Any] | None = None
 
     def joined(self, one: Entry, other: Entry) -> Entry:
-        """The entry of two panes, of which `one` lies before the other in time.
+        """Merge the entries of two panes, of which `one` lies before the other in time.
 
         Raises:
             TypeError: the user's merge gave nothing.
@@ -73,14 +73,14 @@ class PaneContents:
 
 
 def can_share(contents: WindowContents) -> bool:
-    """Whether windows that overlap may share these contents: they are aggregated, and can be merged."""
+    """Return whether windows that overlap may share these contents: they are aggregated, and can be merged."""
     if contents.kind == "reducing":
         return True
     return contents.kind == "aggregating" and merges(contents.function)
 
 
 def merges(function: Any) -> bool:
-    """Whether an AggregateFunction's `merge` makes one of two: a body that reads only one of them, or none, does not.
+    """Return whether an AggregateFunction's `merge` reads both accumulators; if not, it does not merge them.
 
     >>> from types import SimpleNamespace
     >>> merges(SimpleNamespace(merge=lambda a, b: a + b)), merges(SimpleNamespace(merge=lambda a, b: None))
@@ -101,7 +101,7 @@ def merges(function: Any) -> bool:
 
 
 def pane_contents(contents: WindowContents, arrivals: Arrivals) -> PaneContents:
-    """The contents of panes for windows of these contents, which `can_share`."""
+    """Return the contents of panes for windows of these contents, which `can_share`."""
     if contents.built_in is not None and contents.where in ("min_by", "max_by"):
         return _winners(contents, *contents.built_in, arrivals)
     own, reduces = contents.built_in is None, contents.kind == "reducing"

@@ -208,7 +208,7 @@ class PaneWindowOperator(WindowOperator):
     # firing
 
     def _fire_again(self, key: Any, pane: _OpenPane, opened: dict[int, _OpenPane], out: OutputBuffer) -> Iterator[None]:
-        """A record came for windows that have fired: each of them fires for its key, the latest first."""
+        """Fire again, for the key of a record, its windows that have fired already, the latest first."""
 
         def entry_at(start: int) -> Entry:
             known = opened.get(start)
@@ -340,12 +340,12 @@ class _OpenPane:
 
 
 def _aligned_above(start: int, panes: Panes) -> int:
-    """The first start of a window above a time."""
+    """Return the first start of a window above a time."""
     return start + panes.slide_ms - (start - panes.offset_ms) % panes.slide_ms
 
 
 class _Running:
-    """The joined panes of one key at its last firing.
+    """The merged panes of one key at its last firing.
 
     Args:
         pivot: where the window is divided.
@@ -358,9 +358,9 @@ class _Running:
         self.front: list[tuple[int, Entry]] = []
         """(start of a pane, all from there to the pivot joined), the earliest last."""
         self.rest: Entry = None
-        """All from the pivot to `until` joined."""
+        """Return all panes from the pivot to `until`, merged."""
         self.newest = MIN_TIMESTAMP
-        """Start of the latest pane that holds something."""
+        """Return the start of the latest pane that is not empty."""
 
 
 class _Firing:
@@ -377,7 +377,7 @@ class _Firing:
         self._added = panes.inside(max(self._before, self._pivot), window.end)
 
     def total(self, key: Any) -> tuple[Entry, bool, int]:
-        """All panes of the key in the window joined, or None; whether nobody else has that; start of the newest."""
+        """Return all panes of the key in the window merged, or None; whether that is unshared; start of the newest."""
         operator, window = self._operator, self._window
         running = operator._running.get(key)
         if running is not None and running.pivot == self._pivot and running.until == self._before:

@@ -1,4 +1,4 @@
-"""The time between two borders of windows that overlap, and which windows hold it."""
+"""Panes: the slices of time between two borders of overlapping windows, and the windows each is part of."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Panes:
         self.size_ms, self.slide_ms = assigner.size_ms, assigner.slide_ms
         self.offset_ms = assigner.offset_ms
         self.cut_ms = self.size_ms % self.slide_ms
-        """Where in a slide a window ends; 0: where the next one begins."""
+        """The offset in a slide at which a window ends; 0 where the next one begins there."""
         self._block_ms = self.size_ms - self.cut_ms
 
     def starts(self, stamps: list[int]) -> list[int]:
-        """Start of the pane of each timestamp."""
+        """Return the start of the pane of each timestamp."""
         slide, offset, cut = self.slide_ms, self.offset_ms, self.cut_ms
         if not cut:
             return [stamp - (stamp - offset) % slide for stamp in stamps]
@@ -37,19 +37,19 @@ class Panes:
                 for stamp in stamps]  # fmt: skip
 
     def start(self, stamp: int) -> int:
-        """Start of the pane of one timestamp."""
+        """Return the start of the pane of one timestamp."""
         passed = (stamp - self.offset_ms) % self.slide_ms
         return stamp - passed if passed < self.cut_ms or not self.cut_ms else stamp - passed + self.cut_ms
 
     def pane(self, start: int) -> TimeWindow:
-        """The pane that begins there, as the name of its state."""
+        """Return the pane that begins there, as the namespace of its state."""
         if not self.cut_ms:
             return TimeWindow(start, start + self.slide_ms)
         at_border = (start - self.offset_ms) % self.slide_ms == 0
         return TimeWindow(start, start + (self.cut_ms if at_border else self.slide_ms - self.cut_ms))
 
     def inside(self, start: int, end: int) -> list[int]:
-        """Starts of the panes in [start, end), whose borders are borders of panes."""
+        """Return the starts of the panes in [start, end), whose borders are borders of panes."""
         whole = list(range(start + (self.offset_ms - start) % self.slide_ms, end, self.slide_ms))
         if not self.cut_ms:
             return whole
@@ -57,24 +57,24 @@ class Panes:
         return sorted((*whole, *range(cut, end, self.slide_ms)))
 
     def window(self, start: int) -> TimeWindow:
-        """The window that begins there."""
+        """Return the window that begins there."""
         return TimeWindow(start, start + self.size_ms)
 
     def earliest(self, pane_start: int) -> int:
-        """Start of the earliest window that holds the pane."""
+        """Return the start of the earliest window that has the pane."""
         before = pane_start - self.size_ms
         return before + self.slide_ms - (before - self.offset_ms) % self.slide_ms
 
     def latest(self, pane_start: int) -> int:
-        """Start of the latest window that holds the pane."""
+        """Return the start of the latest window that has the pane."""
         return pane_start - (pane_start - self.offset_ms) % self.slide_ms
 
     def window_starts(self, first: int, last: int) -> Iterator[int]:
-        """Starts of windows from `last` back to `first`, which is the start of one too."""
+        """Return the starts of windows from `last` back to `first`, which is the start of one too."""
         return iter(range(last, first - 1, -self.slide_ms))
 
     def pivot(self, window_start: int) -> int:
-        """The border at which the window is divided: what lies before it is joined backwards, the rest forwards.
+        """Return the border that divides the window: panes before it are merged backwards, the others forwards.
 
         The same for about size / slide windows, which therefore share the joined panes of both sides.
         """

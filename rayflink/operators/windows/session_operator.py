@@ -26,7 +26,7 @@ from .window import TimeWindow
 from .window_operator import BaseWindowOperator
 
 Sessions = list[Any]
-"""Of one key, disjoint and in order of time: start, end, accumulator, whether it has fired, and so on."""
+"""The sessions of one key, disjoint, in order of time: start, end, accumulator, whether it has fired, and so on."""
 _FIELDS = 4
 _MANY_KEYS = 10_000
 """With one time, whose sessions are taken out together."""
@@ -38,7 +38,7 @@ class SessionWindowOperator(BaseWindowOperator):
     """Sessions of a fixed or a dynamic gap, by either clock. Arguments as for `BaseWindowOperator`."""
 
     _records: Any = None
-    """The lists of records by key and name; None where contents are aggregated."""
+    """The table of record lists by key and name; None where contents are aggregated."""
 
     def contents_descriptor(self, name: str) -> Any:
         return ValueStateDescriptor(name)
@@ -73,7 +73,7 @@ class SessionWindowOperator(BaseWindowOperator):
         yield from out.take()
 
     def _ends(self, values: list[Any], stamps: list[int]) -> list[int]:
-        """Where the session of each record alone would end."""
+        """Return the end of the session that each record alone would make."""
         gap_ms: int | None = self._assigner.fixed_gap_ms
         if gap_ms is not None:
             return [stamp + gap_ms for stamp in stamps]
@@ -157,7 +157,7 @@ class SessionWindowOperator(BaseWindowOperator):
         return self.evaluation_calls(key, TimeWindow(start, end), self._held(key, accumulator), out, True)
 
     def _held(self, key: Any, accumulator: Any) -> Any:
-        """What is evaluated: the accumulator, or the records that it names."""
+        """Return the input of the evaluation: the accumulator, or the records that it names."""
         return accumulator if self._records is None else self._records.get(key, accumulator, ())
 
     def _merged(self, key: Any, window: TimeWindow, accumulators: list[Any]) -> Any:
@@ -221,7 +221,7 @@ class SessionWindowOperator(BaseWindowOperator):
         """Nothing: a session is taken out of the state before it is evaluated."""
 
     def _taken_out(self, keys: list[Any], horizon: int, of_many: bool) -> list[_Due]:
-        """What is due up to `horizon` of these keys, which have no timer; sets their next ones."""
+        """Return what is due up to `horizon` for these keys, which have no timer, and set their next timers."""
         table = self._table
         state = table.load(keys)
         due: list[_Due] = []
@@ -266,11 +266,11 @@ class SessionWindowOperator(BaseWindowOperator):
 
 
 _Due = tuple[int, Any, TimeWindow, Any, bool, bool]
-"""When, key, session, accumulator, whether it fires, whether it is over."""
+"""(time, key, session, accumulator, whether it fires, whether it is over)."""
 
 
 def _touching(sessions: Sessions, start: int, end: int) -> tuple[int, int]:
-    """The slice of the sessions that overlap or touch [start, end); empty where it would be put in, if none does."""
+    """Return the slice of sessions that overlap or touch [start, end); if none does, the empty one to insert it at."""
     low, high = 0, len(sessions) // _FIELDS
     while low < high:  # the first that ends at `start` or later
         middle = (low + high) // 2

@@ -20,7 +20,7 @@ class MergeCallback(ABC, Generic[WindowType]):
 
     @abstractmethod
     def merge(self, to_be_merged: Iterable[WindowType], merge_result: WindowType) -> None:
-        """The windows `to_be_merged` become `merge_result`."""
+        """Merge the windows `to_be_merged` into `merge_result`."""
 
 
 _Callback = MergeCallback
@@ -31,7 +31,7 @@ class MergingWindowAssigner(WindowAssigner[Input, WindowType]):
 
     MergeCallback = MergeCallback
     merges_touching_only = False
-    """Whether only windows of time become one, and only those that touch: then others need not be looked at."""
+    """Return whether only time windows merge, and only those that touch: others need not be compared."""
 
     @abstractmethod
     def merge_windows(self, windows: Iterable[WindowType], callback: _Callback[WindowType]) -> None:
@@ -43,7 +43,7 @@ class SessionWindowTimeGapExtractor(ABC):
 
     @abstractmethod
     def extract(self, element: Any) -> int:
-        """The gap behind `element`, in milliseconds, above 0."""
+        """Return the gap after `element`, in milliseconds, above 0."""
 
 
 class Sessions(MergingWindowAssigner[Input, TimeWindow]):
@@ -110,7 +110,7 @@ class _DynamicSessions(Sessions[Input]):
 
 
 def are_plain_sessions(assigner: Any) -> bool:
-    """Whether the assigner is sessions with their own trigger, changed by no class that derives from them."""
+    """Return whether the assigner makes sessions with their own trigger, unchanged by a derived class."""
     kind = type(assigner)
     return issubclass(kind, Sessions) and all(
         getattr(kind, method) is getattr(Sessions, method)

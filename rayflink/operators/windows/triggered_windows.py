@@ -56,7 +56,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
         yield from out.take()
 
     def _stamps_of(self, batch: Batch) -> list[int]:
-        """What the trigger is told: the records' own timestamps, whatever clock the windows go by."""
+        """Return the timestamps passed to the trigger: the records' own, whatever clock the windows use."""
         if self._event_time and len(batch):
             return self.window_timestamps(batch)
         return timestamps_of(batch) or [MIN_TIMESTAMP] * len(batch)
@@ -98,11 +98,11 @@ class TriggeredWindowOperator(BaseWindowOperator):
             self.emit_late(value, stamp, out)
 
     def _admitted(self, key: Any, window: Any, value: Any) -> Any:
-        """The window in flight that a record's window is or becomes part of; None where it is over."""
+        """Return the open window that a record's window is or becomes part of, or None where it is over."""
         return None if self.is_late(window) else window
 
     def _held_in(self, key: Any, window: Any) -> Any:
-        """The window under whose name the contents are; None where the window is not in flight."""
+        """Return the window under whose name the contents are stored, or None where the window is not open."""
         return window
 
     def _gather_one(self, key: Any, held: Any, value: Any, stamp: int) -> None:
@@ -152,7 +152,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
 
 
 class _Context(OnMergeContext, WindowAssignerContext, EvictorContext):
-    """What the trigger, the evictor and the assigner may ask, for the current key and window."""
+    """The context of the trigger, the evictor and the assigner, for the current key and window."""
 
     def __init__(self, operator: TriggeredWindowOperator) -> None:
         self._operator = operator

@@ -1,4 +1,4 @@
-"""When a window is evaluated and when its contents are dropped, with PyFlink's names."""
+"""Triggers: when a window is evaluated, and when its contents are dropped, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rayflink.state.descriptors import ReducingStateDescriptor
 
 
 class TriggerResult(Enum):
-    """What to do with a window: (evaluate it, drop its contents)."""
+    """A trigger's decision about a window: (evaluate it, drop its contents)."""
 
     CONTINUE = (False, False)
     FIRE_AND_PURGE = (True, True)
@@ -20,11 +20,11 @@ class TriggerResult(Enum):
     PURGE = (False, True)
 
     def is_fire(self) -> bool:
-        """Whether the window is evaluated and its results emitted."""
+        """Return whether the window is evaluated and its results emitted."""
         return bool(self.value[0])
 
     def is_purge(self) -> bool:
-        """Whether the contents are dropped, after the evaluation."""
+        """Return whether the contents are dropped, after the evaluation."""
         return bool(self.value[1])
 
 
@@ -65,7 +65,7 @@ class TriggerContext(ABC):
 
 
 class OnMergeContext(TriggerContext):
-    """What `Trigger.on_merge` may ask: also for the state of the windows that became one."""
+    """The context of `Trigger.on_merge`, which can also merge the state of the windows that became one."""
 
     @abstractmethod
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
@@ -95,7 +95,7 @@ class Trigger(ABC, Generic[Input, WindowType]):
         """An event-time timer fired."""
 
     def can_merge(self) -> bool:
-        """Whether the trigger works with windows that merge; it then needs `on_merge`."""
+        """Return whether the trigger works with windows that merge; it then needs `on_merge`."""
         return False
 
     def on_merge(self, window: Any, ctx: _OnMerge) -> None:
@@ -108,7 +108,7 @@ class Trigger(ABC, Generic[Input, WindowType]):
 
     @abstractmethod
     def clear(self, window: Any, ctx: _Context) -> None:
-        """The window is over: delete its timers and state."""
+        """Delete the timers and the state of a window that is over."""
 
     def __repr__(self) -> str:
         return type(self).__name__
@@ -119,7 +119,7 @@ class EventTimeTrigger(Trigger[Input, Any]):
 
     @staticmethod
     def create() -> EventTimeTrigger[Any]:
-        """The trigger."""
+        """Return the trigger."""
         return EventTimeTrigger()
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: _Context) -> TriggerResult:
@@ -150,7 +150,7 @@ class ProcessingTimeTrigger(Trigger[Input, Any]):
 
     @staticmethod
     def create() -> ProcessingTimeTrigger[Any]:
-        """The trigger."""
+        """Return the trigger."""
         return ProcessingTimeTrigger()
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: _Context) -> TriggerResult:

@@ -1,4 +1,4 @@
-"""What a window is: only a name, for what it holds is in keyed state; and its bytes as Flink writes them."""
+"""Windows, which are only names: their contents are in keyed state; and their bytes as Flink writes them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Window(ABC):
 
     @abstractmethod
     def max_timestamp(self) -> int:
-        """The greatest timestamp that belongs to the window, epoch milliseconds."""
+        """Return the greatest timestamp that belongs to the window, epoch milliseconds."""
 
 
 class Merging(Protocol[W_contra]):
-    """What is told which windows become one; see `MergingWindowAssigner.MergeCallback`."""
+    """The callback for windows that merge; see `MergingWindowAssigner.MergeCallback`."""
 
     def merge(self, to_be_merged: Iterable[W_contra], merge_result: W_contra) -> None: ...
 
@@ -41,20 +41,20 @@ class TimeWindow(NamedTuple):
     end: int
 
     def max_timestamp(self) -> int:
-        """The greatest timestamp that belongs to the window."""
+        """Return the greatest timestamp that belongs to the window."""
         return self.end - 1
 
     def intersects(self, other: TimeWindow) -> bool:
-        """Whether the windows overlap or touch."""
+        """Return whether the windows overlap or touch."""
         return self.start <= other.end and self.end >= other.start
 
     def cover(self, other: TimeWindow) -> TimeWindow:
-        """The smallest window that holds both."""
+        """Return the smallest window that covers both."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
     @staticmethod
     def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
-        """Start of the window of `window_size` that holds `timestamp`, where windows begin at `offset`.
+        """Return the start of the window of `window_size` with `timestamp` in it, where windows begin at `offset`.
 
         >>> TimeWindow.get_window_start_with_offset(17, 2, 10)
         12
@@ -88,7 +88,7 @@ class CountWindow(NamedTuple):
     id: int
 
     def max_timestamp(self) -> int:
-        """The greatest timestamp there is."""
+        """Return the greatest timestamp there is."""
         return MAX_TIMESTAMP
 
 
@@ -101,11 +101,11 @@ class GlobalWindow(Window):
 
     @staticmethod
     def get() -> GlobalWindow:
-        """The window."""
+        """Return the window."""
         return GlobalWindow()
 
     def max_timestamp(self) -> int:
-        """The greatest timestamp there is."""
+        """Return the greatest timestamp there is."""
         return MAX_TIMESTAMP
 
     def __eq__(self, other: object) -> bool:
@@ -130,7 +130,7 @@ def _whole(stream: BinaryIO, form: str) -> tuple[Any, ...]:
 
 
 class TimeWindowSerializer(TypeSerializer[TimeWindow]):
-    """Start and end, 8 bytes each, most significant first.
+    """A serializer of the window's start and end: 8 bytes each, most significant first.
 
     >>> import io
     >>> TimeWindowSerializer().deserialize(io.BytesIO(bytes(7) + b"\\x01" + bytes(7) + b"\\x09"))
@@ -145,7 +145,7 @@ class TimeWindowSerializer(TypeSerializer[TimeWindow]):
 
 
 class CountWindowSerializer(TypeSerializer[CountWindow]):
-    """The number, 8 bytes, most significant first."""
+    """A serializer of the window's number: 8 bytes, most significant first."""
 
     def serialize(self, element: CountWindow, stream: BinaryIO) -> None:
         stream.write(struct.pack(">q", element.id))

@@ -1,4 +1,4 @@
-"""What a user's assigner and trigger give, held to what windows need."""
+"""Checks of the results of a user's assigner and trigger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIST = "give a list of windows, [] for a record that belongs to none"
 
 
 def checked_windows(given: Any) -> list[Any]:
-    """The windows that an assigner gave.
+    """Return the windows that an assigner gave, as a list.
 
     Raises:
         TypeError, ValueError: they are none.
@@ -58,7 +58,7 @@ def _check_other(window: Any) -> None:
 
 
 def checked_result(given: Any, method: str) -> TriggerResult:
-    """What a trigger answered.
+    """Return the result of a trigger.
 
     Raises:
         TypeError: it is no TriggerResult.

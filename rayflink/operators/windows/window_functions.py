@@ -1,4 +1,4 @@
-"""What a window keeps of its records, and what is made of that when it fires."""
+"""The contents of windows, as accumulated in state, and the functions that evaluate them when a window fires."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_STATE = (
 
 @dataclass(frozen=True)
 class WindowContents:
-    """How records are gathered into one accumulator a key and window.
+    """The accumulation of records into one value for each key and window.
 
     Args:
         name: of the function, as shown in the operator's name.
@@ -95,7 +95,7 @@ def collecting() -> WindowContents:
 
 
 class WindowEvaluation:
-    """The function that a fired window is given to.
+    """The function that evaluates a window that fires.
 
     Args:
         function: a ProcessWindowFunction, a WindowFunction, or a callable of key, window and records.
@@ -125,7 +125,7 @@ class WindowEvaluation:
         return self._apply(key, window, records)  # type: ignore[no-any-return]
 
     def clear(self, context: Any) -> None:
-        """The window is over."""
+        """Let the function clear its state: the window is over."""
         if self.has_context and hasattr(self.function, "clear"):
             self.function.clear(context)
 

@@ -41,10 +41,10 @@ _ABSENT: Any = object()
 
 
 class BaseWindowOperator(KeyedOperator):
-    """What both window operators share: lateness, evaluation, late records, clocks."""
+    """The base of window operators: clocks, lateness, late records, evaluation."""
 
     late_record: Callable[[Any], Any] | None = None
-    """What the late side output has of a record; None: the record."""
+    """A function of a late record whose result goes to the late side output; None: the record itself."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class BaseWindowOperator(KeyedOperator):
 
     @property
     def name(self) -> str:
-        """The operator's name as Flink shows it: assigner, trigger, function, window function."""
+        """Return the name as Flink shows it: assigner, trigger, function, window function."""
         inner = self._contents.name
         outer = self._evaluation.name if self._evaluation is not None else "PassThroughWindowFunction"
         trigger = self._trigger_name()
@@ -87,7 +87,7 @@ class BaseWindowOperator(KeyedOperator):
         self._window_context = _EvaluationContext(self)
 
     def contents_descriptor(self, name: str) -> Any:
-        """What the contents of windows are as state."""
+        """Return the state descriptor of the contents of windows."""
         kind = self._stored.kind
         if kind == "list":
             return ListStateDescriptor(name)
@@ -96,7 +96,7 @@ class BaseWindowOperator(KeyedOperator):
         return AggregatingStateDescriptor(name, self._stored.function)
 
     def evaluation_state(self) -> Any:
-        """The store of a window function's state by key and window."""
+        """Return the store of a window function's state by key and window."""
         return self._window_store
 
     def open(self) -> None:
@@ -109,20 +109,20 @@ class BaseWindowOperator(KeyedOperator):
         return len(self._processing_timers)
 
     def next_processing_time(self) -> int | None:
-        """The millisecond after that of the earliest timer: a window ends when its last millisecond has passed."""
+        """Return the millisecond after the earliest timer: a window ends when its last millisecond has passed."""
         timestamp = self._processing_timers.next_timestamp()
         return None if timestamp is None else timestamp + 1
 
     def cleanup_time(self, window: Any) -> int:
-        """When nothing of the window may be left: its last timestamp plus the allowed lateness."""
+        """Return the time at which the window is cleared: its last timestamp plus the allowed lateness."""
         return min(int(window.max_timestamp()) + self._lateness_ms, MAX_TIMESTAMP)
 
     def is_late(self, window: Any) -> bool:
-        """Whether the window is over."""
+        """Return whether the window is over."""
         return self._event_time and self.cleanup_time(window) <= self.watermark
 
     def window_timestamps(self, batch: Batch) -> list[int]:
-        """The records' times by the assigner's clock.
+        """Return the records' times by the assigner's clock.
 
         Raises:
             UserCodeError: event-time windows met a record without a timestamp.
@@ -141,7 +141,7 @@ class BaseWindowOperator(KeyedOperator):
         return stamps
 
     def gathered(self, key: Any, value: Any, accumulator: Any, present: bool) -> Any:
-        """The accumulator with one more record in it."""
+        """Return the accumulator with one more record in it."""
         try:
             return self._contents.add(accumulator, value) if present else self._contents.first(value)
         except Exception as error:
@@ -155,7 +155,7 @@ class BaseWindowOperator(KeyedOperator):
     def evaluation_calls(
         self, key: Any, window: Any, accumulator: Any, out: OutputBuffer, kept: bool
     ) -> Iterable[None]:
-        """`evaluate` in steps, between which results that are many can be handed on."""
+        """Evaluate as `evaluate` does, in steps between which many results can be emitted."""
         contents = self._contents
         if kept:
             accumulator = isolated(accumulator)
@@ -171,7 +171,7 @@ class BaseWindowOperator(KeyedOperator):
         return self._calls(self._evaluation, key, window, records, out)
 
     def handed_on(self, calls: Iterable[None], out: OutputBuffer) -> Iterator[Element]:
-        """Make the calls, and hand on what they gather in `out` whenever it is much."""
+        """Make the calls, and yield what they add to `out` whenever it is much."""
         for _ in calls:
             if out.count >= FIRING_RECORDS:
                 yield from out.take()
@@ -196,7 +196,7 @@ class BaseWindowOperator(KeyedOperator):
             pass
 
     def clear_calls(self, keys: list[Any], window: Any) -> Iterator[None]:
-        """`cleared` in steps, one call of the user's function each."""
+        """Clear as `cleared` does, in steps of one call of the user's function each."""
         if self._evaluation is not None and self._evaluation.has_context:
             for key in keys:
                 self.context.key, self.context.namespace = key, window
@@ -206,11 +206,11 @@ class BaseWindowOperator(KeyedOperator):
         self.drop(keys, window)
 
     def drop(self, keys: list[Any], window: Any) -> None:
-        """Delete what is kept of these keys for a window that is over."""
+        """Delete the contents of these keys for a window that is over."""
         self._table.remove_all(keys, window)
 
     def emit_late(self, value: Any, stamp: int | None, out: OutputBuffer) -> None:
-        """A record came after all its windows were over."""
+        """Emit a record that came after all its windows were over, or count it."""
         if self._late_tag_id is not None:
             out.add_side(self._late_tag_id, value if self.late_record is None else self.late_record(value), stamp)
         elif self._late_dropped is not None:
@@ -261,7 +261,7 @@ class WindowOperator(BaseWindowOperator):
         return self._fire(self._processing_timers, now_ms - 1)
 
     def _open_windows(self, keys: list[Any], starts: list[int], load: bool) -> dict[int, list[_OpenWindow]]:
-        """Start of a pane (the time between two borders of windows) -> its windows that are not over."""
+        """Return start of a pane (the time between two borders of windows) -> its windows that are not over."""
         assigner, table = self._assigner, self._table
         opened: dict[int, list[_OpenWindow]] = {}
         windows: dict[TimeWindow, _OpenWindow] = {}
@@ -326,7 +326,7 @@ class WindowOperator(BaseWindowOperator):
                     yield from self.handed_on(self.evaluation_calls(key, entry.window, gathered, out, True), out)
 
     def _emit_if_late(self, value: Any, stamp: int, out: OutputBuffer) -> None:
-        """A record for which no window is open: late, or the assigner gave it none."""
+        """Emit a record that has no open window if it is late; otherwise the assigner gave it none."""
         if self._event_time and stamp + self._lateness_ms <= self.watermark:
             self.emit_late(value, stamp, out)
 
@@ -348,7 +348,7 @@ class WindowOperator(BaseWindowOperator):
 
     @property
     def _appends(self) -> bool:
-        """Whether windows are lists in a table of bytes: added to without a look at them, and read one by one."""
+        """Return whether windows are lists in a table of bytes, which are appended to without a read."""
         return self._contents.kind == "list" and self._table.tracks_changes
 
     def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: OutputBuffer, kept: bool) -> Iterator[None]:
