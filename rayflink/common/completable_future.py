@@ -45,11 +45,11 @@ class CompletableFuture(Generic[T]):
         return self._cancelled
 
     def cancelled(self) -> bool:
-        """Whether `cancel` came before the answer."""
+        """Return whether `cancel` came before the answer."""
         return self._cancelled
 
     def done(self) -> bool:
-        """Whether there is an answer, an exception, or nobody waits any more; does not wait."""
+        """Return whether there is an answer, an exception, or nobody waits any more; does not wait."""
         self._try(0)
         return self._is_complete
 

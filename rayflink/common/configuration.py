@@ -167,7 +167,7 @@ class Configuration:
         return set(self._values)
 
     def contains_key(self, key: str) -> bool:
-        """Whether the key is set."""
+        """Return whether the key is set."""
         return key in self._values
 
     def remove_config(self, key: str) -> bool:
@@ -304,7 +304,7 @@ def _near(key: str, known: Iterable[str]) -> list[str]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether the value has a text form that means the same in another process."""
+    """Return whether the value has a text form that means the same in another process."""
     if isinstance(value, Mapping):
         return all(_is_plain(part) for item in value.items() for part in item)
     if isinstance(value, (list, tuple, set, frozenset)):

@@ -107,7 +107,7 @@ class ExecutionConfig:
         return self
 
     def is_object_reuse_enabled(self) -> bool:
-        """Whether values between chained functions go unprotected."""
+        """Return whether values between chained functions go unprotected."""
         return self._configuration.get(options.OBJECT_REUSE)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
@@ -121,7 +121,7 @@ class ExecutionConfig:
         return self
 
     def has_auto_generated_uids_enabled(self) -> bool:
-        """Whether operators may do without a uid."""
+        """Return whether operators may do without a uid."""
         return self._configuration.get(options.AUTO_GENERATED_UIDS)
 
     def enable_generic_types(self) -> ExecutionConfig:
@@ -135,7 +135,7 @@ class ExecutionConfig:
         return self
 
     def has_generic_types_disabled(self) -> bool:
-        """Whether `disable_generic_types` was called."""
+        """Return whether `disable_generic_types` was called."""
         return not self._configuration.get(options.GENERIC_TYPES)
 
     def enable_force_kryo(self) -> ExecutionConfig:
@@ -149,7 +149,7 @@ class ExecutionConfig:
         return self
 
     def is_force_kryo_enabled(self) -> bool:
-        """Whether `enable_force_kryo` was called."""
+        """Return whether `enable_force_kryo` was called."""
         return self._configuration.get(options.FORCE_KRYO)
 
     def enable_force_avro(self) -> ExecutionConfig:
@@ -163,7 +163,7 @@ class ExecutionConfig:
         return self
 
     def is_force_avro_enabled(self) -> bool:
-        """Whether `enable_force_avro` was called."""
+        """Return whether `enable_force_avro` was called."""
         return self._configuration.get(options.FORCE_AVRO)
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
@@ -177,11 +177,11 @@ class ExecutionConfig:
         return self
 
     def is_closure_cleaner_enabled(self) -> bool:
-        """Whether `disable_closure_cleaner` was not called."""
+        """Return whether `disable_closure_cleaner` was not called."""
         return self._configuration.get(options.CLOSURE_CLEANER) is not options.ClosureCleanerLevel.NONE
 
     def is_use_snapshot_compression(self) -> bool:
-        """Whether snapshots of keyed state are to be compressed."""
+        """Return whether snapshots of keyed state are to be compressed."""
         return self._configuration.get(options.SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:

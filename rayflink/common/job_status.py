@@ -29,7 +29,7 @@ class JobStatus(Enum):
         return self in (JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED)
 
     def is_globally_terminal_state(self) -> bool:
-        """Whether the job has ended for good: FINISHED, CANCELED or FAILED.
+        """Return whether the job has ended for good: FINISHED, CANCELED or FAILED.
 
         >>> JobStatus.FINISHED.is_globally_terminal_state(), JobStatus.SUSPENDED.is_globally_terminal_state()
         (True, False)
@@ -37,11 +37,11 @@ class JobStatus(Enum):
         return self.is_terminal
 
     def is_terminal_state(self) -> bool:
-        """Whether its coordinator will not work the job any more: ended for good, or SUSPENDED."""
+        """Return whether its coordinator will not work the job any more: ended for good, or SUSPENDED."""
         return self.is_terminal or self is JobStatus.SUSPENDED
 
     def may_become(self, new: JobStatus) -> bool:
-        """Whether the move from here to `new` is legal."""
+        """Return whether the move from here to `new` is legal."""
         return new in JOB_MOVES[self]
 
 

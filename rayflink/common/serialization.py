@@ -45,7 +45,7 @@ class DeserializationSchema(ABC):
         """
 
     def is_end_of_stream(self, next_element: Any) -> bool:
-        """Whether this record says that no other follows."""
+        """Return whether this record says that no other follows."""
         return False
 
     def get_produced_type(self) -> TypeInformation | None:

@@ -126,7 +126,7 @@ class RateLimit:
         self._given = 0
 
     def take(self, wanted: int) -> int:
-        """How many of `wanted` records may go out now; they count as gone."""
+        """Return how many of `wanted` records may go out now; they count as gone."""
         now = self._now_ms()
         if self._start is None:
             self._start = now

@@ -154,7 +154,7 @@ class _HybridEnumerator(SplitEnumerator):
             self._ctx.assign_splits({subtask: [HybridSplit(self._index, is_end=True)]})
 
     def current_parallelism(self) -> int:
-        """How many readers there are."""
+        """Return how many readers there are."""
         return self._ctx.current_parallelism()
 
     def add_reader(self, subtask: int) -> None:

@@ -124,7 +124,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: Any = None,
     ) -> DataStream[Any]:
-        """As `unordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
+        """Act like `unordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
         return _waiting(data_stream, async_function, (timeout, async_retry_strategy, capacity, False), output_type)
 
     @staticmethod
@@ -205,7 +205,7 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: Any = None,
     ) -> DataStream[Any]:
-        """As `ordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
+        """Act like `ordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
         return _waiting(data_stream, async_function, (timeout, async_retry_strategy, capacity, True), output_type)
 
 

@@ -34,7 +34,7 @@ class CheckpointConfig:
         self._configuration = configuration
 
     def is_checkpointing_enabled(self) -> bool:
-        """Whether there is an interval."""
+        """Return whether there is an interval."""
         return self._configuration.get(options.CHECKPOINT_INTERVAL) is not None
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
@@ -84,11 +84,11 @@ class CheckpointConfig:
         return self
 
     def is_fail_on_checkpointing_errors(self) -> bool:
-        """Whether the first checkpoint that fails fails the job."""
+        """Return whether the first checkpoint that fails fails the job."""
         return self.get_tolerable_checkpoint_failure_number() == 0
 
     def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
-        """Whether the first checkpoint that fails fails the job; else none does."""
+        """Return whether the first checkpoint that fails fails the job; else none does."""
         return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _UNLIMITED_FAILURES)
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
@@ -108,7 +108,7 @@ class CheckpointConfig:
         return self
 
     def is_externalized_checkpoints_enabled(self) -> bool:
-        """Whether checkpoints outlive the job."""
+        """Return whether checkpoints outlive the job."""
         kept = self.get_externalized_checkpoint_retention()
         return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
@@ -117,7 +117,7 @@ class CheckpointConfig:
         return self._configuration.get(options.CHECKPOINT_RETENTION)
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Whether barriers overtake data."""
+        """Return whether barriers overtake data."""
         return self._configuration.get(options.CHECKPOINT_UNALIGNED)
 
     def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
@@ -139,11 +139,11 @@ class CheckpointConfig:
         return self._configuration.get(options.CHECKPOINT_ALIGNED_TIMEOUT)
 
     def set_alignment_timeout(self, alignment_timeout: Length) -> CheckpointConfig:
-        """As `set_aligned_checkpoint_timeout`, under its older name: milliseconds or a duration."""
+        """Act like `set_aligned_checkpoint_timeout`, under its older name: milliseconds or a duration."""
         return self.set_aligned_checkpoint_timeout(alignment_timeout)
 
     def get_alignment_timeout(self) -> Duration:
-        """As `get_aligned_checkpoint_timeout`, under its older name."""
+        """Act like `get_aligned_checkpoint_timeout`, under its older name."""
         return self.get_aligned_checkpoint_timeout()
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
@@ -152,21 +152,21 @@ class CheckpointConfig:
         return self
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Whether barriers overtake data in iterations too."""
+        """Return whether barriers overtake data in iterations too."""
         return self._configuration.get(options.CHECKPOINT_FORCE_UNALIGNED)
 
     # of PyFlink 1.20
 
     def enable_externalized_checkpoints(self, cleanup_mode: ExternalizedCheckpointRetention) -> CheckpointConfig:
-        """As `set_externalized_checkpoint_retention`."""
+        """Act like `set_externalized_checkpoint_retention`."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 
     def set_externalized_checkpoint_cleanup(self, cleanup_mode: ExternalizedCheckpointRetention) -> CheckpointConfig:
-        """As `set_externalized_checkpoint_retention`."""
+        """Act like `set_externalized_checkpoint_retention`."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 
     def get_externalized_checkpoint_cleanup(self) -> ExternalizedCheckpointRetention:
-        """As `get_externalized_checkpoint_retention`."""
+        """Act like `get_externalized_checkpoint_retention`."""
         return self.get_externalized_checkpoint_retention()
 
     def set_checkpoint_storage(self, storage: CheckpointStorage) -> CheckpointConfig:

@@ -187,7 +187,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return self
 
     def is_chaining_enabled(self) -> bool:
-        """Whether operators may share a task."""
+        """Return whether operators may share a task."""
         return self._configuration.get(options.OPERATOR_CHAINING)
 
     def set_runtime_mode(self, execution_mode: options.RuntimeMode) -> StreamExecutionEnvironment:

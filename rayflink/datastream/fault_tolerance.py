@@ -73,11 +73,11 @@ class FaultTolerance:
         return self.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Whether barriers overtake data."""
+        """Return whether barriers overtake data."""
         return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Whether barriers overtake data in iterations too."""
+        """Return whether barriers overtake data in iterations too."""
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
 
     def set_state_backend(self: E, state_backend: StateBackend) -> E:

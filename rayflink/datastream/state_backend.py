@@ -75,7 +75,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return list(self._paths) or None
 
     def is_incremental_checkpoints_enabled(self) -> bool:
-        """Whether only what changed is stored."""
+        """Return whether only what changed is stored."""
         return bool(self._incremental)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:

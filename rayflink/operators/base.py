@@ -185,7 +185,7 @@ class Operator(ABC):
         return False
 
     def takes(self, element: Element) -> bool:
-        """Whether it can be fed an element now; the end of data waits until nothing is under way outside."""
+        """Return whether it can be fed an element now; the end of data waits until nothing is under way outside."""
         return True
 
     def completed(self) -> Iterable[Element]:

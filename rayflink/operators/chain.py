@@ -164,14 +164,14 @@ class OperatorChain:
         return found
 
     def is_satisfied(self, index: int = 0) -> bool:
-        """Whether nobody uses a further record of link `index`: itself, or all that it gives records to."""
+        """Return whether nobody uses a further record of link `index`: itself, or all that it gives records to."""
         if index in self._satisfied:
             return True
         link = self.links[index]
         return bool(link.edges) and not link.outputs and all(self.is_satisfied(edge.target) for edge in link.edges)
 
     def takes_records(self) -> bool:
-        """Whether no operator is busy outside with all it can have."""
+        """Return whether no operator is busy outside with all it can have."""
         return all(self.links[index].operator.takes(_RECORDS) for index in self.outside)
 
     def run(self, may_continue: Callable[[], bool]) -> bool:

@@ -183,7 +183,7 @@ def _length_of_chain(factory: OperatorFactory) -> int:
 
 
 def can_spread(case: Case) -> bool:
-    """Whether the records of a case are the same wherever its subtasks run."""
+    """Return whether the records of a case are the same wherever its subtasks run."""
     return case.inputs == 1 and not any(isinstance(element, Moment) for element in case.given)
 
 

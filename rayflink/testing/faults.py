@@ -106,7 +106,7 @@ class Fault:
         return [call]
 
     def concerns(self, call: Call) -> bool:
-        """Whether the call is one of those that are counted."""
+        """Return whether the call is one of those that are counted."""
         return True
 
     def strikes(self, victim: Victim, move: int) -> bool:
@@ -121,7 +121,7 @@ class Fault:
         """A checkpoint exists since now, and nobody knows yet; counted from 0."""
 
     def concerns_file(self, operation: Operation) -> bool:
-        """Whether an operation of a checkpoint storage is one of those that are counted."""
+        """Return whether an operation of a checkpoint storage is one of those that are counted."""
         return False
 
     def outcome(self, operation: Operation, nth: int, draw: random.Random) -> Outcome:
@@ -133,7 +133,7 @@ class Fault:
         return 0
 
     def concerns_command(self, command: str, receiver: str) -> bool:
-        """Whether a command of the coordinator, of a type and to a task, is one of those that are counted."""
+        """Return whether a command of the coordinator, of a type and to a task, is one of those that are counted."""
         return False
 
     def command(self, nth: int) -> CommandFate:

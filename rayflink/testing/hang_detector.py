@@ -27,7 +27,7 @@ class HangDetector:
             self._until = max(self._until, due_ms)
 
     def is_over(self, now_ms: int, work_done: Callable[[], int]) -> bool:
-        """Whether nothing was done for too long; `work_done` gives another number when something was."""
+        """Return whether nothing was done for too long; `work_done` gives another number when something was."""
         if now_ms < self._look_at_ms:
             return False
         self._look_at_ms = now_ms + _LOOK_EVERY_MS

@@ -20,12 +20,12 @@ class RequestedSavepoints:
         self._asked: dict[StopMode | None, tuple[str, int]] = {}
 
     def is_there(self, stop: StopMode | None, answers: Mapping[str, Answer]) -> bool:
-        """Whether the savepoint was taken."""
+        """Return whether the savepoint was taken."""
         answer = answers.get(self._asked.get(stop, ("", 0))[0])
         return answer is not None and not answer.failure
 
     def is_due(self, stop: StopMode | None, answers: Mapping[str, Answer], now_ms: int) -> bool:
-        """Whether to ask now: for the first time, or since it failed a while ago."""
+        """Return whether to ask now: for the first time, or since it failed a while ago."""
         number, asked_ms = self._asked.get(stop, ("", 0))
         return not number or (number in answers and now_ms >= asked_ms + ASK_AGAIN_MS)
 

@@ -100,7 +100,7 @@ class SimulatedStorage(MemoryStorage):
 
 
 def is_state(path: str) -> bool:
-    """Whether a file of checkpoints holds state: neither their metadata nor the ledger of their coordinators."""
+    """Return whether a file of checkpoints holds state: neither their metadata nor the ledger of their coordinators."""
     return not path.endswith(f"/{METADATA}") and f"/{LEDGER}/" not in path
 
 

@@ -54,7 +54,7 @@ class Stage:
         self._step_markers[step_marker] += 1
 
     def has_passed(self, step_marker: int) -> bool:
-        """Whether every subtask has worked all that came before the step marker, and no timer is due."""
+        """Return whether every subtask has worked all that came before the step marker, and no timer is due."""
         if self._step_markers[step_marker] < self.subtasks:
             return False
         operators = list(self._operators)

@@ -73,7 +73,7 @@ class EnumeratorContext(Protocol):
         ...
 
     def current_parallelism(self) -> int:
-        """How many readers there are."""
+        """Return how many readers there are."""
         ...
 
 

@@ -27,7 +27,7 @@ class SplitCursor(Protocol):
 
 
 def share_of(left: int, max_records: int) -> int:
-    """How many of `left` records that are there already to give at once: all, rather than leave a short rest."""
+    """Return how many of `left` records that are there already to give at once: all, rather than leave a short rest."""
     return left if left < 2 * max_records else max_records
 
 

@@ -55,7 +55,7 @@ class TypeInformation:
             raise TypeMismatch(where, fault.path, fault.found, fault.wanted, fault.remedy, line)
 
     def check_batch(self, values: Sequence[Any], where: str = "value", line: str = "") -> None:
-        """As `check` on each value, without a Python loop where all values are of the exact Python type.
+        """Act like `check` on each value, without a Python loop where all values are of the exact Python type.
 
         Raises: TypeMismatch: for the first value that is not of the type.
         """
@@ -69,7 +69,7 @@ class TypeInformation:
         return self._convert_field(value)
 
     def convert_batch(self, values: Sequence[Any], where: str = "value", line: str = "") -> Sequence[Any]:
-        """As `convert` on each value; `values` itself where nothing changes."""
+        """Act like `convert` on each value; `values` itself where nothing changes."""
         self.check_batch(values, where, line)
         return self._convert_column(values)
 
@@ -96,7 +96,7 @@ class TypeInformation:
         return TypeSerializer(self)
 
     def create_serializer(self, execution_config: object = None) -> TypeSerializer:
-        """As `serializer`; under Flink's name."""
+        """Act like `serializer`; under Flink's name."""
         return self.serializer()
 
     # What subclasses say. `_fault` sees None only where the type does not accept it; `_convert_value` never does and
@@ -125,7 +125,7 @@ class TypeInformation:
         return None if value is None else self._convert_value(value)
 
     def _field_fault(self, value: Any, path: str) -> Fault | None:
-        """As `_fault`, for a field or element, where None is allowed."""
+        """Act like `_fault`, for a field or element, where None is allowed."""
         return None if value is None else self._fault(value, path)
 
     def _field_column_fits(self, values: Sequence[Any]) -> bool:

@@ -136,17 +136,17 @@ NO_RETRY_STRATEGY: AsyncRetryStrategy[Any] = NoRetryStrategy()
 
 
 def empty_result_predicate(result: list[Any]) -> bool:
-    """Whether there are no results."""
+    """Return whether there are no results."""
     return result is None or len(result) == 0
 
 
 def has_exception_predicate(error: Exception) -> bool:
-    """Whether there is an exception."""
+    """Return whether there is an exception."""
     return error is not None
 
 
 def exception_type_predicate(error: Exception, expected_error_type: type[BaseException]) -> bool:
-    """Whether the exception is of a type; give that type by `functools.partial`."""
+    """Return whether the exception is of a type; give that type by `functools.partial`."""
     return isinstance(error, expected_error_type)
 
 

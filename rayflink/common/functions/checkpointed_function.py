@@ -41,7 +41,7 @@ class FunctionInitializationContext:
     key_groups: range = range(0)
 
     def is_restored(self) -> bool:
-        """Whether the job starts from a snapshot; else all state is empty."""
+        """Return whether the job starts from a snapshot; else all state is empty."""
         return self.restored
 
     def get_operator_state_store(self) -> OperatorStateStore:

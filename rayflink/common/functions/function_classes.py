@@ -447,7 +447,7 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
-        """Whether another attempt follows after `current_attempts`."""
+        """Return whether another attempt follows after `current_attempts`."""
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:

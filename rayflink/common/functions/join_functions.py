@@ -91,7 +91,7 @@ def as_process_join(function: Any) -> UserFunction:
 
 
 def _joins(function: Any) -> bool:
-    """Whether it takes two records and no context."""
+    """Return whether it takes two records and no context."""
     if isinstance(function, JoinFunction | FlatJoinFunction):
         return True
     if not callable(function) or inspect.isclass(function) or hasattr(function, "process_element"):

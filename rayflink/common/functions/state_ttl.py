@@ -40,7 +40,7 @@ class TtlIncrementalCleanupStrategy(TtlCleanupStrategy):
         return self._cleanup_size
 
     def run_cleanup_for_every_record(self) -> bool:
-        """Whether Flink would also look at each record."""
+        """Return whether Flink would also look at each record."""
         return self._run_cleanup_for_every_record
 
 
@@ -97,11 +97,11 @@ class TtlCleanupStrategies:
         self._is_cleanup_in_background = is_cleanup_in_background
 
     def is_cleanup_in_background(self) -> bool:
-        """Whether the default ways apply where nothing was asked for."""
+        """Return whether the default ways apply where nothing was asked for."""
         return self._is_cleanup_in_background
 
     def in_full_snapshot(self) -> bool:
-        """Whether expired values are left out of snapshots."""
+        """Return whether expired values are left out of snapshots."""
         return TtlStrategies.FULL_STATE_SCAN_SNAPSHOT in self._strategies
 
     def looked_at(self) -> int:
@@ -110,7 +110,7 @@ class TtlCleanupStrategies:
         return chosen.get_cleanup_size() if isinstance(chosen, TtlIncrementalCleanupStrategy) else 0
 
     def get_incremental_cleanup_strategy(self) -> TtlIncrementalCleanupStrategy | None:
-        """How many other keys an access looks at: in Flink by default 5 in the background, else none."""
+        """Return how many other keys an access looks at: in Flink by default 5 in the background, else none."""
         chosen = self._strategies.get(TtlStrategies.INCREMENTAL_CLEANUP)
         if isinstance(chosen, TtlIncrementalCleanupStrategy):
             return chosen
@@ -199,7 +199,7 @@ class StateTtlConfig:
         return self._update_type
 
     def get_state_visibility(self) -> TtlStateVisibility:
-        """Whether expired values that are still there are given out."""
+        """Return whether expired values that are still there are given out."""
         return self._state_visibility
 
     def get_ttl(self) -> Length:
@@ -211,7 +211,7 @@ class StateTtlConfig:
         return self._ttl_time_characteristic
 
     def is_enabled(self) -> bool:
-        """Whether values expire at all."""
+        """Return whether values expire at all."""
         return self._update_type is not TtlUpdateType.Disabled
 
     def get_cleanup_strategies(self) -> TtlCleanupStrategies:
@@ -267,7 +267,7 @@ class StateTtlConfig:
             return self.set_update_type(TtlUpdateType.OnReadAndWrite)
 
         def set_state_visibility(self, state_visibility: TtlStateVisibility) -> StateTtlConfig.Builder:
-            """Whether expired values that are still there are given out."""
+            """Return whether expired values that are still there are given out."""
             self._state_visibility = state_visibility
             return self
 

@@ -117,7 +117,7 @@ def lag_text(mark: int | None, now_ms: float) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal that can erase what it shows."""
+    """Return whether a stream is a terminal that can erase what it shows."""
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 

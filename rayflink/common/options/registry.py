@@ -585,7 +585,7 @@ def known_keys() -> list[str]:
 
 
 def takes_any_suffix(key: str) -> bool:
-    """Whether `key` is an entry of a map option, written as ``<option key>.<entry>``."""
+    """Return whether `key` is an entry of a map option, written as ``<option key>.<entry>``."""
     return any(key.startswith(f"{option.key}.") for option in all_options() if option.type is MAP)
 
 

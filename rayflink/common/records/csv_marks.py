@@ -81,7 +81,7 @@ class CsvMarks:
 
 
 def _is_long(text: str) -> bool:
-    """Whether it has more characters of 16 bits than Jackson looks at."""
+    """Return whether it has more characters of 16 bits than Jackson looks at."""
     return len(text) > LONGEST_PLAIN // 2 and len(text.encode("utf-16-le", "surrogatepass")) > 2 * LONGEST_PLAIN
 
 

@@ -48,7 +48,7 @@ class _Proof:
         self._seen: set[int] = set()
 
     def harmless(self, value: Any, may_store: bool = False) -> bool:
-        """Whether code that reaches `value` gets no mutable object from it that outlives the call.
+        """Return whether code that reaches `value` gets no mutable object from it that outlives the call.
 
         Args:
             may_store: attributes that the function itself sets are those of records, or are looked at elsewhere.

@@ -100,7 +100,7 @@ class RowColumns(RowBatch):
         return self if self.key_column is None else RowColumns(self.columns, self.stamps)
 
     def is_like(self, other: object) -> bool:
-        """Whether `concatenated` can put the two behind each other."""
+        """Return whether `concatenated` can put the two behind each other."""
         return (
             isinstance(other, RowColumns)
             and self.key_column == other.key_column
@@ -158,7 +158,7 @@ def column_of(field: tuple[Any, ...], kind: type) -> Column | None:
 
 
 def are_all(values: Sequence[Any], kind: type) -> bool:
-    """Whether all values are of this very type."""
+    """Return whether all values are of this very type."""
     return list(map(type, values)).count(kind) == len(values)
 
 

@@ -21,7 +21,7 @@ KINDS = tuple(RowKind)
 
 
 def has_kinds(schema: pyarrow.Schema) -> bool:
-    """Whether its last column says what the rows do."""
+    """Return whether its last column says what the rows do."""
     names = schema.names
     return bool(names) and names[-1] == ROW_KIND
 

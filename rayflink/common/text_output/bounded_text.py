@@ -209,7 +209,7 @@ class _Writer:
 
 
 def _has_fields(kind: type) -> bool:
-    """Whether it is a Row, or a named tuple or dataclass with the `__repr__` that Python made for it."""
+    """Return whether it is a Row, or a named tuple or dataclass with the `__repr__` that Python made for it."""
     method = kind.__repr__
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields") and getattr(method, "__module__", "") == "collections"

@@ -33,7 +33,7 @@ def bind(**fields: object) -> None:
 
 @contextmanager
 def bound(**fields: object) -> Iterator[None]:
-    """As `bind`, until the block ends; what was bound before comes back."""
+    """Act like `bind`, until the block ends; what was bound before comes back."""
     before = _identity.set(identity())
     try:
         bind(**fields)

@@ -84,7 +84,7 @@ class ActorPool:
         return min(self.max_retry_delay_ms, self.retry_delay_ms << min(attempts - 1, 30))
 
     def share(self, subtask: int, parallelism: int) -> int:
-        """How many of the processes are those of a subtask.
+        """Return how many of the processes are those of a subtask.
 
         >>> [ActorPool(5).share(subtask, 3) for subtask in range(3)]
         [2, 2, 1]

@@ -85,7 +85,7 @@ def _strip(told: traceback.TracebackException, error: BaseException, tb: Traceba
 
 
 def is_of_program(frame: FrameType) -> bool:
-    """Whether it is a frame of the program, and of no package that is installed."""
+    """Return whether it is a frame of the program, and of no package that is installed."""
     module, path = frame.f_globals.get("__name__"), frame.f_code.co_filename
     if _is_own(module) or str(module).partition(".")[0] in _LIBRARIES:
         return False
@@ -93,7 +93,7 @@ def is_of_program(frame: FrameType) -> bool:
 
 
 def _is_users(tb: TracebackType | None) -> bool:
-    """Whether a frame of the program is in it."""
+    """Return whether a frame of the program is in it."""
     for frame, _ in traceback.walk_tb(tb):
         module = frame.f_globals.get("__name__")
         if not _is_own(module) and str(module).partition(".")[0] not in _LIBRARIES:

@@ -29,7 +29,7 @@ class Fingerprint:
         self._sums.append(checksum(block))
 
     def is_in(self, file: IO[bytes]) -> bool:
-        """Whether the blocks are still there; reads them all."""
+        """Return whether the blocks are still there; reads them all."""
         file.seek(self._first)
         for length, known in zip(self._lengths, self._sums, strict=True):
             block = file.read(length)

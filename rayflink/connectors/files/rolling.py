@@ -36,7 +36,7 @@ class RollingPolicy:
     """Whether a file ends at each checkpoint; else it goes on, and a restore takes what the checkpoint had of it."""
 
     def is_due(self, now_ms: int, begun_ms: int, touched_ms: int) -> bool:
-        """Whether a part file is too old, or has rested too long."""
+        """Return whether a part file is too old, or has rested too long."""
         too_old = self.rollover_ms is not None and now_ms - begun_ms >= self.rollover_ms
         return too_old or (self.inactivity_ms is not None and now_ms - touched_ms >= self.inactivity_ms)
 

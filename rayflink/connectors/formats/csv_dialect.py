@@ -65,7 +65,7 @@ class CsvDialect:
         return len(block)
 
     def _closes_its_quotes(self, block: bytes | bytearray) -> bool:
-        """Whether quotes come in pairs, each first of which begins a value or doubles the one before it.
+        """Return whether quotes come in pairs, each first of which begins a value or doubles the one before it.
 
         Then no value is open at the end. False tells nothing: a quote within a value without quotes is no error.
         """

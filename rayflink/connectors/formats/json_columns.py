@@ -50,7 +50,7 @@ def _read(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table:
 
 
 def _objects_in(block: bytes) -> int | None:
-    """How many lines begin with `{`; None: others are not empty, or something else may stand behind a `}`.
+    """Return how many lines begin with `{`; None: others are not empty, or something else may stand behind a `}`.
 
     Arrow 26 ends the process when it finds a null that is no value of an object: before one, or behind one.
     """

@@ -36,7 +36,7 @@ class Wanted:
         return f"{self.column} {self.sign} {shown}".rstrip()
 
     def may_be_in(self, statistics: Any) -> bool:
-        """Whether a row group may hold a wanted row; True where that is not known.
+        """Return whether a row group may hold a wanted row; True where that is not known.
 
         Args:
             statistics: of its column, as pyarrow tells them; None: there are none.
@@ -65,7 +65,7 @@ class RowGroupFilter:
     conditions: tuple[Wanted, ...] = ()
 
     def __call__(self, group: Any) -> bool:
-        """Whether a row group, as pyarrow describes it, may hold a wanted row."""
+        """Return whether a row group, as pyarrow describes it, may hold a wanted row."""
         if not self.conditions:
             return True
         columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}

@@ -152,7 +152,7 @@ def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schem
 
 
 def spark_runs(spark: Any) -> bool:
-    """Whether a SparkSession has not been stopped."""
+    """Return whether a SparkSession has not been stopped."""
     return getattr(spark.sparkContext, "_jsc", None) is not None
 
 

@@ -253,7 +253,7 @@ def delete_staged(cursor: psycopg.Cursor[Any], schema: str, chunks: Sequence[tup
 
 
 def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
-    """Whether a schema has a table of that name."""
+    """Return whether a schema has a table of that name."""
     query = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = %s"
     return cursor.execute(query, (schema, name)).fetchone() is not None
 

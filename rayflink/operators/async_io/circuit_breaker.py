@@ -36,7 +36,7 @@ class CircuitBreaker:
         return "half-open" if self._probing else "open"
 
     def may_call(self, now_ms: int) -> bool:
-        """Whether a call may be made; True for one caller alone where that call is a probe."""
+        """Return whether a call may be made; True for one caller alone where that call is a probe."""
         if self.open_since_ms is None:
             return True
         if self._probing or now_ms < self._failed_at_ms + self._pause_ms:

@@ -22,7 +22,7 @@ class AlignedReading:
         """The greatest watermark with which it may read on; before the group has said it, none."""
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether it is time for a report; the next one is then due an interval later."""
+        """Return whether it is time for a report; the next one is then due an interval later."""
         if self.next_ms is None or now_ms < self.next_ms:
             return False
         self.next_ms = now_ms + self.alignment.update_ms
@@ -33,7 +33,7 @@ class AlignedReading:
         self.next_ms = None
 
     def must_wait(self, watermark: int) -> bool:
-        """Whether a watermark is too far ahead."""
+        """Return whether a watermark is too far ahead."""
         return watermark > self.max_allowed
 
     def drift(self, watermark: int) -> int | None:

@@ -133,7 +133,7 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
 
 
 def _pause(call: Callable[[set[str], set[str]], None], to_pause: set[str], to_resume: set[str]) -> bool:
-    """Whether the reader can; one that cannot is paused as a whole only."""
+    """Return whether the reader can; one that cannot is paused as a whole only."""
     try:
         if to_pause or to_resume:
             call(to_pause, to_resume)

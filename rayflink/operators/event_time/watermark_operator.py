@@ -25,7 +25,7 @@ from .timestamp_assignment import BatchTimestampAssigner
 
 
 def is_progressive(config: Mapping[str, Any]) -> bool:
-    """Whether event time advances while records come; in batch mode it does so at the end of all input alone."""
+    """Return whether event time advances while records come; in batch mode it does so at the end of all input alone."""
     return RUNTIME_MODE.read(config.get(RUNTIME_MODE.key, RUNTIME_MODE.default)).name != "BATCH"
 
 

@@ -210,7 +210,7 @@ class KeyedOperator(FunctionOperator):
         self.backend.prefetch(self.keys_of_input(batch, input_index))
 
     def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
-        """As `keys_of`, for a batch of that input."""
+        """Act like `keys_of`, for a batch of that input."""
         return self.keys_of(batch)
 
     @property

@@ -181,7 +181,7 @@ class KeyedSumOperator(KeyedReduceOperator):
 
 
 def has_open(function: Any) -> bool:
-    """Whether a function has an `open` of its own, where it may have asked for state."""
+    """Return whether a function has an `open` of its own, where it may have asked for state."""
     opens = getattr(function, "open", Function.open)
     return getattr(opens, "__func__", opens) is not Function.open
 
