@@ -29,7 +29,7 @@ class LogLevels:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> LogLevels:
-        """Act like `rayflink.log.level` and `rayflink.log.loggers` of a job say.
+        """Set levels as `rayflink.log.level` and `rayflink.log.loggers` of a job say.
 
         Raises:
             ConfigError: one is no level.
