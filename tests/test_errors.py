@@ -190,7 +190,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_under_a_file_sink_names_the_folder_and_leaves_no_unfinished_file(tmp_path: Path):
+def test_a_full_disk_under_a_file_sink_names_the_folder_and_leaves_no_partial_file(tmp_path: Path):
     env = environment()
     sink = FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder()).build()
     env.from_sequence(1, 1_000).map(str).sink_to(sink)

@@ -107,7 +107,7 @@ def shell_commands(page: Path) -> list[list[str]]:
 
 
 @pytest.mark.slow  # imports Ray
-def test_commands_of_the_page_on_deployment_that_need_a_cloud_are_those_that_ray_takes():
+def test_commands_for_a_cloud_on_the_deployment_page_are_those_that_ray_accepts():
     scripts = importlib.import_module("ray.scripts.scripts")
     found = shell_commands(DEPLOY)
     assert {words[0] for words in found} == {"pip", "ray", "make", "export"}

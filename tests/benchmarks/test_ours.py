@@ -47,7 +47,7 @@ def test_nested_numbers_become_lines_of_a_table() -> None:
     assert flat({"a": {"x": 1.5, "y": 2}, "b": {"x": 3}}) == {"a.x": 1.5, "a.y": 2, "b.x": 3}
 
 
-def test_rates_are_over_the_time_from_the_sources_release_to_the_last_task_that_finished() -> None:
+def test_rates_run_from_the_release_of_the_sources_to_the_last_finished_task() -> None:
     def subtask(running: int, finished: int, calls: int) -> dict[str, Any]:
         return {"timestamps": {"RUNNING": running, "FINISHED": finished}, "metrics": {"calls": calls}}
 
@@ -90,7 +90,7 @@ def test_every_row_of_the_arrow_shuffle_reaches_a_sink_by_columns(kind: str) -> 
     assert min(task["metrics"]["numRecordsIn"] for task in sink["subtasks"]) > BATCH_ROWS
 
 
-def test_latency_leaves_the_warm_up_of_each_source_subtask_out_and_measures_all_the_rest() -> None:
+def test_latency_excludes_the_warm_up_of_each_source_subtask_and_measures_the_rest() -> None:
     env = StreamExecutionEnvironment.get_execution_environment(LOCAL).set_parallelism(2)
     events = env.from_source(DataGeneratorSource(_stamped_a_second_ago, 100), None, "Events")
     events.key_by(itemgetter(0)).sink_to(LatencySink([(0, 50), (50, 100)], skipped=10))

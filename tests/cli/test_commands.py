@@ -61,7 +61,7 @@ def test_the_script_wins_over_the_command_line_and_it_is_said_where(script, caps
     assert capsys.readouterr().out.startswith("2 []")
 
 
-def test_options_of_a_file_come_first_then_those_of_the_command_line_then_those_of_the_script(script, capsys, tmp_path):
+def test_options_of_a_file_come_first_then_the_command_line_then_the_script(script, capsys, tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text("execution:\n  target: local  # here\nparallelism.default: 2\njobmanager.rpc.port: 6123\n")
     with pytest.warns(UserWarning, match=rf"'jobmanager.rpc.port' \({file}:4\) is no option"):

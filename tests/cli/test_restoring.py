@@ -135,7 +135,7 @@ def test_a_module_that_was_not_stored_is_named_with_the_option_that_brings_it(
 
 @pytest.mark.slow
 @pytest.mark.spec("S10", "H52")
-def test_a_stored_job_goes_on_from_its_newest_checkpoint_where_its_folder_is_now_and_heeds_the_options_given(
+def test_a_stored_job_resumes_from_its_newest_checkpoint_with_the_options_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     job = retained_job(tmp_path / "there", tmp_path / "there")

@@ -78,7 +78,7 @@ def test_the_tasks_of_a_slot_share_its_managed_memory_and_spill_what_has_no_room
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_killed_tasks_have_spilled_is_removed_on_their_nodes_at_the_end_of_the_job(tmp_path):
+def test_spill_files_of_killed_tasks_are_removed_on_their_nodes_at_the_end(tmp_path):
     spills, gate = tmp_path / "spills", tmp_path / "gate"
     spills.mkdir()
     env = environment(spills, RuntimeExecutionMode.BATCH)

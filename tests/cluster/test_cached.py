@@ -65,7 +65,7 @@ env.close()
 
 
 @pytest.mark.soak
-def test_records_of_a_class_of_the_script_are_read_where_the_program_does_not_mention_it(tmp_path):
+def test_records_of_a_class_of_the_script_are_read_where_the_program_omits_it(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(SCRIPT)
     ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=180)

@@ -48,7 +48,7 @@ def test_coroutines_run_in_the_process_of_their_slot():
 
 
 @pytest.mark.soak
-def test_a_pool_that_the_cluster_has_no_room_for_says_what_there_is_and_what_is_wanted():
+def test_a_pool_without_room_on_the_cluster_says_what_there_is_and_what_is_wanted():
     pool = ActorPool(num_cpus=64, start_timeout_ms=1_000)
     scored = StreamExecutionEnvironment().from_sequence(1, 3).map_batches(lambda rows: rows, "rows", concurrency=pool)
     said = "num_cpus=64, num_gpus=0 was not there.*: the cluster has 2 CPUs, .* of them free; give the cluster more"

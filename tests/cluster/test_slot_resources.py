@@ -28,7 +28,7 @@ def test_a_slot_gets_the_cores_and_the_memory_its_group_says():
 
 
 @pytest.mark.soak
-def test_a_job_runs_on_while_a_change_of_its_parallelism_waits_for_slots_that_do_not_come(capsys):
+def test_a_job_runs_on_while_a_rescale_waits_for_slots_that_do_not_come(capsys):
     env = StreamExecutionEnvironment({"execution.target": "ray", "slot.request.timeout": "5 s"})
     numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers").uid("numbers")
     numbers.key_by(lambda n: n % 3).map(lambda n: n).add_sink(lambda n: None)

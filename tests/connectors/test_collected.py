@@ -96,7 +96,7 @@ def test_a_job_in_this_process_without_checkpoints_says_what_to_set() -> None:
     assert list(drawn) == []
 
 
-def test_rows_before_the_failure_of_a_job_with_checkpoints_are_those_of_its_last_checkpoint() -> None:
+def test_rows_before_the_failure_of_a_job_are_those_of_its_last_checkpoint() -> None:
     FAILED.clear()
     env = StreamExecutionEnvironment({**CHECKPOINTS, "restart-strategy.type": "none"})
     rows = []
@@ -126,7 +126,7 @@ class TestDrawnOnce:
         once.new([RowBlock("a", 0, 0, [])])
         assert once.new([RowBlock("a", 0, 1, [0]), RowBlock("a", 0, 0, [0])]) == [0]
 
-    def test_an_attempt_that_counts_from_the_beginning_is_another_one_though_its_number_is_known(self) -> None:
+    def test_an_attempt_that_counts_anew_is_another_one_though_its_number_is_known(self) -> None:
         once = DrawnOnce("7" * 32)
         assert once.new([RowBlock("a", 0, 0, [0]), RowBlock("a", 1, 0, [1])]) == [0, 1]
         with pytest.raises(JobExecutionError, match="would repeat 2 rows"):

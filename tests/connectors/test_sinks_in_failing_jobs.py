@@ -81,7 +81,7 @@ def _retry(request: CommitRequest[Any]) -> None:
     request.retry_later(OSError("busy"))
 
 
-def test_a_committing_sink_whose_committer_is_busy_now_and_then_commits_each_record_once(tmp_path: Path) -> None:
+def test_a_committing_sink_with_a_busy_committer_commits_each_record_once(tmp_path: Path) -> None:
     SHELVES[:] = [Shelf(*[_retry] * 5)]
     assert _run(tmp_path, GlobalShelf()) == 4
     assert sorted(SHELVES[0].values) == list(range(RECORDS))

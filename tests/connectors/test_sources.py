@@ -219,7 +219,7 @@ def _until_answer(coordinator: Coordinator) -> object:
 
 
 @pytest.mark.spec("C24", "socket", "C25", "lines", "rest", "X65")
-def test_a_socket_is_read_without_blocking_until_its_end_and_the_rest_is_the_last_record(server: Server) -> None:
+def test_a_socket_is_read_without_blocking_and_its_rest_is_the_last_record(server: Server) -> None:
     coordinator = Coordinator(SocketTextSource("127.0.0.1", server.port))
     assert coordinator.poll() is PENDING
     server.send("a\r\nb\nréßt".encode())

@@ -128,7 +128,7 @@ def test_an_async_generator_waits_when_so_many_records_are_not_read_yet(monkeypa
     assert out == list(range(20))
 
 
-def test_what_an_async_generator_raises_fails_the_reader_after_the_records_before_with_the_user_s_line() -> None:
+def test_an_error_of_an_async_generator_fails_the_reader_behind_the_records_before() -> None:
     async def failing() -> AsyncIterator[int]:
         yield 1
         raise LookupError("midway")
@@ -142,7 +142,7 @@ def test_what_an_async_generator_raises_fails_the_reader_after_the_records_befor
     coordinator.close()
 
 
-def test_an_async_generator_goes_on_after_a_restore_and_gives_each_record_its_own_value() -> None:
+def test_an_async_generator_resumes_after_a_restore_with_each_record_once() -> None:
     async def growing() -> AsyncIterator[list[int]]:
         kept: list[int] = []
         for number in range(4):

@@ -65,7 +65,7 @@ class Running(MapFunction):
 
 @pytest.mark.spec("C04", "A03", "state")
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_keyed_stream_is_a_transformation_with_its_key_and_each_record_sees_the_state_of_its_own(parallelism):
+def test_a_keyed_stream_is_a_transformation_whose_records_see_the_state_of_their_key(parallelism):
     keyed = environment(parallelism).from_collection(WORDS).key_by("word")
     assert type(keyed) is KeyedStream and isinstance(keyed._transformation.partitioner, KeyGroup)
     steps = [

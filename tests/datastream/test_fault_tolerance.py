@@ -252,7 +252,7 @@ def test_restart_strategies_are_options_and_come_back_from_them(env):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_program_that_enables_checkpoints_takes_the_last_one_at_its_end_without_waiting_for_its_time():
+def test_a_program_with_checkpoints_takes_the_last_one_at_its_end_without_waiting():
     env = StreamExecutionEnvironment({"execution.target": "local"})
     env.enable_checkpointing(3_600_000)
     env.set_restart_strategy(RestartStrategies.fixed_delay_restart(1, 10))

@@ -56,7 +56,7 @@ def test_an_environment_gives_the_plan_of_its_program_as_json() -> None:
 
 
 @pytest.mark.spec("I02", "both", "V17", "J02", "default")
-def test_both_modes_give_the_same_vertices_and_differ_in_how_data_is_passed_and_when_tasks_start() -> None:
+def test_both_modes_give_equal_vertices_and_differ_in_exchange_and_scheduling() -> None:
     stream, batch = counted("STREAMING"), counted("BATCH")
     assert [vertex.name for vertex in stream.vertices] == [vertex.name for vertex in batch.vertices]
     assert (stream.schedule_mode, batch.schedule_mode) == (ScheduleMode.EAGER, ScheduleMode.LAZY_FROM_SOURCES)

@@ -71,7 +71,7 @@ def _first(record):
 
 @pytest.mark.slow
 @pytest.mark.spec("A02")
-def test_a_process_function_has_events_of_two_streams_state_that_survives_and_callbacks_of_both_clocks():
+def test_a_process_function_has_two_streams_durable_state_and_both_clocks():
     env = environment(2)
     left, right = timed(env, [("a", 1), ("a", 2), ("b", 3)]), timed(env, [("a", 4)])
     told = left.connect(right).key_by(0, 0).process(Both())
@@ -150,7 +150,7 @@ class WhoAndWhere(RichFunction, MapFunction):
 
 @pytest.mark.slow
 @pytest.mark.spec("A14", "data", "tasks", "jobs", "S09", "threads")
-def test_one_process_runs_subtasks_of_one_operator_different_operators_and_different_jobs_at_once():
+def test_one_process_runs_subtasks_of_several_operators_and_jobs_at_once():
     env = environment(2)
     env.set_buffer_timeout(0).disable_operator_chaining()
 
@@ -223,7 +223,7 @@ def test_the_parallelism_of_an_operator_comes_before_that_of_the_environment():
 
 @pytest.mark.spec("C32")
 @pytest.mark.parametrize(("own", "written"), [(None, 70), (-1, 70), (0, 0), (7, 7)])
-def test_the_buffer_timeout_of_an_operator_is_written_where_it_is_0_or_more_and_reaches_its_task(own, written):
+def test_the_buffer_timeout_of_an_operator_reaches_its_task_where_it_is_not_negative(own, written):
     env = environment().set_buffer_timeout(70)
     mapped = env.from_collection([1]).map(str).name("it")
     if own is not None:

@@ -67,7 +67,7 @@ def test_a_group_is_named_once_it_is_registered_and_has_one_set_of_resources():
         env.register_slot_sharing_group("heavy")
 
 
-def test_a_group_without_resources_is_but_a_name_and_a_job_in_this_process_runs_with_any():
+def test_a_group_without_resources_is_only_a_name_and_a_local_job_runs_with_any():
     plain = SlotSharingGroup.builder("plain").build()
     assert plain.resources is None and graph_of(StreamExecutionEnvironment(), plain).slot_resources == ()
     env = StreamExecutionEnvironment({"execution.target": "local"})

@@ -34,7 +34,7 @@ def put(store: RayFrames, partition: int) -> FramePart:
 
 
 @pytest.mark.soak
-def test_a_job_whose_blocks_are_lost_with_a_node_ends_and_says_so_and_does_not_restart_for_ever(tmp_path: Path):
+def test_a_job_whose_blocks_are_lost_with_a_node_ends_and_does_not_restart_for_ever(tmp_path: Path):
     started, gate = tmp_path / "started", tmp_path / "gate"
     wait = watching.waiter(str(gate))
 

@@ -85,7 +85,7 @@ def test_an_input_that_two_steps_share_is_translated_once() -> None:
 
 @pytest.mark.spec("D02", "X42")
 @pytest.mark.parametrize(("upstream", "downstream", "chosen"), [(2, 2, Forward()), (2, 3, Rebalance())])
-def test_an_edge_without_partitioner_is_forward_at_equal_parallelism_and_else_rebalance(
+def test_an_edge_without_partitioner_is_forward_or_rebalance_by_parallelism(
     upstream: int, downstream: int, chosen: Partitioner
 ) -> None:
     graph = stream_graph([step(source(parallelism=upstream), parallelism=downstream)])
@@ -126,7 +126,7 @@ def test_partition_and_side_output_are_folded_into_one_edge() -> None:
 
 
 @pytest.mark.spec("I10", "I05", "union")
-def test_a_union_gives_its_consumer_one_edge_a_stream_with_each_streams_own_partitioner() -> None:
+def test_a_union_gives_its_consumer_one_edge_a_stream_with_its_own_partitioner() -> None:
     left, right = source("Left"), source("Right")
     graph = stream_graph([step(Union((Partition(left, Global()), right)))])
     assert [(str(edge), edge.partitioner, edge.ordinal) for edge in graph.edges] == [
@@ -151,7 +151,7 @@ def test_select_is_no_node_and_a_later_selection_replaces_an_earlier_one() -> No
 
 
 @pytest.mark.spec("C16", "logical")
-def test_two_splits_of_a_stream_are_told_apart_and_what_was_selected_is_not_split_again() -> None:
+def test_two_splits_of_a_stream_are_distinct_and_a_selection_is_not_split_again() -> None:
     numbers = source()
     ones = [Split(numbers, SplitBy(selector)) for selector in (first, key_by)]
     graph = stream_graph([step(Select(Union(tuple(ones)), ("even",))), step(Select(ones[1], ("odd",))), step(numbers)])

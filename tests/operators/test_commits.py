@@ -110,7 +110,7 @@ def _counts(harness: OperatorHarness) -> dict[str, int]:
 
 
 @pytest.mark.spec("H24")
-def test_what_was_prepared_for_a_checkpoint_is_committed_when_it_or_a_later_one_is_complete() -> None:
+def test_committables_are_committed_when_their_checkpoint_or_a_later_completes() -> None:
     with _harness(shelf := Shelf()) as harness:
         _checkpoint(harness, 1, "a")
         _checkpoint(harness, 2, "b")
@@ -125,7 +125,7 @@ def test_what_was_prepared_for_a_checkpoint_is_committed_when_it_or_a_later_one_
 
 
 @pytest.mark.spec("H24")
-def test_what_a_checkpoint_holds_is_committed_at_the_restore_also_on_fewer_or_more_subtasks() -> None:
+def test_what_a_checkpoint_holds_is_committed_at_restore_at_any_parallelism() -> None:
     for parallelism in (1, 2, 5):
         shelf = Shelf()
         taken = []
@@ -146,7 +146,7 @@ def test_what_a_checkpoint_holds_is_committed_at_the_restore_also_on_fewer_or_mo
         assert sorted(shelf.values) == ["a0", "a1", "a2", "b0", "b1", "b2"]
 
 
-def test_the_end_of_input_commits_where_no_checkpoints_are_and_waits_for_the_last_one_where_they_are() -> None:
+def test_the_end_of_input_commits_without_checkpoints_and_else_waits_for_the_last() -> None:
     with _harness(shelf := Shelf(_retry, _retry)) as harness:
         _checkpoint(harness, 1, "a")
         harness.process("b")
@@ -267,7 +267,7 @@ def test_what_was_tried_too_often_fails_the_task_and_is_still_in_the_checkpoint(
     assert shelf.values == ["a"]
 
 
-def test_a_failure_for_an_unknown_reason_fails_the_task_at_once_and_a_known_one_is_logged(caplog: Any) -> None:
+def test_an_unknown_failure_fails_the_task_at_once_and_a_known_one_is_logged(caplog: Any) -> None:
     unknown = Shelf(lambda request: request.signal_failed_with_unknown_reason(OSError("gone")))
     harness = _harness(unknown)
     _checkpoint(harness, 1, "a")
@@ -295,7 +295,7 @@ def test_the_rest_of_a_committable_is_tried_again() -> None:
     assert shelf.boxes == {"rest": ["b"]}
 
 
-def test_many_committables_are_given_to_the_committer_in_parts_and_other_work_is_done_between_them() -> None:
+def test_many_committables_are_committed_in_parts_with_other_work_between() -> None:
     with _harness(shelf := Shelf()) as harness:
         taken = []
         for number in range(5):
@@ -314,7 +314,7 @@ def test_many_committables_are_given_to_the_committer_in_parts_and_other_work_is
 
 
 @pytest.mark.parametrize("answer", [None, _retry])
-def test_a_task_that_ends_commits_once_more_what_is_due_and_leaves_the_rest_to_the_next(
+def test_a_task_that_ends_commits_what_is_due_and_leaves_the_rest_to_the_next(
     answer: Answer | None, caplog: Any
 ) -> None:
     harness = _harness(shelf := Shelf(_retry, *([] if answer is None else [answer])))
@@ -455,7 +455,7 @@ def test_a_two_phase_function_s_transactions_follow_the_checkpoints() -> None:
     assert place["calls"] == ["pre-commit t4", "commit t4"] and place["t4"] == ["c"]
 
 
-def test_a_two_phase_function_that_ends_waits_for_the_last_checkpoint_and_gives_up_what_is_in_none() -> None:
+def test_a_two_phase_function_waits_for_the_last_checkpoint_and_aborts_the_rest() -> None:
     place: dict[str, Any] = {"calls": []}
     for is_last_taken in (True, False):
         operator = SinkFunctionOperator(Pages(place))

@@ -188,7 +188,7 @@ def feed(tail: IterationTail, *elements: Any) -> None:
 
 
 @pytest.mark.spec("H48", "counts-once")
-def test_what_comes_back_before_the_barrier_is_in_the_snapshot_and_is_given_all_the_same() -> None:
+def test_feedback_before_the_barrier_is_in_the_snapshot_and_is_processed_too() -> None:
     head, tail = ends()
     assert gives(head) == [(1, False)]
     feed(tail, "waits")
@@ -205,7 +205,7 @@ def test_what_comes_back_before_the_barrier_is_in_the_snapshot_and_is_given_all_
 
 
 @pytest.mark.spec("H48", "counts-once")
-def test_a_restored_head_gives_the_records_first_and_ends_only_when_they_have_gone_round() -> None:
+def test_a_restored_head_gives_the_records_first_and_ends_when_they_have_gone_round() -> None:
     head, tail = ends()
     assert gives(head) == [(1, False)]
     feed(tail, "a", "b")
@@ -297,7 +297,7 @@ def test_a_head_that_has_ended_waits_for_no_barrier() -> None:
     assert kept(head.rest_of_snapshot(1)) == []
 
 
-def test_attempts_of_another_coordinator_have_queues_of_their_own_though_it_counts_them_anew() -> None:
+def test_attempts_of_another_coordinator_have_queues_of_their_own() -> None:
     old, new = IterationTail(1), IterationTail(1)
     for epoch, tail in enumerate((old, new)):
         tail.setup(OperatorContext("o", "o", job_id="e" * 32, clock=ManualClock(0), epoch=epoch))

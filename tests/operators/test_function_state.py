@@ -408,7 +408,7 @@ def test_refusals_name_the_remedy() -> None:
     refused(twice, r"the name 'seen': split operator state, and union.*give each a name of its own")
 
 
-def test_a_program_that_ends_while_it_gets_its_states_is_named_and_the_backend_is_closed() -> None:
+def test_a_program_that_exits_in_getting_state_is_named_and_the_backend_is_closed() -> None:
     class Ends(SeenKeyed):
         def initialize_state(self, context: Any) -> None:
             raise SystemExit("bye")

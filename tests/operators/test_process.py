@@ -31,7 +31,7 @@ class Reading(ProcessFunction):
 
 
 @pytest.mark.spec("C22", "reads", "changes-nothing")
-def test_a_process_function_reads_timestamp_event_time_and_processing_time_and_changes_none() -> None:
+def test_a_process_function_reads_timestamp_watermark_and_clock_and_changes_none() -> None:
     operator = opened(ProcessOperator(Reading()), clock=FixedClock(77))
     assert records(operator.process(RowBatch(["a"], [5]), 0)) == [(None, ("a", 5, MIN_TIMESTAMP, 77), 5)]
     assert list(operator.process_watermark(Watermark(9))) == [Watermark(9)]
@@ -90,7 +90,7 @@ def test_a_record_with_very_many_results_is_drawn_batch_by_batch() -> None:
     answers.close()  # type: ignore[attr-defined]
 
 
-def test_a_process_function_that_yields_one_list_again_and_again_gives_each_record_its_own() -> None:
+def test_a_process_function_that_yields_one_list_repeatedly_gives_distinct_records() -> None:
     def growing(value: int, ctx: Any) -> Iterator[Any]:
         kept: list[int] = []
         for index in range(value):

@@ -33,7 +33,7 @@ def _source_operator(source: Source, snapshots: tuple[Any, ...] = (), strategy: 
 
 
 @pytest.mark.spec("C35", "splits")
-def test_a_source_asks_for_a_split_at_open_and_when_it_has_used_up_one_and_ends_after_the_last() -> None:
+def test_a_source_asks_for_a_split_at_open_and_after_each_and_ends_after_the_last() -> None:
     operator, requests = _source_operator(DataGeneratorSource(None, 4))
     assert len(requests) == 1 and operator.poll(10) == () and len(requests) == 1
     operator.add_splits([NumberSplit(0, 2)])
@@ -47,7 +47,7 @@ def test_a_source_asks_for_a_split_at_open_and_when_it_has_used_up_one_and_ends_
     operator.close()
 
 
-def test_a_restored_source_goes_on_with_its_splits_and_asks_for_none_before_they_are_read() -> None:
+def test_a_restored_source_reads_its_splits_before_it_asks_for_more() -> None:
     operator, _ = _source_operator(DataGeneratorSource(None, 9))
     operator.add_splits([NumberSplit(0, 3), NumberSplit(5, 6)])
     operator.poll(2)

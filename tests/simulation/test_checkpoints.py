@@ -51,7 +51,7 @@ def test_whatever_dies_every_record_counts_once(seed: int, faults: Sequence[Faul
 
 
 @pytest.mark.spec("H15", "complete", "H26", "H42", "way")
-def test_the_last_checkpoint_comes_after_the_end_of_the_data_and_does_not_wait_for_its_time():
+def test_the_last_checkpoint_comes_after_the_end_of_data_without_waiting():
     story = simulate(counting(execution__checkpointing__interval="1 h"), 1)
     ((number, parts),) = story.acknowledged.items()
     assert number == 1 and len(parts) == 5

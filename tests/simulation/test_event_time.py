@@ -93,14 +93,14 @@ def late_and_waits(bound_ms: int) -> tuple[int, int]:
 
 
 @pytest.mark.spec("E09", "E10")
-def test_the_further_behind_the_watermark_the_fewer_records_are_late_and_the_longer_a_window_waits() -> None:
+def test_a_larger_bound_makes_fewer_records_late_and_windows_wait_longer() -> None:
     late, waits = zip(*[late_and_waits(bound_ms) for bound_ms in (0, 200, 500)], strict=True)
     assert late[0] > late[1] > late[2] == 0
     assert waits == (1_000, 1_200, 1_500), "a window waits for its end and the bound, not for ever"
 
 
 @pytest.mark.spec("E16", "E15")
-def test_of_two_inputs_the_clock_follows_the_slower_and_the_faster_ones_records_wait_in_state() -> None:
+def test_the_clock_follows_the_slower_of_two_inputs_and_faster_records_wait_in_state() -> None:
     env = StreamExecutionEnvironment.get_execution_environment({})
     fast = env.from_source(ScriptedSource([*(rec(("k", 1), 1_000 * n) for n in range(5)), wm(4_999), Pause(60_000)]))
     slow = env.from_source(ScriptedSource([rec(("k", 10), 1), wm(100), Pause(30_000), wm(2_999), Pause(30_000)]))

@@ -90,13 +90,13 @@ def test_an_accumulator_of_a_function_counts_what_its_last_attempt_did(seed):
 @pytest.mark.spec("H36", "held-up")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8, 12))
-def test_a_checkpoint_that_a_task_missed_because_it_ended_does_not_hold_the_next_ones_up(seed):
+def test_a_checkpoint_missed_by_a_task_that_ended_does_not_delay_the_next(seed):
     story = simulate(unequal_sources(), seed)
     assert sorted(story.collected("late")) == list(range(125))
     assert story.happenings[-1].now_ms - story.happenings[0].now_ms < 10_000
 
 
-def test_the_last_checkpoint_waits_for_no_interval_when_another_region_has_begun_anew():
+def test_the_last_checkpoint_waits_for_no_interval_after_another_region_restarted():
     restarts = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "10 ms"}
     env = StreamExecutionEnvironment.get_execution_environment({**restarts, "execution.checkpointing.interval": "1 h"})
     env.from_collection([1, 2, 3]).sink_to(CollectSink("early"))

@@ -89,7 +89,7 @@ LOCALLY = ("word count", "windowed count", "window of windows", "connect", "inte
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 1])
 @pytest.mark.parametrize("name", LOCALLY)
-def test_a_job_stopped_midway_on_the_local_runner_goes_on_there_at_another_parallelism(name, width, tmp_path):
+def test_a_job_stopped_midway_on_the_local_runner_resumes_at_another_parallelism(name, width, tmp_path):
     job, places = BY_NAME[name], []
     _, whole = locally(at_parallelism(job, 2))
     for part in (0.3, 0.5):

@@ -76,7 +76,7 @@ def _windows(start: str = "") -> JobGraph:
 
 @pytest.mark.spec("E33", "H31", "advance")
 @pytest.mark.parametrize(("drain", "first", "then"), [(True, [("a", 2)], [("a", 1)]), (False, [], [("a", 3)])])
-def test_open_windows_fire_where_the_job_is_drained_and_are_in_the_savepoint_where_it_is_suspended(
+def test_open_windows_fire_on_drain_and_are_in_the_savepoint_on_suspend(
     drain: bool, first: list[Any], then: list[Any]
 ) -> None:
     disk = SimulatedDisk()
@@ -100,7 +100,7 @@ def _two_regions(start: str = "") -> JobGraph:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_region_that_dies_when_the_savepoint_is_complete_takes_those_back_that_ended_with_it(seed: int) -> None:
+def test_a_region_that_dies_at_a_complete_savepoint_restarts_those_that_ended(seed: int) -> None:
     disk = SimulatedDisk()
     stopped = simulate(_two_regions(), seed, [StopWithSavepoint(at=60), CrashBeforeNotify(name="one")], disk)
     assert stopped.restarts == 1 and stopped.stopped_with

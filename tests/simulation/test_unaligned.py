@@ -79,7 +79,7 @@ def test_whatever_dies_every_record_counts_once(seed: int, faults: Sequence[Faul
 
 
 @pytest.mark.slow
-def test_behind_a_slow_sink_an_unaligned_checkpoint_is_done_in_time_where_aligned_ones_are_not() -> None:
+def test_behind_a_slow_sink_unaligned_checkpoints_meet_the_time_that_aligned_miss() -> None:
     given = {
         "execution__checkpointing__timeout": "1500 ms",
         "execution__checkpointing__interval": "100 ms",
@@ -120,7 +120,7 @@ def in_order(**options: Any) -> JobGraph:
 @pytest.mark.parametrize("program", [counting, in_order])
 @pytest.mark.parametrize("at", [200, *(pytest.param(at, marks=pytest.mark.slow) for at in (260, 330))])
 @pytest.mark.slow
-def test_records_in_flight_find_their_way_at_another_parallelism_and_keys_keep_their_order(
+def test_in_flight_records_find_their_way_when_rescaled_and_keys_keep_their_order(
     at: int, program: Any, width: str
 ) -> None:
     kept = {

@@ -147,7 +147,7 @@ def received(graph: JobGraph) -> list[Counter[int]]:
 
 @pytest.mark.slow
 @pytest.mark.spec("H01", "at-least-once", "exactly-once", "X22", "H18", "X33", "at-least-once", "exactly-once")
-def test_aligned_barriers_count_each_record_once_and_barriers_that_are_only_counted_at_least_once() -> None:
+def test_aligned_barriers_count_each_record_once_and_unaligned_counts_at_least_once() -> None:
     once = Counter(range(40))
     assert received(forty_numbers(execution_checkpointing_mode="EXACTLY_ONCE")) == [once] * 6
     at_least = received(forty_numbers(execution_checkpointing_mode="AT_LEAST_ONCE"))
@@ -184,21 +184,21 @@ def test_without_checkpoints_and_restarts_what_was_under_way_is_lost() -> None:
 
 
 @pytest.mark.spec("H22", "twice", "H23", "duplicates", "idempotent")
-def test_a_plain_sink_gets_again_what_was_worked_since_the_checkpoint_which_updates_by_key_do_not_show() -> None:
+def test_a_plain_sink_repeats_records_since_the_checkpoint_which_upserts_hide() -> None:
     story = noted(40, {**EVERY_5_MS, "restart-strategy.fixed-delay.delay": "1 ms"}, LATE, KillAfterEachCheckpoint())
     assert story.status.value == "FINISHED" and len(Noting.seen) > 40
     assert Noting.by_key == {n: n * n for n in range(40)}
 
 
 @pytest.mark.spec("X23")
-def test_where_each_task_has_one_channel_each_record_counts_once_though_nothing_is_aligned() -> None:
+def test_where_each_task_has_one_channel_each_record_counts_once_without_alignment() -> None:
     graph = forty_numbers(execution_checkpointing_mode="AT_LEAST_ONCE", parallelism_default="1")
     for seed in (1, 5):
         assert Counter(simulate(graph, seed, [LATE, KillAfterEachCheckpoint()]).collected()) == Counter(range(40))
 
 
 @pytest.mark.spec("X25")
-def test_a_checkpoint_of_two_sources_is_complete_when_the_sinks_have_acknowledged_too() -> None:
+def test_a_checkpoint_of_two_sources_completes_when_the_sinks_have_acknowledged() -> None:
     stored = {**EVERY_5_MS, "execution.checkpointing.dir": "/checkpoints", "parallelism.default": "2"}
     env = StreamExecutionEnvironment(stored).disable_operator_chaining()
     numbers = env.from_source(ScriptedSource(*[paced(list(range(1, 11)))] * 2), None, "Numbers")
@@ -298,7 +298,7 @@ def counts_per_minute(**options: str) -> JobGraph:
 
 @pytest.mark.slow
 @pytest.mark.spec("X15", "E35", "H72")
-def test_after_three_hours_without_the_job_event_time_counts_right_and_processing_time_has_a_burst() -> None:
+def test_after_three_hours_of_downtime_event_time_is_right_and_the_clock_has_a_burst() -> None:
     disk, stopped_ms = SimulatedDisk(), Log.entries[0] + 10 * 60_000
     first = SimulatedCluster(counts_per_minute(), 1, [StopAt(stopped_ms)], disk)
     first.run()
@@ -325,7 +325,7 @@ def stored(retention: str = "", **options: str) -> JobGraph:
 
 
 @pytest.mark.spec("H53", "H56", "explicit")
-def test_checkpoints_are_below_the_job_and_a_savepoint_bears_the_beginning_of_its_number() -> None:
+def test_checkpoints_are_below_the_job_and_a_savepoint_starts_with_its_number() -> None:
     disk = SimulatedDisk()
     cluster = SimulatedCluster(stored("RETAIN_ON_CANCELLATION"), 1, [TakeSavepoint(at=100), CancelJob(at=400)], disk)
     cluster.run()
@@ -535,7 +535,7 @@ def test_records_timers_and_snapshots_of_a_task_are_worked_by_one_thread() -> No
 
 
 @pytest.mark.spec("H49", "I15", "checkpoints", "I38", "checkpoints")
-def test_the_settings_of_checkpoints_are_part_of_the_job_graph_and_reach_its_coordinator() -> None:
+def test_checkpoint_settings_are_in_the_job_graph_and_reach_its_coordinator() -> None:
     env = StreamExecutionEnvironment()
     env.enable_checkpointing(7_000).get_checkpoint_config().set_max_concurrent_checkpoints(3).set_checkpoint_timeout(9)
     env.from_sequence(1, 2).map(str).sink_to(CollectSink())

@@ -27,7 +27,7 @@ def socket_window_count():
 
 
 @pytest.mark.spec("X34", "J02", "all")
-def test_the_word_count_walk_has_five_executions_that_are_scheduled_before_one_is_deployed():
+def test_the_word_count_walk_schedules_five_executions_before_it_deploys_one():
     job = Job(socket_window_count())
     become, moves = type(job.execution("Sink: Print to Std. Out (1/1)")).become, []
 

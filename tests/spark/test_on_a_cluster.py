@@ -79,7 +79,7 @@ def test_an_executor_that_is_lost_while_it_computes_costs_no_row(spark, tmp_path
 
 
 @pytest.mark.soak
-def test_a_stream_actor_that_is_lost_costs_no_row_also_where_history_ends_and_live_begins(spark, tmp_path):
+def test_a_lost_stream_actor_costs_no_row_even_where_history_ends_and_live_begins(spark, tmp_path):
     """The process is killed at the first record of the live source, which begins behind the history's last."""
     killed = tmp_path / "killed"
     history = spark.range(0, 30_000, 1, 6).orderBy("id")

@@ -60,7 +60,7 @@ def leave_all() -> None:
         keeper.leave.remote()
 
 
-def test_the_result_of_a_stream_that_failed_midway_is_a_dataframe_with_each_record_once(spark, tmp_path):
+def test_the_result_of_a_stream_that_failed_midway_has_each_record_once(spark, tmp_path):
     failed = tmp_path / "failed"
 
     def fails_once(number: int) -> tuple[int, str | None]:

@@ -87,7 +87,7 @@ def test_without_spark_the_packages_that_are_missing_are_named(monkeypatch):
         raise AssertionError("it has begun")
 
 
-def test_a_python_on_which_pyspark_does_not_run_is_refused_before_packages_are_looked_for(monkeypatch):
+def test_a_python_without_pyspark_support_is_refused_before_packages_are_searched(monkeypatch):
     for supported in ((3, 10), (3, 11), (3, 12), (3, 13)):
         ensure_python(supported)
     monkeypatch.setattr("rayflink.spark.packages.sys.version_info", (3, 14, 0, "final", 0))
@@ -286,7 +286,7 @@ def test_rows_outlive_spark_which_leaves_nothing(tmp_path):
 
 @pytest.mark.soak
 @real
-def test_spark_starts_again_after_an_error_and_leaves_no_process_when_it_is_interrupted(tmp_path):
+def test_spark_restarts_after_an_error_and_leaves_no_process_when_interrupted(tmp_path):
     with alone(tmp_path, "again") as process:
         assert process.stdout is not None and process.stdout.readline() == "by the program []\n"
         assert process.stdout.readline() == "5\n"

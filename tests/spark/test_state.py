@@ -205,7 +205,7 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.soak
-def test_a_worker_that_is_killed_midway_leaves_no_wrong_row_and_one_that_fails_no_file(spark, tmp_path, monkeypatch):
+def test_a_worker_killed_midway_leaves_no_wrong_row_and_a_failed_one_no_file(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(state_writing, "STORED_BYTES", 1_000)  # a file for nearly each key group
     driver, flag = os.getpid(), str(tmp_path / "flag")
 

@@ -30,7 +30,7 @@ def head(tmp_path: Path) -> Iterator[Head]:
 
 
 @pytest.mark.soak
-def test_every_number_of_the_main_job_though_an_executor_and_a_process_of_the_stream_are_lost(head, tmp_path):
+def test_the_main_job_is_exact_though_an_executor_and_a_process_are_lost(head, tmp_path):
     out = tmp_path / "out"
     # A working directory of the job's own would be unpacked twice at one place, as the two nodes are one machine.
     program = [head.python, str(ROOT / "examples" / "flight_pipeline.py"), "--executors", "2", "--out", str(out)]

@@ -26,7 +26,7 @@ def world(config: StateTtlConfig, *snapshots: Any) -> World:
     return World(Subject(HashMapBackend), config, *snapshots)
 
 
-def test_without_a_time_to_live_nothing_is_wrapped_and_a_disabled_one_changes_nothing() -> None:
+def test_without_a_time_to_live_nothing_is_wrapped_and_a_disabled_one_is_none() -> None:
     disabled = ttl().set_update_type(StateTtlConfig.UpdateType.Disabled).build()
     assert not disabled.is_enabled()
     one = world(disabled)

@@ -18,7 +18,7 @@ def filled(entries: int, namespaces: int = 1) -> HashMapTable:
     return table
 
 
-def test_a_walk_takes_a_part_at_a_time_and_gives_each_place_once_where_nothing_changes() -> None:
+def test_a_walk_takes_a_part_at_a_time_and_gives_each_unchanged_place_once() -> None:
     table = filled(5_000, 3)
     assert list(table.walk()) == [(key, namespace) for namespace in range(3) for key in range(namespace, 5_000, 3)]
     taken = list(islice(table.walk(), 10))

@@ -151,7 +151,7 @@ def test_a_function_changes_or_removes_rows_and_nothing_else_differs(taken: Save
     ]
 
 
-def test_a_table_that_was_read_and_changed_is_written_with_the_classes_of_the_program(
+def test_a_table_read_and_changed_is_written_with_the_classes_of_the_program(
     taken: Savepoint, tmp_path: Path
 ) -> None:
     rows = taken.state("carts", "cart").to_arrow().to_pylist()

@@ -182,7 +182,7 @@ def test_a_shared_file_stays_that_a_part_of_a_later_one_was_built_on() -> None:
     assert DiscardFiles(BASE, ("shared/y",)) in job.complete(4, "shared/x")
 
 
-def test_when_tasks_start_anew_what_is_under_way_is_given_up_but_for_what_is_being_published() -> None:
+def test_a_restart_of_tasks_aborts_pending_checkpoints_but_for_those_being_published() -> None:
     job = Checkpoints(max_concurrent=2, tolerable_failures=0).run()
     job.at(100)
     job.at(200)

@@ -46,7 +46,7 @@ def test_none_is_triggered_before_the_pause_since_the_last_one_is_over() -> None
 
 
 @pytest.mark.spec("H27", "H32")
-def test_none_is_triggered_while_not_all_tasks_run_and_it_is_tried_again_an_interval_later(
+def test_no_checkpoint_is_triggered_until_all_tasks_run_and_it_is_retried_later(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     job = Checkpoints().run()
@@ -62,7 +62,7 @@ def test_none_is_triggered_while_not_all_tasks_run_and_it_is_tried_again_an_inte
     assert job.it.refused == ""
 
 
-def test_no_more_run_at_a_time_than_allowed_and_one_that_is_due_begins_when_there_is_room() -> None:
+def test_no_more_run_at_a_time_than_allowed_and_a_due_one_begins_when_there_is_room() -> None:
     job = Checkpoints(max_concurrent=2).run()
     assert [begun(job.at(now)) for now in (100, 200, 300)] == [[1], [2], []]
     job.ack_all(1)

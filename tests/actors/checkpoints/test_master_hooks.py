@@ -73,7 +73,7 @@ def test_two_hooks_of_one_name_are_refused() -> None:
         MasterHooks([Noted("a"), Noted("a")])
 
 
-def test_data_of_a_hook_that_is_not_there_any_more_is_refused_unless_it_may_be_left_out() -> None:
+def test_data_of_a_hook_that_is_gone_is_refused_unless_it_may_be_left_out() -> None:
     given = MasterHooks([Noted("old")]).trigger(4, 0)
     with pytest.raises(HookError, match=r"'old' is in checkpoint 4, but not in the program; .*ignore-unclaimed-state"):
         MasterHooks([]).restore(4, given, allow_unclaimed=False)

@@ -39,7 +39,7 @@ def triggered(number: int, now: int, location: str, stop: StopMode | None = None
     return list(sent(TriggerCheckpoint(CheckpointBarrier(number, now, True, location, stop)), S))
 
 
-def test_a_savepoint_begins_at_once_beside_what_is_under_way_and_its_barrier_is_aligned() -> None:
+def test_a_savepoint_begins_at_once_beside_pending_ones_and_its_barrier_is_aligned() -> None:
     job = Checkpoints(unaligned=True, min_pause_ms=10**6).run()
     job.at(100)
     assert asked(job) == triggered(2, 100, FIRST)
@@ -49,7 +49,7 @@ def test_a_savepoint_begins_at_once_beside_what_is_under_way_and_its_barrier_is_
 
 
 @pytest.mark.spec("H59")
-def test_a_savepoint_is_published_in_a_folder_of_its_own_and_is_no_place_to_start_again_from() -> None:
+def test_a_savepoint_has_a_folder_of_its_own_and_is_no_place_to_restart_from() -> None:
     job = Checkpoints().run()
     asked(job)
     for attempt in ALL[:-1]:
@@ -117,7 +117,7 @@ def test_a_savepoint_a_task_declines_counts() -> None:
     assert isinstance(job.it.decline(CheckpointDeclined(S, 1, "full", True), 5)[-1], FailJob)
 
 
-def test_a_savepoint_that_a_task_cannot_write_is_told_to_who_asked_and_no_failure_of_the_job() -> None:
+def test_a_savepoint_that_a_task_cannot_write_fails_the_request_and_not_the_job() -> None:
     job = Checkpoints(tolerable_failures=0).run()
     asked(job)
     commands = job.it.decline(CheckpointDeclined(S, 1, "no such folder", is_unwritten=True), 5)
@@ -166,7 +166,7 @@ def test_a_job_is_stopped_with_a_savepoint_and_nothing_else_is_triggered_meanwhi
 
 
 @pytest.mark.parametrize("stop", StopMode)
-def test_a_savepoint_that_was_to_stop_the_job_and_takes_too_long_lets_it_go_on_unless_it_is_drained(
+def test_a_stop_whose_savepoint_times_out_lets_the_job_go_on_unless_it_is_drained(
     stop: StopMode,
 ) -> None:
     job = Checkpoints(timeout_ms=50, tolerable_failures=0).run()
@@ -198,7 +198,7 @@ def test_who_stops_a_job_that_does_not_stop_learns_where_the_savepoint_is(how: s
     assert answer.failure.startswith(f"a savepoint has been created at {FIRST}, but the job did not")
 
 
-def test_who_stops_a_job_that_fails_while_the_savepoint_is_published_is_answered_when_that_is_decided() -> None:
+def test_a_stop_of_a_job_that_fails_while_publishing_is_answered_when_decided() -> None:
     job = Checkpoints().run()
     asked(job, StopMode.SUSPEND)
     job.ack_all(1)
@@ -264,7 +264,7 @@ def test_what_becomes_of_checkpoints_at_the_end_of_the_job(retention: str, delet
         assert job.at(500) == []
 
 
-def test_at_the_end_of_the_job_what_is_under_way_is_given_up_and_who_waits_is_answered() -> None:
+def test_the_end_of_the_job_aborts_pending_checkpoints_and_answers_who_waits() -> None:
     job = Checkpoints(retention=ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION).run()
     job.at(100)
     asked(job)

@@ -111,7 +111,7 @@ def test_who_is_not_the_leader_deletes_no_checkpoint():
     assert Ledger.claim(storage, A, 1).epoch == 3
 
 
-def test_folders_of_checkpoints_that_never_became_complete_go_however_many_there_were():
+def test_folders_of_checkpoints_that_never_completed_go_however_many_there_were():
     storage = MemoryStorage()
     files = files_of(storage, A)
     for number in (1, NUMBERS + 1, 3 * NUMBERS):

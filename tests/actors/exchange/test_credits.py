@@ -50,7 +50,7 @@ def test_a_channel_that_needs_no_more_leaves_the_buffer_to_the_next_one() -> Non
 
 
 @pytest.mark.spec("O15", "O14", "listener")
-def test_a_channel_that_needs_more_than_the_buffer_that_came_back_waits_for_the_next_one_too() -> None:
+def test_a_channel_that_needs_more_than_the_returned_buffer_waits_for_the_next_one() -> None:
     pool = FloatingPool(2)
     holder, waiting = ChannelCredit(1, pool), ChannelCredit(1, pool)
     holder.backlog(2)

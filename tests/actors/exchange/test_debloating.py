@@ -56,7 +56,7 @@ class Consumer:
                 self.work(channel, rows, max(1.0, rows * cost_ms))
 
 
-def test_a_window_begins_with_two_records_so_that_the_first_one_does_not_stop_the_producer() -> None:
+def test_a_window_begins_with_two_records_so_that_the_first_cannot_stop_the_producer() -> None:
     consumer = Consumer([0, 0])
     assert [window.rows for window in consumer.debloater.windows] == [2, 2] == [FIRST_WINDOW] * 2
 

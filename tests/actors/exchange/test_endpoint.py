@@ -237,7 +237,7 @@ def test_an_error_concerns_its_channel_or_all_of_the_connection(receiver: int | 
 
 @pytest.mark.spec("O25", "channel")
 @pytest.mark.parametrize("error", [ErrorResponse(2, "boom"), ErrorResponse(0, "boom"), ErrorResponse(9, "boom")])
-def test_an_error_about_a_channel_that_is_ended_or_is_not_the_senders_changes_nothing(error: ErrorResponse) -> None:
+def test_an_error_about_an_ended_channel_or_of_another_sender_changes_nothing(error: ErrorResponse) -> None:
     talk = Talk()
     talk.hear(UP, BufferResponse(0, 0, 0, None, EndOfPartition()))
     assert talk.gate.next() is not None

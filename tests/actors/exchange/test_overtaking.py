@@ -83,7 +83,7 @@ def test_a_channel_that_has_ended_is_not_missing() -> None:
 # which
 
 
-def test_what_is_received_in_front_of_the_barrier_belongs_to_the_snapshot_and_nothing_behind_it() -> None:
+def test_what_comes_before_the_barrier_is_in_the_snapshot_and_nothing_behind_it() -> None:
     gate = gate_of(3, exclusive=9)
     gate.receive(data(0, 0, b"a0"))
     gate.receive(data(0, 1, b"a1"))
@@ -122,7 +122,7 @@ def test_a_newer_barrier_ends_what_an_older_one_records() -> None:
     assert recording.is_whole and recording.bodies == {0: [b"x"]}
 
 
-def test_records_of_a_checkpoint_come_before_new_ones_take_no_credit_and_are_recorded_again() -> None:
+def test_restored_records_come_before_new_ones_take_no_credit_and_are_recorded_again() -> None:
     gate = gate_of(2, exclusive=1)
     gate.preload(1, [b"old 0", b"old 1"])
     gate.receive(data(0, 0, b"new a"))

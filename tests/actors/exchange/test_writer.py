@@ -268,7 +268,7 @@ def test_a_batch_goes_on_filling_while_an_earlier_one_waits_to_be_sent() -> None
 
 
 @pytest.mark.spec("X53", "fills", "N07", "full", "N06")
-def test_records_that_fill_a_buffer_to_the_byte_share_it_and_with_a_byte_less_they_do_not() -> None:
+def test_records_that_fill_a_buffer_to_the_byte_share_it_and_a_byte_less_splits_them() -> None:
     def sizes_of(max_bytes: int) -> list[int]:
         writer = writer_of(1, max_bytes=max_bytes)
         writer.write(RowBatch(["x" * 40]))
@@ -283,7 +283,7 @@ def test_records_that_fill_a_buffer_to_the_byte_share_it_and_with_a_byte_less_th
 
 
 @pytest.mark.spec("N35", "whole")
-def test_one_huge_record_goes_alone_and_the_small_ones_around_it_are_not_torn_into_single_rows() -> None:
+def test_a_huge_record_goes_alone_and_small_ones_around_it_stay_in_their_batches() -> None:
     writer = writer_of(1, max_bytes=10_000, max_rows=1000)
     records = [b"s" * 10] * 500 + [b"h" * 1_000_000] + [b"s" * 10] * 500
     writer.write(RowBatch(records))

@@ -12,7 +12,7 @@ from rayflink.connectors.files.file_source import FileSource, StreamFormat
 from rayflink.datastream import StreamExecutionEnvironment
 
 
-def test_a_reader_that_begins_anew_is_not_told_to_ask_later_as_often_as_it_was_before(tmp_path: Path) -> None:
+def test_a_reader_that_begins_anew_backs_off_from_the_shortest_pause_again(tmp_path: Path) -> None:
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
     watching = builder.monitor_continuously(Duration.of_seconds(1)).build()
     env = StreamExecutionEnvironment.get_execution_environment({})

@@ -58,7 +58,7 @@ def running(job: Job) -> Job:
 
 
 @pytest.mark.spec("J02", "all", "J03", "J14", "assigned")
-def test_all_slots_are_asked_for_at_once_and_nothing_is_deployed_before_they_are_there(job):
+def test_all_slots_are_requested_at_once_and_nothing_is_deployed_before_they_come(job):
     assert job.start() == [RequestSlots((Slot("default", 0), Slot("default", 1)))]
     assert job.on(Tick(), 1_000) == []
     assert set(job.states().values()) == {"CREATED"}
@@ -210,7 +210,7 @@ def test_an_accumulator_that_raises_fails_the_job_and_takes_no_other_along(runni
     assert end.result.failure.operator == "Map"
 
 
-def test_an_enumerator_that_raises_when_it_is_closed_fails_the_job_and_the_others_are_closed(running):
+def test_an_enumerator_whose_close_raises_fails_the_job_and_the_others_are_closed(running):
     source = running.execution(SOURCE)
     running.on(SplitRequest(source.attempt, source.vertex.operators[0].operator_id))
     closed = []
@@ -237,7 +237,7 @@ def test_a_stop_request_ends_the_sources_alone(running):
     assert running.master.status is JobStatus.RUNNING
 
 
-def test_a_stop_request_that_comes_before_the_slots_is_heeded_when_the_sources_are_deployed(job):
+def test_a_stop_that_comes_before_the_slots_takes_effect_when_sources_are_deployed(job):
     job.start()
     assert job.on(StopRequested()) == []
     commands = job.on(SlotsGranted())
@@ -298,7 +298,7 @@ def test_a_task_that_starts_to_run_while_it_is_cancelled_stays_cancelling(job):
 
 
 @pytest.mark.spec("J15", "slot", "J02", "running")
-def test_the_slot_of_a_task_that_was_cancelled_while_it_was_deployed_is_free_once_it_has_gone(job):
+def test_the_slot_of_a_task_cancelled_while_deploying_is_free_once_it_has_gone(job):
     job.deploy()
     job.on(CancelRequested())
     assert set(job.states().values()) == {"CANCELING"}, "they are DEPLOYING no more"
@@ -341,7 +341,7 @@ def test_a_failed_task_cancels_the_others_and_the_first_failure_is_the_cause(run
     ]
 
 
-def test_a_job_that_is_cancelled_while_it_fails_ends_as_cancelled_and_keeps_its_history(running):
+def test_a_job_cancelled_while_it_fails_ends_as_cancelled_and_keeps_its_history(running):
     running.says(MAP_2, FAILED, failure=failure("root"))
     assert running.on(CancelRequested("SIGINT")) == [], "every task has been asked already"
     assert running.master.status is JobStatus.CANCELLING
@@ -353,7 +353,7 @@ def test_a_job_that_is_cancelled_while_it_fails_ends_as_cancelled_and_keeps_its_
 
 
 @pytest.mark.spec("K11", "cancelling")
-def test_a_task_that_fails_while_it_is_cancelled_counts_as_cancelled_and_its_failure_is_history(running):
+def test_a_task_that_fails_while_cancelling_is_cancelled_and_keeps_its_failure(running):
     running.on(CancelRequested())
     running.says(MAP_1, FAILED, failure=failure("of the last moment"))
     assert running.states()[MAP_1] == "CANCELED"

@@ -81,7 +81,7 @@ def test_what_an_attempt_of_before_says_changes_nothing(running):
 
 
 @pytest.mark.spec("H70", "fixed-delay", "X32", "H71")
-def test_after_the_last_attempt_the_job_fails_with_the_failure_and_who_suppressed_the_recovery(running):
+def test_after_the_last_attempt_the_job_fails_with_the_failure_and_the_reason(running):
     for now in (0, 1_000):
         fail(running, MAP_1, now)
         cancel_all_but(running, MAP_1, now + 10)

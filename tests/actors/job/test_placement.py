@@ -21,7 +21,7 @@ RUNNING = ExecutionState.RUNNING
 
 
 @pytest.mark.spec("J07", "once", "N02", "consumable", "deployed", "N18")
-def test_a_lazy_job_deploys_the_consumers_of_a_pipelined_result_once_when_its_producers_run():
+def test_a_lazy_job_deploys_consumers_of_a_pipelined_result_once_its_producers_run():
     job = Job(replace(three_vertices(), schedule_mode=ScheduleMode.LAZY_FROM_SOURCES))
     assert job.deploy() == [SOURCE]
     assert names(job.says(SOURCE, RUNNING)) == [MAP_1, MAP_2]

@@ -79,7 +79,7 @@ def test_rows_that_a_program_draws_come_from_one_subtask():
         rescaled_graph(graph, {"Map": 2})
 
 
-def test_a_coordinator_that_takes_over_begins_with_the_parallelisms_of_the_newest_checkpoint(graph):
+def test_a_new_coordinator_uses_the_parallelisms_of_the_newest_checkpoint(graph):
     ran = parallelism(rescaled_graph(graph, {"double": 5, "Keep": 3}))
     operators = tuple(
         OperatorManifest(node.operator_id, "", node.name, ran[vertex.name], 8, (None,) * ran[vertex.name])

@@ -125,7 +125,7 @@ def test_attempts_are_counted_since_the_waits_began_anew():
     )
 
 
-def test_jitter_spreads_the_waits_evenly_and_never_below_the_first_or_above_the_longest():
+def test_jitter_spreads_the_waits_evenly_between_the_first_and_the_longest():
     def second_wait(seed: int) -> int | None:
         backoff = exponential(seed=seed, jitter_factor=0.25)
         backoff.failed(0)

@@ -15,7 +15,7 @@ def waiting() -> SlotWait:
     return wait
 
 
-def test_the_status_says_at_once_that_slots_are_waited_for_and_the_terminal_only_when_they_do_not_come():
+def test_the_status_says_at_once_that_slots_are_awaited_and_the_terminal_only_later():
     wait = waiting()
     assert wait.reason == "waiting for 2 slots of 1 CPU" and wait.note == ""
     assert not wait.is_due(100.0 + LOOK_EVERY_S - 0.1) and wait.is_due(100.0 + LOOK_EVERY_S)

@@ -38,7 +38,7 @@ def test_a_folder_that_is_missing_is_named_with_the_source_and_its_line(tmp_path
     ensure_can_start(reading(tmp_path / "absent"), ())
 
 
-def test_a_savepoint_with_state_that_has_no_place_in_the_job_is_refused_unless_it_may_stay_behind(tmp_path):
+def test_state_without_a_place_in_the_job_is_refused_unless_it_may_stay_behind(tmp_path):
     named = [savepoint_of_another_program()]
     with pytest.raises(RestoreError, match="savepoint 7 of job 'before' has state of operators .*uid 'counts'"):
         ensure_can_start(reading(tmp_path), named)

@@ -59,7 +59,7 @@ def test_what_is_said_by_or_to_another_attempt_of_a_subtask_changes_nothing() ->
 
 
 @pytest.mark.spec("I38", "built", "scheduled", "S01", "graph", "slots", "tasks", "S05", "sequence", "I31", "server")
-def test_a_submitted_job_is_built_in_topological_order_then_asks_for_slots_then_is_scheduled() -> None:
+def test_a_submitted_job_is_built_in_topological_order_gets_slots_and_is_scheduled() -> None:
     graph = three_vertices(parallelism__default="1")
     job = Job(graph)
     moves = [job.master.status]

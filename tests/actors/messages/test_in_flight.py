@@ -95,7 +95,7 @@ def test_records_on_an_edge_that_the_job_does_not_have_are_refused() -> None:
 
 
 @pytest.mark.parametrize("on_their_way", [True, False])
-def test_a_task_that_had_finished_runs_again_where_it_may_be_given_records_that_were_on_their_way(
+def test_a_finished_task_runs_again_where_it_may_receive_records_in_flight(
     on_their_way: bool,
 ) -> None:
     graph = job(2)

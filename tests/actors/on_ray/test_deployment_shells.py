@@ -302,7 +302,7 @@ def read_elsewhere(error: BaseException) -> None:
         (SystemExit("usage: mine FILE"), "SystemExit: usage: mine FILE"),
     ],
 )
-def test_a_program_that_cannot_be_read_fails_its_attempt_with_the_place_and_the_remedy(
+def test_a_program_that_cannot_be_read_fails_its_attempt_with_place_and_remedy(
     task_module: Any, error: BaseException, cause: str
 ) -> None:
     env = StreamExecutionEnvironment.get_execution_environment({"parallelism.default": "1"})

@@ -125,7 +125,7 @@ def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
 
 
 @pytest.mark.slow  # imports Ray
-def test_a_coordinator_that_fails_tells_those_who_wait_and_ends_also_where_ray_does_not_answer(
+def test_a_coordinator_that_fails_answers_who_waits_even_where_ray_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from rayflink.actors.on_ray import ray_coordinator

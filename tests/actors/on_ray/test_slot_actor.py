@@ -99,7 +99,7 @@ def test_bytes_from_the_same_node_and_from_another_are_told_apart(actor: Any) ->
 
 
 @pytest.mark.spec("N04", "X66", "N02", "transfer", "N05", "waits")
-def test_tasks_of_a_slot_hand_each_other_their_envelopes_and_others_get_them_by_a_call(actor: Any) -> None:
+def test_tasks_of_a_slot_exchange_envelopes_directly_and_others_by_a_call(actor: Any) -> None:
     calls: list[Any] = []
     ref = SimpleNamespace(future=lambda: SimpleNamespace(add_done_callback=calls.append))
     far = SimpleNamespace(deliver=Asked(ref))

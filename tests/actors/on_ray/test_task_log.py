@@ -57,7 +57,7 @@ def test_a_reader_gets_each_line_once_and_only_whole_ones(tmp_path: Path) -> Non
     assert reader.read() == []
 
 
-def test_a_file_that_grew_too_long_is_followed_by_another_and_a_reader_goes_on_with_it(tmp_path: Path) -> None:
+def test_a_file_that_is_too_long_is_followed_by_another_and_readers_go_on_with_it(tmp_path: Path) -> None:
     log, reader = TaskLog(tmp_path, "a", max_bytes=1_000), Reader(tmp_path)
     read: list[str] = []
     for number in range(200):

@@ -169,7 +169,7 @@ def with_memory_gone(option: str) -> list[BaseException]:
     return asked
 
 
-def test_only_where_the_option_is_set_a_runner_is_asked_to_halt_when_memory_has_run_out():
+def test_a_runner_halts_for_lack_of_memory_only_where_the_option_is_set():
     [error] = with_memory_gone("true")
     assert isinstance(error, UserCodeError)
     assert (type(error.__cause__), error.operator) == (MemoryError, "Operator 0")
@@ -209,7 +209,7 @@ class Ending(Operator):
         raise KeyboardInterrupt("enough")
 
 
-def test_what_ends_a_program_is_the_failure_of_the_innermost_operator_it_came_through() -> None:
+def test_what_ends_a_program_is_a_failure_of_the_innermost_operator_it_passed() -> None:
     operator = Ending()
     operator.ctx = SimpleNamespace(operator_name="interrupt", call_site="job.py:7")  # type: ignore[assignment]
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -231,7 +231,7 @@ class Quitting(Operator):
         raise SystemExit("enough")
 
 
-def test_a_close_that_exits_fails_its_operator_and_the_others_are_closed_all_the_same():
+def test_a_close_that_exits_fails_its_operator_and_the_others_are_closed_too():
     log: list[str] = []
     bench = TaskBench([Logged(log, "head"), Quitting(), Logged(log, "tail")]).start()
     bench.end(0)

@@ -46,7 +46,7 @@ def operators(result: JobResult, vertex: str) -> list[Mapping[str, Any]]:
 
 
 @pytest.mark.spec("U07", "E27")
-def test_every_operator_reports_the_latency_from_each_source_and_no_function_sees_a_marker() -> None:
+def test_every_operator_reports_the_latency_by_source_and_functions_see_no_marker() -> None:
     result = run(metrics_latency_interval="50 ms")
     assert sorted(result.accumulators["out"]) == list(range(20))
     [source, _] = operators(result, "Numbers")
@@ -72,7 +72,7 @@ def test_in_batch_mode_a_file_that_waits_for_its_reader_is_no_latency() -> None:
     assert [name for name in operators(result, "Out")[0]["metrics"] if "latency" in name] == []
 
 
-def test_a_marker_keeps_its_place_among_records_and_each_operator_of_a_chain_notes_its_age() -> None:
+def test_a_marker_keeps_its_place_among_records_and_each_operator_records_its_age() -> None:
     seen: list[Any] = []
     bench = TaskBench([MapOperator(lambda n: seen.append(n) or n), MapOperator(lambda n: n)]).start()
     marker = LatencyMarker(900, SOURCE, 0)
@@ -98,7 +98,7 @@ def test_a_sink_notes_the_age_of_a_marker_and_as_many_as_the_history_holds() -> 
     assert (ages["count"], ages["min"], ages["max"]) == (3, 10, 20)
 
 
-def test_a_source_sends_a_marker_at_once_and_then_one_an_interval_and_makes_up_for_none() -> None:
+def test_a_source_sends_a_marker_at_once_then_one_an_interval_and_catches_up_none() -> None:
     clock = ManualClock(1_000)
     ctx = OperatorContext(SOURCE, "op", subtask=3, clock=clock, config={"metrics.latency.interval": "100 ms"})
     marks = LatencyMarks(ctx)

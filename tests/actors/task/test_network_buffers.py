@@ -62,7 +62,7 @@ def test_when_buffers_are_short_each_pool_gives_up_some() -> None:
 
 
 @pytest.mark.spec("X48")
-def test_four_senders_and_four_receivers_each_have_at_least_a_buffer_for_each_of_the_others() -> None:
+def test_four_senders_and_four_receivers_have_at_least_a_buffer_for_each_other() -> None:
     what = deployment(2048, channels=[4], outputs=[4])
     for each, least in (("1", [4, 4]), ("2", [4, 8])):
         settings = TaskSettings.of({"taskmanager.network.memory.buffers-per-channel": each})

@@ -96,7 +96,7 @@ def files_in(folder: Path) -> Counter[str]:
 
 
 @pytest.mark.spec("M04", "M06", "fraction", "V03", "fraction")
-def test_a_slot_is_split_into_managed_memory_and_the_rest_with_so_many_network_buffers() -> None:
+def test_a_slot_is_split_into_managed_memory_network_buffers_and_the_rest() -> None:
     """Today's Flink gives managed memory 0.4 of all, where older ones gave it 0.7 of the heap."""
     split = MemorySplit.of({})
     assert split == MemorySplit(1280 * MB, 512 * MB, 2048, MB)

@@ -51,7 +51,7 @@ class _Writing:
 
 
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_a_class_that_ends_the_program_while_it_is_pickled_is_a_failure_of_the_snapshot(raised: type[BaseException]):
+def test_a_class_that_exits_while_it_is_pickled_is_a_failure_of_the_snapshot(raised: type[BaseException]):
     captured, writing = _Captured(raised("enough")), _Writing()
     writing.begin(captured)
     writing.work[0]()

@@ -82,7 +82,7 @@ def test_records_behind_a_barrier_wait_until_all_barriers_are_there():
 
 
 @pytest.mark.spec("H42", "attempt", "checkpoint", "metrics", "state", "C35", "checkpoint-responder")
-def test_an_acknowledgement_says_whose_it_is_of_which_checkpoint_with_what_state_and_how_long_it_took():
+def test_an_acknowledgement_names_task_checkpoint_state_and_duration():
     bench = fed_by_b_and_c()
     (ack,) = bench.reported(CheckpointAcknowledged)
     assert (ack.attempt, ack.checkpoint_id) == (bench.deployment.attempt, BARRIER.checkpoint_id)
@@ -126,7 +126,7 @@ def test_a_cancelled_checkpoint_lets_the_records_go_and_is_passed_on():
 
 
 @pytest.mark.spec("H35", "L02")
-def test_what_must_precede_the_barrier_goes_before_it_and_the_snapshot_is_taken_after():
+def test_what_must_precede_the_barrier_goes_first_and_the_snapshot_is_taken_after():
     log: list[str] = []
     bench = TaskBench([Logged(log, "a"), Logged(log, "b")]).start()
     bench.feed(0, BARRIER, "x")
@@ -254,7 +254,7 @@ def test_a_snapshot_that_raises_fails_the_task():
 
 @pytest.mark.spec("H33", "declined")
 @pytest.mark.parametrize("mode", ["EXACTLY_ONCE", "AT_LEAST_ONCE"])
-def test_a_task_whose_producers_have_finished_begins_a_checkpoint_itself_behind_all_they_sent(mode):
+def test_a_task_whose_producers_have_finished_checkpoints_behind_all_they_sent(mode):
     bench = TaskBench([Gathers()], (0, 0), {"execution.checkpointing.mode": mode}).start()
     bench.end(B)
     bench.work()
@@ -296,7 +296,7 @@ def test_a_trigger_that_comes_when_the_last_records_are_being_worked_waits_for_t
     assert bench.output == [1, 2, 3, EndOfData(), BARRIER, EndOfPartition()]
 
 
-def test_a_source_begins_a_checkpoint_when_the_batch_it_gave_is_worked_and_not_within():
+def test_a_source_begins_a_checkpoint_after_the_batch_it_gave_and_not_within():
     source = ListSource([RowBatch([1, 2, 3])], ends=False)
     bench = TaskBench([source, GathersOneByOne()], channels=(), config=ONE_BUFFER).start(credit=0)
     assert bench.work() is Progress.BACK_PRESSURED
@@ -332,7 +332,7 @@ def test_a_source_takes_part_until_it_is_closed_and_answers_a_repeated_trigger_o
     assert [ack.checkpoint_id for ack in bench.reported(CheckpointAcknowledged)] == [1, 2]
 
 
-def test_what_was_written_when_its_checkpoint_was_given_up_is_told_so_that_its_files_go():
+def test_what_was_written_for_an_aborted_checkpoint_is_reported_so_that_its_files_go():
     bench = TaskBench([CountingSource(2)], channels=()).start()
     bench.task.mail(TriggerCheckpoint(CheckpointBarrier(1, 900)))
     while not isinstance(bench.task._mailbox[-1] if bench.task.has_mail else None, SnapshotWritten):
@@ -363,7 +363,7 @@ class Captures(Operator):
 
 
 @pytest.mark.spec("H38", "H11", "acknowledged")
-def test_every_operator_of_the_chain_is_captured_then_written_and_let_go_also_where_one_fails():
+def test_every_operator_of_the_chain_is_captured_and_released_even_if_one_fails():
     log: list[str] = []
     bench = TaskBench([Captures(log), Captures(log)]).start()
     bench.feed(0, BARRIER)
@@ -377,7 +377,7 @@ def test_every_operator_of_the_chain_is_captured_then_written_and_let_go_also_wh
     assert bench.task.state is ExecutionState.FAILED and log == ["released"]
 
 
-def test_splits_that_come_while_a_source_is_drained_are_left_to_the_enumerator_of_the_savepoint():
+def test_splits_that_come_while_a_source_drains_stay_with_the_enumerator():
     bench = TaskBench([ReaderSourceOperator(CollectionSource([1, 2]))], channels=()).start()
     bench.task.mail(TriggerCheckpoint(CheckpointBarrier(1, 900, stop=StopMode.DRAIN)))
     bench.task.mail(AssignSplits("0" * 32, (CollectionSplit(),)))
@@ -397,7 +397,7 @@ def test_a_checkpoint_that_a_newer_one_overtakes_is_no_failure_of_the_job():
 
 
 @pytest.mark.parametrize("aligned", [True, False])
-def test_a_source_that_finds_a_new_checkpoint_at_each_step_gives_its_records_all_the_same(aligned):
+def test_a_source_that_finds_a_new_checkpoint_at_each_step_still_gives_its_records(aligned):
     bench = TaskBench([ListSource([RowBatch([n]) for n in range(5)])], ()).start()
     for number in range(1, 20):
         bench.task.mail(TriggerCheckpoint(CheckpointBarrier(number, 900, aligned=aligned)))
@@ -405,7 +405,7 @@ def test_a_source_that_finds_a_new_checkpoint_at_each_step_gives_its_records_all
     assert [row for row in bench.output if isinstance(row, int)] == [0, 1, 2, 3, 4]
 
 
-def test_a_task_that_is_triggered_at_each_step_works_what_its_producers_sent_before_they_finished():
+def test_a_task_triggered_at_each_step_processes_what_its_finished_producers_sent():
     bench = TaskBench([Gathers()], (0, 0)).start()
     bench.feed(B, 1, 2)
     bench.feed(C, 3)
@@ -417,7 +417,7 @@ def test_a_task_that_is_triggered_at_each_step_works_what_its_producers_sent_bef
     assert sorted(seen_in(bench.reported(CheckpointAcknowledged)[-1])) == [1, 2, 3]
 
 
-def test_the_savepoint_that_drains_a_source_is_taken_though_another_was_triggered_before_it():
+def test_the_savepoint_that_drains_a_source_is_taken_after_an_earlier_checkpoint():
     bench = TaskBench([ListSource([], ends=False)], ()).start()
     for barrier in (CheckpointBarrier(1, 900), CheckpointBarrier(2, 900, stop=StopMode.DRAIN)):
         bench.task.mail(TriggerCheckpoint(barrier))

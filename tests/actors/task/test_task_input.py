@@ -114,7 +114,7 @@ def ended(bench: TaskBench, sequence: int) -> None:
 
 @pytest.mark.spec("L18")
 @pytest.mark.parametrize("rows_a_slice", [1, 2, 100])
-def test_buffers_of_several_channels_are_told_apart_and_each_record_sees_its_keys_state(rows_a_slice):
+def test_buffers_of_several_channels_stay_apart_and_each_record_sees_its_key(rows_a_slice):
     bench = TaskBench([KeyedProcessOperator(lambda v: v[0], CountsPerKey())], channels=(0, 0)).start()
     bench.task._slicer.rows = lambda available: min(available, rows_a_slice)  # type: ignore[method-assign]
     for sequence in range(3):
@@ -131,7 +131,7 @@ def test_buffers_of_several_channels_are_told_apart_and_each_record_sees_its_key
         assert [count for _, k, count in bench.output if k == key] == list(range(1, 13))
 
 
-def test_records_whose_state_may_be_on_disk_are_shown_ahead_of_their_slices_each_once():
+def test_records_whose_state_may_be_on_disk_are_announced_before_their_slices_once():
     class Looks(MapOperator):
         reads_ahead = 4000
         seen: list[Any] = []

@@ -213,7 +213,7 @@ def test_no_timer_fires_amid_a_record_or_a_snapshot():
 @pytest.mark.spec("E31", "await")
 @pytest.mark.spec("L09", "await")
 @pytest.mark.spec("L09", "flush")
-def test_a_timer_that_fires_when_the_input_ends_is_finished_and_outputs_are_flushed_before_the_close():
+def test_a_timer_fired_by_the_end_of_input_finishes_before_outputs_flush_and_close():
     log: list[str] = []
     bench = TaskBench([Long(log)])
     bench.start(credit=-1)

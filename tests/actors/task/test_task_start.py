@@ -196,7 +196,7 @@ class Exits(Logged):
 
 
 @pytest.mark.spec("L08", "operators")
-def test_a_function_that_ends_the_program_when_it_is_opened_fails_its_task_and_what_was_opened_is_closed():
+def test_an_open_that_exits_fails_its_task_and_closes_what_was_opened():
     log: list[str] = []
     bench = TaskBench([Exits(log, "a"), Logged(log, "b")]).start()
     assert bench.work() is Progress.DONE

@@ -69,7 +69,7 @@ def state_alone(ack: CheckpointAcknowledged) -> dict[str, Any]:
 
 
 @pytest.mark.spec("X20", "H05")
-def test_of_the_channels_of_chandy_and_lamport_only_that_from_c_to_d_has_a_record_in_it() -> None:
+def test_of_the_channels_of_chandy_and_lamport_only_c_to_d_holds_a_record() -> None:
     for _ in ("A to B", "A to C"):
         bench = TaskBench([Gathers()], (0,)).start()
         bench.feed(0, 1)
@@ -113,7 +113,7 @@ class Slowly(Operator):
         return (RowBatch([value]) for value in batch.values)
 
 
-def test_the_element_in_work_is_finished_though_outputs_are_full_and_the_rest_of_its_buffer_is_recorded() -> None:
+def test_the_current_element_finishes_with_full_outputs_and_the_rest_is_recorded() -> None:
     slicer = _ThreeRows()
     bench = TaskBench([Slowly()], (0,), ONE_BUFFER)
     bench.task = StreamTask(bench.deployment, bench.clock, slicer=slicer)
@@ -239,7 +239,7 @@ def test_a_checkpoint_that_is_given_up_records_nothing_more_and_the_next_one_doe
     assert ack.checkpoint_id == 2 and records_in(ack) in ({received(1): [2]}, {received(1): [1, 2]})
 
 
-def test_the_end_of_a_channel_ends_its_records_and_the_task_is_not_over_before_it_has_worked_them() -> None:
+def test_the_end_of_a_channel_ends_its_records_and_the_task_waits_for_them() -> None:
     bench = TaskBench([Gathers()], (0, 0), ONE_BUFFER).start(credit=0)
     bench.feed(1, 1)
     assert bench.work() is Progress.BACK_PRESSURED

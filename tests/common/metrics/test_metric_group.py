@@ -66,7 +66,7 @@ def test_a_gauge_that_raises_does_not_hide_the_others(caplog):
     ]
 
 
-def test_a_histogram_takes_numbers_and_one_that_cannot_be_added_up_does_not_hide_the_others(caplog):
+def test_a_histogram_takes_numbers_and_one_that_cannot_be_summed_hides_no_other(caplog):
     group = MetricGroup()
     histogram = group.histogram("sizes")
     with pytest.raises(TypeError, match="a histogram takes numbers, found 'large'"):
@@ -78,7 +78,7 @@ def test_a_histogram_takes_numbers_and_one_that_cannot_be_added_up_does_not_hide
     assert [sample.name for sample in samples(group)] == ["flink_sizes_count", "flink_good"]
 
 
-def test_numbers_of_numpy_are_in_prometheus_and_whole_numbers_beyond_all_floats_are_not():
+def test_numbers_of_numpy_are_in_prometheus_and_integers_beyond_all_floats_are_not():
     group = MetricGroup()
     group.gauge("numpy", lambda: np.int64(7))
     group.gauge("beyond", lambda: 10**400)

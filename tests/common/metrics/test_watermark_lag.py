@@ -32,7 +32,7 @@ def split(name: str, mark: int | None, idle: bool = False) -> dict[str, Any]:
     return {f"split.{name}.watermark.currentWatermark": mark, f"split.{name}.watermark.isIdle": idle}
 
 
-def test_a_split_is_named_among_those_of_all_subtasks_and_idle_and_ended_ones_are_left_out() -> None:
+def test_a_split_is_named_among_all_subtasks_without_idle_and_ended_ones() -> None:
     first = subtask(0, 5, **split("a.b", 9_000), **split("idle", 1, idle=True))
     second = subtask(1, 5, **split("c", 4_000), **split("end", MAX_TIMESTAMP))
     assert held_back(status(first, second)) == HeldBack("c", "in", 1, 4_000, 5_000)

@@ -18,7 +18,7 @@ def default(key: str) -> str:
 
 
 @pytest.mark.spec("V01", "key")
-def test_flinks_key_sets_the_size_of_a_network_buffer_whose_default_is_larger_than_flinks():
+def test_flinks_key_sets_the_size_of_a_network_buffer_whose_default_is_larger():
     assert default("rayflink.batch.max-bytes") == "1 mb"
     for given, size in (("32 kb", 32 * 1024), ("64 kb", 64 * 1024)):
         assert TaskSettings.of({"taskmanager.memory.segment-size": given}).max_bytes == size

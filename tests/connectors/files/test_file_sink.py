@@ -51,7 +51,7 @@ def _content(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.spec("C26", "rolling-files")
-def test_names_hold_prefix_job_subtask_number_and_suffix_so_no_job_replaces_another_s_files(tmp_path: Path) -> None:
+def test_names_hold_prefix_job_subtask_number_and_suffix_so_that_jobs_do_not_collide(tmp_path: Path) -> None:
     names = OutputFileConfig.builder().with_part_prefix("out").with_part_suffix(".log").build()
     assert (names.get_part_prefix(), names.get_part_suffix()) == ("out", ".log")
     sink = _builder(tmp_path).with_output_file_config(names).build()

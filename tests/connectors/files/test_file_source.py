@@ -92,7 +92,7 @@ def test_a_packed_file_that_is_none_or_is_cut_is_an_error_with_path_and_remedy(t
             read(_lines(tmp_path).build())
 
 
-def test_a_file_that_vanishes_or_shrinks_after_it_was_listed_is_an_error_with_path_and_remedy(tmp_path: Path) -> None:
+def test_a_file_that_vanishes_or_shrinks_is_an_error_with_path_and_remedy(tmp_path: Path) -> None:
     for change, problem in (
         (lambda path: path.unlink(), "f' is gone, or not on this node; leave files in place"),
         (lambda path: os.truncate(path, 0), "f' ends at byte 0, it had 4 bytes when it was listed; leave files"),

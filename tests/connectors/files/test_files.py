@@ -149,7 +149,7 @@ def test_a_file_written_anew_in_place_while_it_is_read_is_an_error(tmp_path: Pat
     coordinator.close()
 
 
-def test_a_small_file_of_one_split_written_anew_while_it_is_read_is_an_error_at_its_end(tmp_path: Path) -> None:
+def test_a_small_file_rewritten_while_it_is_read_is_an_error_at_its_end(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("a\n" * (1 << 18))
     _touched(path, 1000)
@@ -349,7 +349,7 @@ def test_a_field_that_csv_files_have_no_column_for_is_an_error_and_not_left_out(
     operator.close()
 
 
-def test_a_cancelled_job_leaves_no_file_and_a_new_attempt_removes_what_a_dead_one_left(tmp_path: Path) -> None:
+def test_a_cancelled_job_leaves_no_file_and_a_new_attempt_removes_a_dead_ones(tmp_path: Path) -> None:
     operator = opened(SinkOperator(text_file_sink(tmp_path, roll_bytes=2)))
     list(operator.process(RowBatch(["whole"]), 0))
     list(operator.process(RowBatch(["a"]), 0))
@@ -406,7 +406,7 @@ def test_a_checkpoint_whose_notice_was_lost_is_committed_by_the_restore(tmp_path
     assert _content(tmp_path) == {"part-0-0.txt": "a\n"}
 
 
-def test_without_a_trigger_of_checkpoints_all_files_are_visible_at_the_end_whatever_the_option_asks(
+def test_without_checkpoints_all_files_are_visible_at_the_end_whatever_the_option(
     tmp_path: Path,
 ) -> None:
     operator = opened(SinkOperator(text_file_sink(tmp_path)), config={"execution.checkpointing.interval": "1 s"})

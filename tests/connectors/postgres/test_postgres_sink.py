@@ -249,7 +249,7 @@ def test_rows_are_staged_by_the_checks_that_the_table_has_now(dsn: str) -> None:
     assert ask(dsn, "SELECT n, word FROM t ORDER BY n") == [(1, "before"), (10, "ten"), (None, "none")]
 
 
-def test_rows_the_table_refuses_when_they_are_moved_fail_the_task_and_are_moved_when_there_is_room(dsn: str) -> None:
+def test_rows_the_table_refuses_fail_the_task_and_are_moved_when_there_is_room(dsn: str) -> None:
     execute(dsn, "CREATE UNIQUE INDEX once ON t (n)", "INSERT INTO t VALUES (1, 'there')")
     harness = started(PostgresSink(dsn, "t"))
     harness.process((1, "new"))
@@ -263,7 +263,7 @@ def test_rows_the_table_refuses_when_they_are_moved_fail_the_task_and_are_moved_
     assert ask(dsn, "SELECT * FROM t") == [(1, "new")]
 
 
-def test_a_table_that_is_gone_when_rows_are_moved_fails_the_task_and_gets_them_when_it_is_back(dsn: str) -> None:
+def test_a_table_that_is_gone_fails_the_task_and_gets_its_rows_when_it_is_back(dsn: str) -> None:
     harness = started(PostgresSink(dsn, "t"))
     harness.process((1, "a"))
     taken = harness.snapshot(1)
@@ -292,7 +292,7 @@ def test_staged_rows_that_somebody_deleted_are_an_error_and_not_forgotten(dsn: s
 # what is left by the dead
 
 
-def test_what_a_dead_attempt_staged_after_the_checkpoint_is_deleted_and_it_cannot_stage_more(dsn: str) -> None:
+def test_what_a_dead_attempt_staged_later_is_deleted_and_it_cannot_stage_more(dsn: str) -> None:
     sink = PostgresSink(dsn, "t")
     dead = started(sink)
     dead.process((1, "a"))

@@ -97,7 +97,7 @@ def test_a_dropped_iterator_closes_the_functions_and_removes_the_files(tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "said"), [(HELD_AT_EXIT, "1"), (DRAWN_BY_A_THREAD_AT_EXIT, "True")])
-def test_an_iterator_held_when_the_program_ends_closes_the_functions_and_removes_the_files(tmp_path, program, said):
+def test_an_iterator_open_at_program_end_closes_functions_and_removes_files(tmp_path, program, said):
     script, folder = tmp_path / "program.py", tmp_path / "spills"
     script.write_text(program)
     folder.mkdir()

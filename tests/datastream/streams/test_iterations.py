@@ -168,7 +168,7 @@ class Time(ProcessFunction):
 
 @pytest.mark.spec("A03", "unbounded")
 @pytest.mark.parametrize(("kind", "seen"), [(Endless, {MIN_TIMESTAMP, 100, 200}), (ScriptedSource, {MIN_TIMESTAMP})])
-def test_event_time_passes_the_loop_of_an_endless_stream_and_waits_for_that_of_another(kind: Any, seen: Any) -> None:
+def test_event_time_passes_the_loop_of_an_endless_stream_and_waits_for_another(kind: Any, seen: Any) -> None:
     script = [rec(8, 100), wm(100), Pause(9_000), rec(9, 200), wm(200), Pause(9_000), rec(1, 300)]
     env = environment()
     loop = env.from_source(kind(script)).iterate()

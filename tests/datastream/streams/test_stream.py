@@ -333,7 +333,7 @@ def test_every_step_knows_the_line_that_wrote_it():
     assert __file__ in sites.pop()
 
 
-def test_attributes_out_of_range_are_refused_where_they_are_set_and_leave_the_old_ones():
+def test_attributes_out_of_range_are_refused_and_leave_the_old_values():
     env = environment(2)
     stream = env.from_collection([1]).map(str)
     for setting in (
@@ -423,14 +423,14 @@ def test_a_declared_type_goes_with_the_job():
 
 
 @pytest.mark.spec("B16", "appended")
-def test_a_step_behind_one_whose_type_cannot_be_determined_is_refused_where_it_is_appended():
+def test_a_step_behind_one_of_unknown_type_is_refused_where_it_is_appended():
     stream = environment().from_collection([1])
     stream._transformation.output_type = MissingType("a list of what?")
     with pytest.raises(MissingTypeError, match=r"(?s)cannot be determined: a list of what.*test_stream\.py"):
         stream.map(str)
 
 
-def test_a_result_that_is_not_of_the_declared_type_fails_the_job_with_place_and_remedy():
+def test_a_result_of_another_type_than_declared_fails_the_job_with_place_and_remedy():
     pair = Types.TUPLE([Types.INT()])
     stream = environment().from_collection(["1", "x"]).map(lambda text: (text, 1), output_type=pair)
     with pytest.raises(JobFailed) as failed:

@@ -98,7 +98,7 @@ def test_count_windows_of_each_key(parallelism):
 @pytest.mark.spec("F14")
 @pytest.mark.spec("X04")
 @pytest.mark.parametrize("parallelism", [1, 2])
-def test_a_sliding_count_window_fires_at_every_slide_with_the_newest_records_as_its_three_parts_do(parallelism):
+def test_a_sliding_count_window_fires_at_every_slide_like_its_three_parts(parallelism):
     records = [("a", number) for number in (2, 5, 7, 9, 4, 2)] + [("b", 1)]
     windows = environment(parallelism).from_collection(records).key_by(0).window(GlobalWindows.create())
     sums = windows.trigger(CountTrigger.of(2)).evictor(CountEvictor.of(4)).sum(1)

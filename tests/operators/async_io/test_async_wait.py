@@ -135,7 +135,7 @@ def test_a_snapshot_holds_what_is_under_way_and_it_is_asked_again_once():
     assert asked == ["a", "b", "c", "d", "c", "d", "e"]
 
 
-def test_snapshots_of_several_subtasks_are_worked_by_one_and_event_time_does_not_go_back():
+def test_one_task_merges_snapshots_of_several_subtasks_without_losing_event_time():
     make = waiting()
     first, second = OperatorHarness(make), OperatorHarness(make)
     for harness, name, time_ms in ((first, "a", 9), (second, "b", 4)):
@@ -352,7 +352,7 @@ def test_timers_of_a_stepped_loop_fire_each_at_its_time_however_far_the_clock_mo
 
 
 @pytest.mark.spec("L10", "async")
-def test_nothing_is_closed_before_the_calls_are_cancelled_and_a_close_that_raises_is_named():
+def test_nothing_is_closed_before_calls_are_cancelled_and_a_raising_close_is_named():
     seen = []
 
     class Session(AsyncFunction):

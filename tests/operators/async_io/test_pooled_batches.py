@@ -185,7 +185,7 @@ class Absent(InlineWorker):
         return "the cluster has 2 CPUs, 0 of them free"
 
 
-def test_a_worker_that_never_comes_fails_the_job_with_what_was_asked_for_and_what_there_is():
+def test_a_worker_that_never_comes_fails_the_job_with_the_request_and_the_resources():
     with OperatorHarness(pooled(open_worker=Absent, num_gpus=8)) as harness:
         harness.process(1)
         said = "num_gpus=8 was not there.* within 300000 ms: the cluster has 2 CPUs, 0 of them free; give the cluster"
@@ -193,7 +193,7 @@ def test_a_worker_that_never_comes_fails_the_job_with_what_was_asked_for_and_wha
             harness.end_input()
 
 
-def test_the_log_says_within_seconds_which_workers_are_waited_for_and_then_now_and_again(caplog):
+def test_the_log_says_soon_and_then_repeatedly_which_workers_are_awaited(caplog):
     class Late(Absent):
         async def ready(self):
             await asyncio.sleep(70)
@@ -235,7 +235,7 @@ def test_a_circuit_that_stays_open_fails_the_job_after_its_deadline():
         assert 8_000 <= harness.clock.now_ms() < 10_000
 
 
-def test_with_a_side_output_no_record_waits_for_an_open_circuit_and_none_fails_the_job():
+def test_with_a_side_output_no_record_waits_for_an_open_circuit_or_fails_the_job():
     tag = OutputTag("no answer")
     worker = breaking(*[OSError("down")] * 3)
     how = {"max_retries": 1, "retry_delay_ms": 1, "open_after": 2, "probe_after_ms": 1_000, "batch_size": 1}

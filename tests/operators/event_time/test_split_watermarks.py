@@ -116,7 +116,7 @@ class Bench:
 
 
 @pytest.mark.spec("E23", "source")
-def test_the_watermark_of_a_source_is_the_minimum_over_its_splits_and_one_not_read_yet_holds_it_back() -> None:
+def test_the_watermark_of_a_source_is_the_minimum_over_its_splits_even_unread_ones() -> None:
     bench = Bench()
     bench.operator.add_splits(["a", "b"])  # type: ignore[attr-defined]
     bench.gets("a", 100)
@@ -165,7 +165,7 @@ def test_a_reader_may_tell_its_splits_by_one_list_that_it_changes() -> None:
     assert bench.tick() == [Watermark(29)]
 
 
-def test_an_idle_split_does_not_hold_back_and_a_source_whose_splits_are_all_idle_is_idle() -> None:
+def test_an_idle_split_does_not_hold_back_and_all_idle_splits_make_the_source_idle() -> None:
     bench = Bench(BY_VALUE.with_idleness(Duration.of_millis(2 * TICK)))
     bench.operator.add_splits(["a", "b"])  # type: ignore[attr-defined]
     out = []
@@ -186,7 +186,7 @@ def test_a_source_without_splits_becomes_idle_too() -> None:
     assert [bench.tick() for _ in range(3)] == [[], [], [IDLE]]
 
 
-def test_punctuated_watermarks_of_a_split_go_out_at_once_where_they_raise_the_minimum() -> None:
+def test_punctuated_watermarks_of_a_split_go_out_at_once_if_they_raise_the_minimum() -> None:
     class Each(WatermarkGenerator):
         def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
             output.emit_watermark(Watermark(event_timestamp))
@@ -286,7 +286,7 @@ def test_a_hybrid_source_tells_the_splits_of_the_source_it_reads() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([1, 2, 3, "idle", "active"])), max_size=30))
-def test_the_joined_watermark_is_the_greatest_minimum_there_was_over_parts_that_are_not_idle(steps: list[Any]) -> None:
+def test_the_joined_watermark_is_the_greatest_minimum_over_active_parts(steps: list[Any]) -> None:
     joined = PartialWatermarks(BoundedOutOfOrdernessWatermarksOfZero, lambda: None)
     joined.hold("abc")
     marks, idle, highest = dict.fromkeys("abc", MIN_TIMESTAMP), set(), MIN_TIMESTAMP
@@ -319,7 +319,7 @@ def BoundedOutOfOrdernessWatermarksOfZero() -> WatermarkGenerator:
 
 
 @pytest.mark.spec("E20")
-def test_a_watermark_is_emitted_after_so_many_records_or_so_much_time_whichever_comes_first() -> None:
+def test_a_watermark_is_emitted_after_a_number_of_records_or_a_time() -> None:
     strategy = BY_VALUE.with_emit_every(records=3, interval=Duration.of_millis(10))
     steps = [
         RowBatch([1, 2, 3, 4]), now(5), RowBatch([5]), now(9), now(10), RowBatch([6, 7]), now(14), RowBatch([8, 9]),

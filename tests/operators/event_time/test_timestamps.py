@@ -124,7 +124,7 @@ def test_an_assigner_of_single_records_leaves_columns_columns_too() -> None:
     assert stamps(strategy, batch) == [105, 207]
 
 
-def test_a_generator_of_the_user_sees_the_rows_of_columns_which_are_divided_behind_its_watermarks() -> None:
+def test_a_users_generator_sees_the_rows_of_columns_divided_behind_its_watermarks() -> None:
     class AtMarks(WatermarkGenerator):
         def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
             if event["mark"]:
@@ -218,7 +218,7 @@ def test_a_batch_of_nothing_but_nulls_is_dropped_and_no_sign_of_life() -> None:
 
 
 @pytest.mark.spec("E01")
-def test_ingestion_time_is_the_clock_of_arrival_never_falls_and_moves_watermarks_without_records() -> None:
+def test_ingestion_time_follows_the_clock_never_falls_and_needs_no_records() -> None:
     strategy = WatermarkStrategy.for_ingestion_time()
     steps = [now(7), RowBatch(["a", "b"]), now(10), RowBatch(["c"]), now(30)]
     out = verify(lambda: TimestampsAndWatermarksOperator(strategy, 10), steps, without=LOSES_GENERATORS)
@@ -235,7 +235,7 @@ def stamps_of(operator: TimestampsAndWatermarksOperator, batch: Any) -> list[int
     return list(out.timestamps)  # type: ignore[union-attr, arg-type]
 
 
-def test_without_an_assigner_records_keep_what_they_have_and_carry_none_where_they_had_none() -> None:
+def test_without_an_assigner_records_keep_their_timestamps_or_none() -> None:
     assert stamps(ASCENDING, RowBatch([1, 2], [5, 6])) == [5, 6]
     assert stamps(ASCENDING, RowBatch([1])) == stamps(ASCENDING, columns(x=[1])) == [MIN_TIMESTAMP]
 

@@ -31,7 +31,7 @@ def watermarks(strategy: WatermarkStrategy, steps: list[Any]) -> list[Any]:
 
 
 @pytest.mark.spec("E19")
-def test_bounded_out_of_orderness_emits_the_greatest_timestamp_less_bound_less_one_by_interval() -> None:
+def test_bounded_out_of_orderness_emits_the_maximum_less_the_bound_less_one() -> None:
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(timedelta(milliseconds=3)).with_timestamp_assigner(itself)
     steps = [RowBatch([3, 9, 5]), now(9), now(10), RowBatch([4]), now(25), RowBatch([20]), now(29), now(30)]
     out = watermarks(strategy, steps)
@@ -171,7 +171,7 @@ def test_the_valve_equals_the_minimum_over_the_maxima_and_never_falls(n: int, ma
 
 
 @pytest.mark.spec("E17", "left-out", "again", "E26")
-def test_an_idle_channel_holds_nobody_back_and_takes_part_again_when_it_has_caught_up() -> None:
+def test_an_idle_channel_holds_nothing_back_and_rejoins_when_it_has_caught_up() -> None:
     valve = WatermarkValve(2)
     assert valve.watermark(0, 5) == []
     assert valve.status(1, True) == [Watermark(5)]
@@ -197,7 +197,7 @@ def test_when_all_are_idle_the_greatest_watermark_goes_out_and_then_the_status()
 
 
 @pytest.mark.spec("E17", "again", "E26")
-def test_a_channel_that_takes_part_again_alone_gives_its_watermark_at_once_and_goes_on() -> None:
+def test_a_channel_that_rejoins_alone_gives_its_watermark_at_once() -> None:
     valve = WatermarkValve(3)
     for channel, timestamp in ((0, 5), (1, 30), (2, 20)):
         valve.watermark(channel, timestamp)
@@ -209,7 +209,7 @@ def test_a_channel_that_takes_part_again_alone_gives_its_watermark_at_once_and_g
 
 
 @pytest.mark.spec("E26")
-def test_the_watermark_of_idle_channels_does_not_depend_on_the_order_in_which_they_became_idle() -> None:
+def test_the_watermark_of_idle_channels_does_not_depend_on_their_order() -> None:
     valve = WatermarkValve(3)
     for channel, timestamp in ((0, 5), (1, 30), (2, 20)):
         valve.watermark(channel, timestamp)
@@ -224,7 +224,7 @@ steps = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([1, 2, 3, "idle", 
 
 
 @given(steps)
-def test_the_watermark_is_the_least_of_those_that_take_part_or_the_greatest_when_all_are_idle(
+def test_the_watermark_is_the_minimum_of_active_channels_or_the_maximum_of_idle_ones(
     steps: list[tuple[int, int | str]],
 ) -> None:
     valve, marks, idle, behind = WatermarkValve(3), [MIN_TIMESTAMP] * 3, [False] * 3, [False] * 3
@@ -258,7 +258,7 @@ def test_an_ended_channel_is_left_out_and_the_end_of_all_is_silent() -> None:
     assert valve.end(1) == []
 
 
-def test_when_the_others_are_idle_the_end_of_the_last_active_channel_makes_the_task_idle() -> None:
+def test_when_others_are_idle_the_end_of_the_last_active_channel_makes_the_task_idle() -> None:
     valve = WatermarkValve(2)
     valve.status(0, True)
     valve.watermark(1, 7)

@@ -88,7 +88,7 @@ def test_lists_are_keys_that_differ_from_tuples() -> None:
     ])  # fmt: skip
 
 
-def test_min_by_keeps_the_first_of_equal_records_and_min_the_other_fields_of_the_first() -> None:
+def test_min_by_keeps_the_first_of_equal_records_and_min_its_other_fields() -> None:
     records = [("k", 3, "x"), ("k", 1, "y"), ("k", 1, "z")]
     assert values(verify(lambda: keyed_aggregation(first, "min_by", 1), [RowBatch(records)])) == [
         ("k", 3, "x"), ("k", 1, "y"), ("k", 1, "y"),

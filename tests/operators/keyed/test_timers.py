@@ -52,7 +52,7 @@ def test_equal_timers_fire_in_the_order_they_were_set_also_after_a_restore() -> 
 
 
 @pytest.mark.spec("E28", "E29")
-def test_processing_time_timers_fire_at_their_time_without_a_timestamp_and_a_deleted_one_does_not() -> None:
+def test_processing_time_timers_fire_without_a_timestamp_and_deleted_ones_do_not() -> None:
     service = "register_processing_time_timer"
     records = RowBatch([("a", service, 5), ("b", service, 3), ("c", service, 4),
                         ("c", "delete_processing_time_timer", 4)])  # fmt: skip
@@ -85,7 +85,7 @@ def test_a_timer_set_by_a_timer_fires_in_the_same_advance_when_it_is_due() -> No
 
 
 @pytest.mark.spec("E29")
-def test_a_timer_of_processing_time_set_by_a_timer_fires_in_the_same_advance_and_the_next_is_armed() -> None:
+def test_a_processing_time_timer_set_by_a_timer_fires_in_the_same_advance() -> None:
     class Chained(Script):
         def on_timer(self, timestamp: int, ctx: Any) -> Any:
             if timestamp < 5:

@@ -100,7 +100,7 @@ def nested_loop(records: Any, assigner: Any) -> list[Any]:
 
 
 @pytest.mark.spec("C10")
-def test_a_co_group_gets_both_lists_in_order_of_arrival_and_is_called_where_one_is_empty() -> None:
+def test_a_co_group_gets_both_lists_in_order_of_arrival_even_if_one_is_empty() -> None:
     class Counted(CoGroupFunction):
         def co_group(self, first: Any, second: Any) -> Any:
             yield [n for _, n in first], [record["n"] for record in second]
@@ -139,7 +139,7 @@ def generating(first: Any, second: Any) -> Any:
         (generating, [0, 1, 0, 2]),
     ],
 )
-def test_a_join_function_gives_one_result_a_pair_and_a_flat_one_or_a_generator_any_number(
+def test_a_join_function_gives_one_result_a_pair_and_a_flat_one_any_number(
     function: Any, results: Any
 ) -> None:
     out = verify(joining(function), [batch((left("a", 0), 1), (right("a", 1), 1), (right("a", 2), 1)), END])
@@ -174,7 +174,7 @@ class Watched(WriteBackBackend):
 @pytest.mark.spec("C12")
 @pytest.mark.parametrize("trigger", [None, EventTimeTrigger.create()])
 @pytest.mark.parametrize("assigner", [TUMBLING, SlidingEventTimeWindows.of(10, 5)])
-def test_in_a_backend_of_bytes_a_window_is_only_appended_to_and_read_once_when_it_fires(
+def test_in_a_backend_of_bytes_a_window_is_appended_to_and_read_once_when_it_fires(
     assigner: Any, trigger: Any
 ) -> None:
     operator: Any = joining(assigner=assigner, trigger=trigger)()
@@ -259,7 +259,7 @@ def test_a_late_record_goes_to_the_side_output_as_it_was_and_is_else_counted() -
     assert ctx.metrics.counters["numLateRecordsDropped"].count == 2
 
 
-def test_within_the_allowed_lateness_each_record_fires_its_window_again_with_all_its_pairs() -> None:
+def test_within_the_lateness_each_record_fires_its_window_again_with_all_its_pairs() -> None:
     given = [batch((left("a", 1), 5), (right("a", 2), 6)), Watermark(12), batch((right("a", 3), 7)), END]
     out = verify(joining(lateness=8), given)
     assert out == [(None, (1, 2), 9), Watermark(12), (None, (1, 2), 9), (None, (1, 3), 9), END]

@@ -103,7 +103,7 @@ def test_nothing_but_the_count_is_left_of_a_full_count_window() -> None:
         assert len(harness.operators[0]._table) == 1  # type: ignore[attr-defined]
 
 
-def test_a_count_trigger_keeps_what_it_fires_and_the_end_of_the_window_drops_the_rest() -> None:
+def test_a_count_trigger_keeps_what_it_fires_and_the_window_end_drops_the_rest() -> None:
     verify(
         maker(TumblingEventTimeWindows.of(10), CountTrigger.of(2)),
         [rec(("a", n), n) for n in range(5)] + [wm(9), rec(("a", 6), 12), rec(("a", 7), 13), wm(50)],
@@ -162,7 +162,7 @@ def test_a_trigger_is_told_the_records_timestamp_whatever_clock_the_windows_go_b
     assert seen == [77, -(2**63)]
 
 
-def test_triggers_and_assigners_can_be_written_with_the_types_of_pyflinks_documentation() -> None:
+def test_triggers_and_assigners_can_be_written_with_pyflinks_documented_types() -> None:
     class Mine(Trigger[tuple, TimeWindow]):  # type: ignore[type-arg]
         def on_element(self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> Any:
             return TriggerResult.FIRE

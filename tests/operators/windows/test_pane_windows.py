@@ -93,7 +93,7 @@ def batches(given_records: list[Any]) -> list[Any]:
     return [*steps, END]
 
 
-def test_a_window_that_fires_again_joins_panes_in_which_the_batch_has_records_of_other_keys() -> None:
+def test_a_window_that_fires_again_merges_panes_with_records_of_other_keys() -> None:
     def made(backend: Any = None) -> Any:
         assigner = SlidingEventTimeWindows.of(10, 5)
         operator = window_operator(first, assigner, CONTENTS["sum"](), None, WindowRules(None, 20, "late"))
@@ -112,7 +112,7 @@ def test_a_window_that_fires_again_joins_panes_in_which_the_batch_has_records_of
     RECORDS, st.integers(2, 24), st.integers(1, 9), st.integers(0, 9), st.integers(0, 12), st.sampled_from([*CONTENTS])
 )
 @example([("a", 1, 9), ("a", 1, 2), Watermark(3), ("b", 0, 6), ("a", 2, 1)], 9, 4, 1, 6, "min_by")
-def test_windows_that_share_panes_give_what_windows_of_their_own_give_in_the_same_order(
+def test_windows_that_share_panes_give_the_results_of_separate_ones_in_order(
     given_records: list[Any], size: int, slide: int, offset: int, lateness: int, kind: str
 ) -> None:
     slide = min(slide, size - 1)
@@ -176,7 +176,7 @@ class Counted(AggregateFunction):
 
 
 @pytest.mark.parametrize("ratio", [2, 10, 60])
-def test_a_record_is_added_once_and_a_firing_merges_about_three_times_however_long_the_windows_are(ratio: int) -> None:
+def test_a_record_is_added_once_and_a_firing_merges_few_panes_for_any_window_length(ratio: int) -> None:
     function = Counted()
     assigner = SlidingEventTimeWindows.of(10 * ratio, 10)
     operator = started(lambda: window_operator(first, assigner, aggregating(function)), context())

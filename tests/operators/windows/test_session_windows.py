@@ -84,7 +84,7 @@ def test_records_at_most_the_gap_apart_are_one_session_and_sessions_that_touch_m
 
 
 @pytest.mark.spec("X11")
-def test_a_session_by_event_time_gives_its_one_result_when_the_watermark_reaches_its_end() -> None:
+def test_an_event_time_session_gives_its_result_when_the_watermark_reaches_its_end() -> None:
     records = [rec(("a", 1), 0), rec(("a", 2), 5)]
     verify(maker(evaluation=Listed()), [*records, wm(13)], [wm(13)])
     verify(maker(evaluation=Listed()), [*records, wm(14), wm(99)], [rec(("a", 0, 15, [1, 2]), 14), wm(14), wm(99)])
@@ -131,7 +131,7 @@ def test_what_the_triggers_of_merged_sessions_counted_is_added_up() -> None:
 
 
 @pytest.mark.spec("F34")
-def test_a_record_whose_session_would_be_over_is_late_and_one_that_reaches_an_open_one_is_not() -> None:
+def test_a_record_of_a_finished_session_is_late_and_one_that_reaches_an_open_is_not() -> None:
     verify(
         maker(lambda: built_in("sum", 1), late_tag_id="late"),
         [rec(("a", 1), 20), wm(15), rec(("a", 2), 5), rec(("a", 4), 10), wm(99)],
@@ -140,7 +140,7 @@ def test_a_record_whose_session_would_be_over_is_late_and_one_that_reaches_an_op
 
 
 @pytest.mark.spec("F31", "late")
-def test_within_the_allowed_lateness_a_session_fires_again_with_what_came_late_and_then_all_is_gone() -> None:
+def test_within_the_lateness_a_session_fires_again_and_is_then_cleared() -> None:
     make = maker(lambda: built_in("sum", 1), allowed_lateness_ms=10, late_tag_id="late")
     steps = [rec(("a", 1), 0), wm(9), rec(("a", 2), 5), wm(14), rec(("a", 4), 8), wm(40), rec(("a", 8), 9)]
     verify(make, steps, [
@@ -227,7 +227,7 @@ def test_a_merged_window_keeps_the_state_of_one_of_its_parts() -> None:
 
 
 @pytest.mark.spec("X10", "F31", "timers", "contents")
-def test_three_windows_that_become_one_leave_their_contents_in_the_state_of_one_and_one_timer() -> None:
+def test_three_windows_that_merge_leave_one_state_and_one_timer() -> None:
     windows, merges = in_flight(), []
     a, b, c, d = TimeWindow(0, 5), TimeWindow(10, 15), TimeWindow(20, 24), TimeWindow(0, 26)
     for window in (a, b, c):
@@ -333,7 +333,7 @@ def test_a_timer_of_the_wall_clock_that_a_trigger_left_behind_is_passed_over() -
     assert seen == [(14, 0)], "the timer of [0, 10) is due too, but that window is no more"
 
 
-def test_state_of_a_window_that_may_merge_is_refused_with_the_remedy_and_that_of_the_key_is_there() -> None:
+def test_state_of_a_merging_window_is_refused_and_that_of_the_key_is_there() -> None:
     class Counts(ProcessWindowFunction):  # type: ignore[type-arg]
         def __init__(self, store: str) -> None:
             self._store = store

@@ -102,7 +102,7 @@ def test_a_window_that_aggregates_keeps_one_value_however_many_records_it_has(tr
 
 
 @pytest.mark.spec("F30", "late", "F34")
-def test_a_record_is_left_out_of_those_of_its_windows_that_are_over_and_counts_in_the_others() -> None:
+def test_a_record_is_dropped_from_its_finished_windows_and_counts_in_the_others() -> None:
     out = [Watermark(9), (None, ("a", 1), 14), END]
     both(SLIDING, lambda: built_in("sum", 1), [Watermark(9), batch(("a", 1, 7)), END], out, late_tag_id="late")
 
@@ -157,7 +157,7 @@ def test_sliding_windows_count_each_record_in_each_of_its_windows() -> None:
     )  # fmt: skip
 
 
-def test_between_windows_that_leave_gaps_records_belong_to_none_and_are_late_only_behind_the_watermark() -> None:
+def test_records_in_gaps_between_windows_are_late_only_behind_the_watermark() -> None:
     gaps = SlidingEventTimeWindows.of(4, 10)
     steps = [batch(("a", 1, 3), ("a", 2, 4), ("a", 4, 9), ("a", 8, 10)), Watermark(7), batch(("a", 9, 5)), END]
     both(gaps, lambda: built_in("sum", 1), steps, [(None, ("a", 1), 3), Watermark(7), ("late", ("a", 9), 5),
@@ -222,7 +222,7 @@ def test_late_records_are_counted_or_sent_aside() -> None:
 
 
 @pytest.mark.spec("F07", "F37", "E36", "F30", "clean-up")
-def test_within_the_allowed_lateness_each_record_fires_its_window_again_and_then_all_is_cleared() -> None:
+def test_within_the_lateness_each_record_fires_its_window_again_then_all_is_cleared() -> None:
     steps = [
         batch(("a", 1, 1)), Watermark(9), batch(("a", 2, 9), ("b", 3, 8)), Watermark(12), batch(("a", 4, 0)),
         Watermark(13), batch(("a", 8, 0)),

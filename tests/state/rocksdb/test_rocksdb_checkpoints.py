@@ -99,7 +99,7 @@ def test_a_checkpoint_refers_to_no_file_of_one_that_failed(tmp_path: Path) -> No
     state.close()
 
 
-def test_files_of_the_same_job_are_shared_after_a_restore_and_those_of_another_are_not(tmp_path: Path) -> None:
+def test_files_of_one_job_are_shared_after_a_restore_and_those_of_another_are_not(tmp_path: Path) -> None:
     state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
     put(state, range(20_000), "first")
     parts = checkpoint(state, checkpoints)
@@ -116,7 +116,7 @@ def test_files_of_the_same_job_are_shared_after_a_restore_and_those_of_another_a
     state.close()
 
 
-def test_with_several_under_way_a_checkpoint_refers_to_nothing_that_the_next_complete_one_lacks(tmp_path: Path) -> None:
+def test_with_several_pending_a_checkpoint_needs_only_files_of_complete_ones(tmp_path: Path) -> None:
     state, checkpoints = backend(tmp_path, memory=64 << 20), Checkpoints()
     put(state, range(20_000), "first")
     state.announce(1)
@@ -267,7 +267,7 @@ def test_links_stay_until_they_are_released_though_the_backend_is_closed(tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_capture_does_not_wait_for_the_disk_and_what_is_written_behind_it_is_not_in_it(tmp_path: Path) -> None:
+def test_a_capture_does_not_wait_for_the_disk_and_excludes_later_writes(tmp_path: Path) -> None:
     state, checkpoints, may_flush = backend(tmp_path, memory=64 << 20), Checkpoints(), Event()
     put(state, range(3_000), "first")
     state.table(VALUES).flush()

@@ -298,7 +298,7 @@ def test_state_that_expires_loses_nothing_fresh_at_any_step_of_the_links(memory:
     check_histories(partial(StagedBackend, memory=memory, is_open=True), 30, 50, StagedExpiringHistory, False)
 
 
-def test_what_is_written_during_a_round_of_the_sweep_that_finds_nothing_else_is_swept_too() -> None:
+def test_what_is_written_during_an_idle_sweep_round_is_swept_too() -> None:
     """Found by the histories above: the round had begun with what a sweep before it had removed."""
     backend = staticmethod(partial(StagedBackend, memory=1, is_open=True))
     history = type("History", (StagedExpiringHistory,), {"make_backend": backend})()

@@ -62,7 +62,7 @@ def test_a_filter_on_one_side_goes_below_the_join_as_far_as_outer_joins_allow(t_
 
 
 @pytest.mark.spec("R11")
-def test_a_filter_on_both_sides_goes_below_neither_and_becomes_a_condition_of_the_join(t_env):
+def test_a_filter_on_both_sides_goes_below_neither_and_joins_the_condition(t_env):
     both = "SELECT empno FROM emp JOIN dept ON emp.deptno = dept.deptno WHERE sal > CHAR_LENGTH(dname) AND sal > 5"
     plan = push_filter_through_join(t_env.sql_query(both)._plan)
     assert below(plan) == ([], ["sal > 5"], [])

@@ -347,7 +347,7 @@ def left(story: Any) -> Counter[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("query", "expected"), [(STATELESS, {("A", 19): 1, ("B", 19): 1}), (EARLY, {("a", 10): 2, ("b", 10): 2})]
 )
-def test_changes_are_each_once_when_tasks_are_killed_and_when_the_job_goes_on_at_another_width(query, expected):
+def test_changes_are_each_once_under_kills_and_at_another_parallelism(query, expected):
     whole = simulate(graph(query, 2), 1)
     assert left(whole) == expected and len(whole.collected()) > 40
     moves = whole.happenings[-1].move

@@ -65,7 +65,7 @@ def test_a_task_that_prints_too_much_sends_before_it_goes_on(monkeypatch):
     assert all(sum(len(text) for _, text in texts) <= 20 for texts in calls.sent)
 
 
-def test_a_printed_stream_takes_bytes_and_answers_what_programs_ask_of_standard_output():
+def test_a_printed_stream_takes_bytes_and_behaves_like_standard_output():
     calls = Calls()
     calls.ended.set()
     printed = Printed(calls.send)

@@ -128,7 +128,7 @@ def test_what_is_due_is_due_after_a_restore():
         restored.close()
 
 
-def test_late_rows_are_shown_by_their_interval_and_the_rest_when_the_window_is_forgotten():
+def test_late_rows_show_by_their_interval_and_the_rest_when_the_window_is_dropped():
     with OperatorHarness(emitting(COUNTS, Emission(None, 100, 50))) as harness:
         harness.set_processing_time(1_000)
         harness.give(rows(("a", 1, 0)))

@@ -224,7 +224,7 @@ def test_windows_with_one_end_and_two_starts_are_two():
         verify(phases(aggregation), given, then, key=key_of(aggregation))
 
 
-def test_windows_that_were_assigned_before_by_the_clock_may_be_over_when_their_rows_come():
+def test_windows_assigned_earlier_by_the_clock_may_be_over_when_their_rows_come():
     window = replace(tumble(), end_column=2, is_event_time=False)
     aggregation = by_word(window, aggregate("SUM", N))
     with OperatorHarness(one_phase(aggregation)) as harness:
