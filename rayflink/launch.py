@@ -1,4 +1,4 @@
-"""Where a job graph meets those who run it: the runner is chosen here, and what the user holds of a running job."""
+"""The place where a job graph meets those who run it: the choice of the runner, and handles of running jobs."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 
 TURN_S = 0.05
-"""How long a local job goes on when somebody asks how it stands."""
+"""Seconds that a local job goes on when its status is asked for."""
 STILL_RUNS_S = 3.0
-"""Time after Ctrl-C at which a program prints which function keeps its job from ending."""
+"""Seconds after Ctrl-C at which a program prints which function keeps its job from ending."""
 LEFT_TIMEOUT_S = 10.0
-"""How long the end of the program waits for a thread that still lets a local job run."""
+"""Seconds that the end of the program waits for a thread that still lets a local job run."""
 
 
 class SubmittedJob(JobClient):
@@ -71,7 +71,7 @@ class SubmittedJob(JobClient):
         self._rates = Rates()
 
     def status(self) -> dict[str, Any]:
-        """The job as plain data: state, timestamps, exceptions, vertices with counters and rates since last asked."""
+        """Return the job as plain data: state, timestamps, exceptions, vertices with counters and current rates."""
         described = self._describe()
         return {**described, "vertices": self._rates.added(described["vertices"], time.monotonic())}
 
@@ -80,14 +80,14 @@ class SubmittedJob(JobClient):
         raise NotImplementedError
 
     def draw(self) -> list[Any] | None:
-        """The next rows of a job with a `DrawnSink`, waiting for the first; None at its end.
+        """Return the next rows of a job with a `DrawnSink`, waiting for the first; None at its end.
 
         Raises: what `get_job_execution_result().result()` raises, in place of the end.
         """
         raise NotImplementedError
 
     def abandon(self) -> None:
-        """Nobody will draw any more: let the job be cancelled, on Ray without waiting."""
+        """Let the job be cancelled, on Ray without waiting: its remaining rows will not be drawn."""
 
     def _poll(self, timeout_s: float) -> JobResult | None:
         raise NotImplementedError
@@ -124,9 +124,9 @@ class SubmittedJob(JobClient):
 
 
 class LocalJobClient(SubmittedJob):
-    """A job in this process: it runs while somebody waits for it, draws its rows, or asks how it stands.
+    """A job in this process: it runs while the program waits for it, draws its rows, or asks for its status.
 
-    It says so where nobody has let it run to its end.
+    It prints a note where the program has not let it run to its end.
     """
 
     def __init__(self, graph: JobGraph) -> None:
@@ -144,7 +144,7 @@ class LocalJobClient(SubmittedJob):
         self._left = weakref.finalize(self, _end_left, self._cluster, self._rows, self._turning, os.getpid())
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """Where the job stands; it then goes on for a moment, so that a program which asks again sees it move."""
+        """Return where the job stands; it then runs on for a moment, so that a program which polls it sees progress."""
         asked = super().get_job_status()
         self._poll(TURN_S)
         return asked
@@ -180,7 +180,7 @@ class LocalJobClient(SubmittedJob):
                 raise
 
     def _interrupted(self, by: str) -> None:
-        """A signal ends the job, as soon as the function that runs returns; one that does not is named."""
+        """End the job on a signal, as soon as the function that runs returns; one that does not is named."""
         self._cluster.cancel(by)
         timer = threading.Timer(STILL_RUNS_S, self._tell_what_runs, [threading.get_ident()])
         timer.daemon = True
@@ -241,7 +241,7 @@ class LocalJobClient(SubmittedJob):
         return answer if answer is None else (answer.pause_ms, answer.failure)
 
     def _ask(self, request: Any, timeout_s: float | None) -> Any:
-        """Let the job run until it has answered, at most so long."""
+        """Let the job run until it has answered; None where it has not within `timeout_s`."""
         cluster = self._cluster
         self._unasked.detach()
         cluster.request(request)
@@ -425,7 +425,7 @@ class AttachedJobClient(_JobOnRay):
 
 
 def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJobClient:
-    """The job of this id on the running cluster ($RAY_ADDRESS, or `ray start` on this machine).
+    """Return the job of this id on the running cluster ($RAY_ADDRESS, or `ray start` on this machine).
 
     Raises:
         JobExecutionError: there is no cluster, or no such job on it.
@@ -434,14 +434,14 @@ def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJ
 
 
 def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
-    """The status of every job that runs, or has ended within a minute and no driver knows it; [] without a cluster."""
+    """Return the status of every job that runs, or has ended within a minute unknown to a driver; [] if no cluster."""
     from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
 
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
 def published_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]] | None:
-    """The status of every job that runs, at most some seconds old, without joining the cluster as one of its jobs.
+    """Return the status of every job that runs, at most some seconds old, without joining the cluster as a job.
 
     Returns: None where that is not possible, and `list_jobs` must be asked.
     Raises:
@@ -453,7 +453,7 @@ def published_jobs(configuration: Configuration | None = None) -> list[dict[str,
 
 
 def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
-    """The last status of every job of which the nodes of the cluster have files, whether it runs or has ended.
+    """Return the last status of every job of which the nodes of the cluster have files, whether it runs or has ended.
 
     In order of their beginning. A job whose coordinator was killed is in the state in which it was last seen.
     """
@@ -463,7 +463,7 @@ def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, 
 
 
 def job_log(job_id: str, configuration: Configuration | None = None) -> JobLog:
-    """What the tasks and the coordinator of a job, which may have ended, have printed and logged."""
+    """Return what the tasks and the coordinator of a job, which may have ended, have printed and logged."""
     from rayflink.actors.on_ray.ray_job_files import RayJobLog
 
     return RayJobLog(job_id, (configuration or Configuration()).get(options.RAY_NAMESPACE))
@@ -473,17 +473,17 @@ class JobLog(Protocol):
     """The log of a job."""
 
     def read(self) -> list[LogLine]:
-        """The lines that have come since it was read last, in order of time."""
+        """Return the lines that have come since it was read last, in order of time."""
 
 
 class KeptResult(Protocol):
     """A cached result that a job writes; see `rayflink.datastream.streams.cached.CachedResult`."""
 
     def begin(self, store: BlockStore, partitions: int) -> None:
-        """A job is about to write it."""
+        """Note that a job is about to write the result."""
 
     def written_by(self, job: JobClient) -> None:
-        """That job has been submitted."""
+        """Note that the job has been submitted."""
 
 
 def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]] = ()) -> SubmittedJob:
@@ -514,7 +514,7 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
 
 
 def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStore:
-    """Where blocks of a DataFrame go: the object stores of Ray; without Ray, a folder of a local job's machine.
+    """Return the store for the blocks of a DataFrame: Ray's object stores; without Ray, a folder of the local machine.
 
     Args:
         on_ray: on Ray in any case.
@@ -536,14 +536,14 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
 
 
 def ray_dataset(frame: Frame) -> Any:
-    """A stream's result as a `ray.data.Dataset`."""
+    """Return a stream's result as a `ray.data.Dataset`."""
     from rayflink.actors.on_ray.driver.ray_dataset import dataset
 
     return dataset(frame)
 
 
 def dataset_source(dataset: Any, configuration: Configuration) -> FrameSource:
-    """A source of what Ray Data computes now.
+    """Return a source of what Ray Data computes now.
 
     Raises:
         TypeMismatch: it is no `ray.data.Dataset`.
@@ -571,7 +571,7 @@ def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[
 
 
 def _end_left(cluster: InProcessCluster, rows: LocalRows, turning: threading.RLock, process: int) -> None:
-    """Cancel a job that has begun and that nobody will let run on, so that its functions close and its files go.
+    """Cancel a job that has begun and will not be run further, so that its functions close and its files are removed.
 
     Args:
         turning: held by the thread that lets the job run; one that still does so at exit ends the job itself.

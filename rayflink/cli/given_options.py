@@ -21,7 +21,7 @@ from .script import FAILED, OK
 
 
 def configuration_of(chosen: argparse.Namespace) -> Configuration:
-    """The options of the file, over them those of the environment, over them those of the command line.
+    """Return the options of the file, over them those of the environment, over them those of the command line.
 
     Raises:
         ConfigError: one does not parse, or one of the command line is not known; the file cannot be read.
@@ -32,7 +32,7 @@ def configuration_of(chosen: argparse.Namespace) -> Configuration:
 
 
 def of_command_line(chosen: argparse.Namespace) -> Configuration:
-    """The options given by -D.
+    """Return the options given by -D.
 
     Raises:
         ConfigError: one does not parse, or is not known.

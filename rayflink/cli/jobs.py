@@ -27,15 +27,15 @@ NO_SHARED_CLUSTER = (
 )
 ENDED_JOBS = "`rayflink list -a` has those that ended"
 FOLLOW_EVERY_S = 0.5
-"""How often `logs --follow` looks for lines."""
+"""Seconds between two looks for new lines by `logs --follow`."""
 TELL_EVERY_S = 5.0
-"""How often `cancel` and `stop` say what they wait for."""
+"""Seconds between two reports of `cancel` and `stop` on what they wait for."""
 LOST = "LOST"
-"""What is shown of a job whose coordinator was killed, so that nobody knows how it ended."""
+"""The state that is shown of a job whose coordinator was killed, so that its end is unknown."""
 
 
 def running_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The status of each job that has not ended, at most some seconds old."""
+    """Return the status of each job that has not ended, at most some seconds old."""
     from rayflink import launch
 
     jobs = launch.published_jobs(configuration_of(chosen))
@@ -45,12 +45,12 @@ def running_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def joined_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The same, as the coordinators themselves say it; this process joins the cluster for that."""
+    """Return the status of each running job from its coordinator itself; this process joins the cluster for that."""
     return [job for job in _coordinated_jobs(chosen) if not JobStatus(job["state"]).is_terminal]
 
 
 def all_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """The status of each job that runs, then of those that have ended, the latest first."""
+    """Return the status of each job that runs, then of those that have ended, the latest first."""
     from rayflink import launch
 
     running = _coordinated_jobs(chosen)
@@ -64,7 +64,7 @@ def all_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] | None:
-    """The job that is meant; None, with a message, where none or several are.
+    """Return the job that is meant; None, with a message, where none or several are.
 
     Args:
         ended: whether it may have ended.
@@ -157,7 +157,7 @@ def show_log(chosen: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends the command without a word; Ray, which is joined by now, would print the frames of its own code."""
+    """End the command on SIGTERM without a message; Ray, which is joined by now, would print frames of its own code."""
 
     def end(number: int, frame: object) -> None:
         sys.exit(TERMINATED)
@@ -170,7 +170,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _coordinated_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """Those that have a coordinator; they may have ended within a minute, or be unknown to their driver."""
+    """Return the jobs that have a coordinator; they may have ended within a minute, or be unknown to their driver."""
     from rayflink import launch
 
     return launch.list_jobs(configuration_of(chosen))

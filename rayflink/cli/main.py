@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Our arguments, and those after `--`, which are the script's."""
+    """Split the arguments into those of `rayflink` and those after `--`, which are the script's."""
     if "--" not in arguments:
         return arguments, []
     at = arguments.index("--")

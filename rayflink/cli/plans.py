@@ -30,20 +30,20 @@ class PlannedJob(JobClient):
         self.stream, self.job = stream, job
 
     def status(self) -> dict[str, Any]:
-        """FINISHED, without vertices."""
+        """Return the status FINISHED, without vertices."""
         return {"jid": self.job.id, "name": self.job.name, "state": JobStatus.FINISHED.value, "vertices": []}
 
     def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any]:
         return {}
 
     def draw(self) -> None:
-        """There are no rows."""
+        """Return None: there are no rows."""
 
     def abandon(self) -> None:
-        """Nothing runs."""
+        """Do nothing, as nothing runs."""
 
     def _cancel(self) -> None:
-        """Nothing runs."""
+        """Do nothing, as nothing runs."""
 
     def _accumulators(self) -> dict[str, Any]:
         return {}
@@ -78,12 +78,12 @@ def plans_of(
 
 
 def as_text(planned: Sequence[PlannedJob]) -> str:
-    """The job graphs for the terminal."""
+    """Return the job graphs for the terminal."""
     return "\n\n\n".join(explain(entry.job) for entry in planned)
 
 
 def as_json(planned: Sequence[PlannedJob]) -> str:
-    """The execution plan in Flink's JSON form; a list of plans where the script has several jobs."""
+    """Return the execution plan in Flink's JSON form; a list of plans where the script has several jobs."""
     plans = [plan_json(entry.stream) for entry in planned]
     if len(plans) == 1:
         return plans[0]

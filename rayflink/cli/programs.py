@@ -15,7 +15,7 @@ from .script import FAILED, OK, USAGE, module_file, run_script
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run a program, or the job that is stored; returns the exit code."""
+    """Run a program, or the job that is stored, and return the exit code."""
     for flag in ("--wait",) * chosen.wait + ("--allow-waiting",) * chosen.allow_waiting:
         if not chosen.detached:
             print(f"rayflink: {flag} goes with -d; without it `run` waits for the end of the jobs", file=sys.stderr)
@@ -40,7 +40,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def explain(chosen: argparse.Namespace) -> int:
-    """Show what a program would run; returns the exit code."""
+    """Show what a program would run and return the exit code."""
     from . import plans
 
     if not _take_program(chosen):

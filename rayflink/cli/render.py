@@ -22,7 +22,7 @@ Status = Mapping[str, Any]
 
 
 def job_table(jobs: Iterable[Status]) -> str:
-    """The jobs of a cluster: id, name, state, since when they are in it, and when they began, in UTC.
+    """Return the jobs of a cluster: id, name, state, since when they are in it, and when they began, in UTC.
 
     Below the table stands what those wait for that have no slots.
     """
@@ -37,14 +37,14 @@ def job_table(jobs: Iterable[Status]) -> str:
 
 
 def status_head(status: Status) -> str:
-    """Name, id, state of a job, and since when it is in it; below, what it waits for where it has no slots."""
+    """Return name, id, state of a job, and since when it is in it; below, what it waits for where it has no slots."""
     since = moment(max(status["timestamps"].values(), default=None))
     head = f"{status['name']}  {status['jid']}  {state_text(status)}  since {since} UTC"
     return f"{head}\n{status['waiting']}" if status.get("waiting") else head
 
 
 def vertex_table(vertices: Iterable[Status]) -> str:
-    """Per vertex of a job: subtasks, records in, out and late, records a second, and where the watermark stands.
+    """Return a table of a job's vertices: subtasks, records in, out and late, records a second, watermark.
 
     Records in are those received, or read where the vertex is a source. Late are those a window dropped.
     """
@@ -52,7 +52,7 @@ def vertex_table(vertices: Iterable[Status]) -> str:
 
 
 def metric_lines(status: Status) -> str:
-    """Every metric of a job by its identifier, one a line."""
+    """Return every metric of a job by its identifier, one a line."""
     job = {f"{status['scope']}.{name}": value for name, value in status.get("metrics", {}).items()}
     return "\n".join(f"{name} {value}" for name, value in {**job, **identified(status["vertices"])}.items())
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rayflink.common.job_client import JobClient
 
 LOOK_EVERY_S = 0.5
-"""How often the command looks what the job waits for."""
+"""Seconds between two looks of the command at what the job waits for."""
 
 
 def wanted_parallelism(text: str) -> tuple[str, int]:
-    """OPERATOR=N.
+    """Read an argument of the form OPERATOR=N.
 
     Raises:
         ArgumentTypeError: it is not of that form.

@@ -63,7 +63,7 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
 
 
 def stored_graph(what: str, folder: str | None, configuration: Configuration) -> JobGraph:
-    """The stored job.
+    """Read the stored job.
 
     Args:
         what: its id, or the folder of its checkpoints, or that of one of them.
@@ -71,7 +71,7 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
             say.
 
     Raises:
-        ConfigError: nobody says where it is stored.
+        ConfigError: no option says where it is stored.
         JobExecutionError: it is not stored there, or by another Python, or in a folder that does not bear its id, or a
             module that it imports is not here.
         StorageError, DamagedFileError, VersionMismatch: it cannot be read.
@@ -103,7 +103,7 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
 
 
 def _unpacked(program: bytes, job_id: str) -> JobGraph:
-    """The job of a stored program.
+    """Unpack the job of a stored program.
 
     Raises:
         JobExecutionError: a module of it is not here.
@@ -119,7 +119,7 @@ def _unpacked(program: bytes, job_id: str) -> JobGraph:
 
 
 def _must_not_run(graph: JobGraph, configuration: Configuration) -> None:
-    """Ask the cluster at hand; a coordinator elsewhere is fenced when the job begins here.
+    """Check with the cluster at hand that the job does not run; a coordinator elsewhere is fenced when it begins here.
 
     Raises:
         JobExecutionError: it runs there.

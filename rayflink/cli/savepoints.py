@@ -19,7 +19,7 @@ CHECK = "check"
 
 
 def savepoint(chosen: argparse.Namespace) -> int:
-    """Take a savepoint of a job, dispose of one, or check a program against one; returns the exit code."""
+    """Take a savepoint of a job, dispose of one, or check a program against one, and return the exit code."""
     words = list(chosen.words)
     if chosen.dispose is not None:
         return USAGE if _too_many(words, 0) else _dispose(chosen)
@@ -44,7 +44,7 @@ def savepoint(chosen: argparse.Namespace) -> int:
 
 
 def stop(chosen: argparse.Namespace) -> int:
-    """Stop a job with a savepoint; returns the exit code."""
+    """Stop a job with a savepoint and return the exit code."""
     if chosen.no_savepoint:
         if chosen.drain or chosen.savepoint_path is not None:
             print("rayflink: --no-savepoint goes with neither --drain nor --savepoint-path", file=sys.stderr)
@@ -58,7 +58,7 @@ def stop(chosen: argparse.Namespace) -> int:
 
 
 def checkpoints(chosen: argparse.Namespace) -> int:
-    """Show the statistics of a job's checkpoints; returns the exit code."""
+    """Show the statistics of a job's checkpoints and return the exit code."""
     from rayflink import launch
 
     found = one_job(chosen)
@@ -75,7 +75,7 @@ def checkpoints(chosen: argparse.Namespace) -> int:
 
 
 def one_checkpoint(told: dict[str, Any], names: dict[str, str]) -> str:
-    """What one checkpoint took in each vertex: times of the slowest subtask, sizes of all together.
+    """Return a table of one checkpoint in each vertex: times of the slowest subtask, sizes of all together.
 
     Args:
         names: of the vertices, by id.
@@ -101,7 +101,7 @@ def one_checkpoint(told: dict[str, Any], names: dict[str, str]) -> str:
 
 
 def checkpoint_tables(told: dict[str, Any]) -> str:
-    """Counts, spreads and the newest checkpoints, for people."""
+    """Return tables of counts, spreads and the newest checkpoints, for people."""
     counts = told["counts"]
     parts = [
         f"{counts['completed']:,} completed, {counts['failed']:,} failed, {counts['in_progress']:,} in progress, "
@@ -133,7 +133,7 @@ def checkpoint_tables(told: dict[str, Any]) -> str:
 
 
 def storage_options(chosen: argparse.Namespace) -> dict[str, str]:
-    """How object stores are reached, as the options say."""
+    """Return the settings with which object stores are reached, from the options."""
     from rayflink.actors.job.recovery import storage_options
 
     return storage_options(configuration_of(chosen).to_dict())

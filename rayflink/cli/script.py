@@ -62,7 +62,7 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
 
 
 def is_sql(program: str) -> bool:
-    """Whether the name of a program says that it is of SQL."""
+    """Return whether the name of a program says that it is of SQL."""
     return program.lower().endswith(".sql")
 
 
@@ -82,7 +82,7 @@ def _run_sql(path: str) -> int:
 
 
 def module_file(name: str) -> str | None:
-    """The file that `python -m name` would run; None, with a message, where there is none."""
+    """Return the file that `python -m name` would run; None, with a message, where there is none."""
     sys.path.insert(0, os.getcwd())
     problem = f"there is no module {name!r}"
     try:
@@ -102,7 +102,7 @@ def module_file(name: str) -> str | None:
 
 
 def print_error(error: RayflinkError, path: str = "") -> None:
-    """One of our errors as people want it: what is wrong and what to do; where the script is known, the line in it."""
+    """Print one of our errors with what is wrong and what to do; where the script is known, with the line in it."""
     text = str(error)
     line = _line_of(error.__traceback__, path)
     knows_better = isinstance(error, (JobFailed, NotSerializable)) or bool(getattr(error, "line", None))
@@ -137,7 +137,7 @@ def _exit_code(exit: SystemExit) -> int:
 
 
 def _print_users_traceback(error: Exception, path: str, stream: TextIO) -> None:
-    """The traceback from the script's first frame on, without ours; a script that does not compile has none."""
+    """Print the traceback from the script's first frame on, without ours; a script that does not compile has none."""
     tb = error.__traceback__
     while tb is not None and not _is_script(tb, path):
         tb = tb.tb_next
@@ -148,7 +148,7 @@ def _print_users_traceback(error: Exception, path: str, stream: TextIO) -> None:
 
 
 def _line_of(tb: TracebackType | None, path: str) -> str:
-    """ "file:line" of the innermost frame of the script."""
+    """Return "file:line" of the innermost frame of the script."""
     found = ""
     while path and tb is not None:
         if _is_script(tb, path):

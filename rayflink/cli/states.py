@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("parquet", "csv", "json")
 _NAMED = 5
-"""Classes that are named at most."""
+"""The number of classes that are named at most."""
 _WIDTH = 60
 """Characters of a value in a table."""
 
@@ -54,7 +54,7 @@ def _carefully(command: Callable[[argparse.Namespace], int]) -> Callable[[argpar
 
 @_carefully
 def show(chosen: argparse.Namespace) -> int:
-    """Operators and states, or the rows of one state; returns the exit code."""
+    """Show operators and states, or the rows of one state, and return the exit code."""
     savepoint = _load(chosen, chosen.path)
     if chosen.state is None:
         print(_states_json(savepoint, chosen) if chosen.json else _states_table(savepoint, chosen))
@@ -71,7 +71,7 @@ def show(chosen: argparse.Namespace) -> int:
 
 @_carefully
 def diff(chosen: argparse.Namespace) -> int:
-    """What differs between two savepoints, or the rows of one state that do; returns the exit code."""
+    """Show what differs between two savepoints, or the rows of one state that do, and return the exit code."""
     from rayflink.state_processor import differences
 
     before, after = _load(chosen, chosen.before), _load(chosen, chosen.after)
@@ -103,7 +103,7 @@ def diff(chosen: argparse.Namespace) -> int:
 
 @_carefully
 def export(chosen: argparse.Namespace) -> int:
-    """Write the rows of a state to a file; returns the exit code."""
+    """Write the rows of a state to a file and return the exit code."""
     target = Path(chosen.file)
     form = chosen.format or target.suffix.lstrip(".")
     if form not in FORMATS:
@@ -123,7 +123,7 @@ def export(chosen: argparse.Namespace) -> int:
 
 
 def write(state: SavedState, target: Path, form: str) -> int:
-    """Write a state to a file, part by part; the number of rows.
+    """Write a state to a file, part by part, and return the number of rows.
 
     Args:
         form: "parquet"; "csv", in which structs and lists are JSON; or "json": a JSON object a line.
@@ -221,7 +221,7 @@ def _cell(value: Any) -> Any:
 
 
 def shorten_text(text: str) -> str:
-    """A text in a table."""
+    """Shorten a string for a cell of a table."""
     return text if len(text) <= _WIDTH else shorten(text, _WIDTH + 2).strip("'")
 
 
@@ -230,7 +230,7 @@ def _flat(value: Any) -> Any:
 
 
 def _json(value: Any) -> str:
-    """A value as one line of JSON; what JSON has no form for as text, bytes in hexadecimal digits."""
+    """Return a value as one line of JSON; what JSON has no form for as a string, bytes in hexadecimal digits."""
     return json.dumps(
         value, default=lambda part: part.hex() if isinstance(part, bytes) else str(part), ensure_ascii=False
     )

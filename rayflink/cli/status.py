@@ -36,7 +36,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 def status(chosen: argparse.Namespace) -> int:
-    """Show a job, with `--watch` until it has ended or Ctrl-C; returns the exit code."""
+    """Show a job, with `--watch` until it has ended or Ctrl-C, and return the exit code."""
     found = one_job(chosen, ended=True)
     if found is None:
         return FAILED
@@ -58,7 +58,7 @@ def status(chosen: argparse.Namespace) -> int:
 
 
 def seconds(text: str) -> float:
-    """The argument of `--watch`.
+    """Read the argument of `--watch`.
 
     Raises: argparse.ArgumentTypeError: it is no number of at least 0.1.
     """
@@ -81,7 +81,7 @@ def _shown(chosen: argparse.Namespace, found: Status) -> str:
 
 
 def status_text(found: Status, now_ms: int) -> str:
-    """A job for people: its state, a table of its vertices, what holds it up, its metrics and its failures.
+    """Return the lines on a job: its state, a table of its vertices, what holds it up, its metrics and its failures.
 
     Args:
         now_ms: the time, epoch milliseconds.
@@ -100,10 +100,10 @@ def status_text(found: Status, now_ms: int) -> str:
 
 
 def vertex_table(vertices: Iterable[Status], reports: Iterable[Status], now_ms: int) -> str:
-    """Per vertex: subtasks, records and rates, milliseconds of a second at work, without work and waiting for room.
+    """Return a table of vertices: subtasks, records, rates, milliseconds of a second at work, idle and waiting.
 
-    Times are those of the subtask with the most. The rates of a vertex that does not run are over its whole life.
-    Columns in which nothing stands are left out.
+    Waiting is for room in the output. Times are those of the subtask with the most. The rates of a vertex that does not
+    run are over its whole life. Columns in which nothing stands are left out.
 
     Args:
         vertices: of a job's status.
@@ -133,7 +133,7 @@ def _whole(rate: float | None) -> int | None:
 
 
 def failures_table(failures: Iterable[Status]) -> str:
-    """The failures of a job, those of one kind once, with how often and when last, in lines of `FAILURE_WIDTH`."""
+    """Return a job's failures, those of one kind once, with how often and when last, in lines of `FAILURE_WIDTH`."""
     rows: list[tuple[Any, ...]] = []
     for entry in failures:
         lines = wrap(entry["text"], FAILURE_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]

@@ -71,7 +71,7 @@ class AsyncDataStream:
     def unordered_wait(
         data_stream: DataStream, async_function: Any, timeout: Length, capacity: int = 100, output_type: Any = None
     ) -> DataStream[Any]:
-        """Results as they come; those of records before a watermark come before it, the others behind it.
+        """Give results as they come; those of records before a watermark come before it, the others behind it.
 
         Args:
             data_stream: the records.
@@ -124,7 +124,10 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: Any = None,
     ) -> DataStream[Any]:
-        """Act like `unordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
+        """Give results as they come, as `unordered_wait` does; named outcomes are tried again.
+
+        The strategy names the outcomes; all attempts for a record share one timeout.
+        """
         return _waiting(data_stream, async_function, (timeout, async_retry_strategy, capacity, False), output_type)
 
     @staticmethod
@@ -160,7 +163,7 @@ class AsyncDataStream:
     def ordered_wait(
         data_stream: DataStream, async_function: Any, timeout: Length, capacity: int = 100, output_type: Any = None
     ) -> DataStream[Any]:
-        """Results in the order of the records; the arguments are those of `unordered_wait`."""
+        """Give results in the order of the records; the arguments are those of `unordered_wait`."""
         how = (data_stream, async_function, timeout, NO_RETRY_STRATEGY, capacity, output_type)
         return AsyncDataStream.ordered_wait_with_retry(*how)
 
@@ -205,7 +208,10 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: Any = None,
     ) -> DataStream[Any]:
-        """Act like `ordered_wait`; outcomes that the strategy names are tried again, all within one timeout."""
+        """Give results in the order of the records, as `ordered_wait` does; named outcomes are tried again.
+
+        The strategy names the outcomes; all attempts for a record share one timeout.
+        """
         return _waiting(data_stream, async_function, (timeout, async_retry_strategy, capacity, True), output_type)
 
 

@@ -1,4 +1,4 @@
-"""Which outcomes of async calls are tried again, under PyFlink's module path."""
+"""Predicates that choose which outcomes of async calls are tried again, under PyFlink's module path."""
 
 from __future__ import annotations
 

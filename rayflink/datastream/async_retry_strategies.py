@@ -1,4 +1,4 @@
-"""How often and after which pause async calls are tried again, under PyFlink's module path."""
+"""Strategies that set how often and after which pause async calls are tried again, under PyFlink's module path."""
 
 from __future__ import annotations
 

@@ -38,48 +38,48 @@ class CheckpointConfig:
         return self._configuration.get(options.CHECKPOINT_INTERVAL) is not None
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """What a restore guarantees about state."""
+        """Return the guarantee that a restore gives about state."""
         return self._configuration.get(options.CHECKPOINT_MODE)
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """What a restore guarantees about state."""
+        """Set the guarantee that a restore gives about state."""
         self._configuration.set(options.CHECKPOINT_MODE, checkpointing_mode)
         return self
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds between two checkpoints; -1 for none."""
+        """Return the milliseconds between two checkpoints; -1 for none."""
         interval = self._configuration.get(options.CHECKPOINT_INTERVAL)
         return -1 if interval is None else interval.to_millis()
 
     def set_checkpoint_interval(self, checkpoint_interval: Length) -> CheckpointConfig:
-        """Milliseconds, or a duration, between two checkpoints; above 0."""
+        """Set the milliseconds, or a duration, between two checkpoints; above 0."""
         self._configuration.set(options.CHECKPOINT_INTERVAL, to_millis(checkpoint_interval))
         return self
 
     def get_checkpoint_timeout(self) -> int:
-        """Milliseconds after which a checkpoint is given up."""
+        """Return the milliseconds after which a checkpoint is given up."""
         return self._configuration.get(options.CHECKPOINT_TIMEOUT).to_millis()
 
     def set_checkpoint_timeout(self, checkpoint_timeout: Length) -> CheckpointConfig:
-        """Milliseconds, or a duration, after which a checkpoint is given up; above 0."""
+        """Set the milliseconds, or a duration, after which a checkpoint is given up; above 0."""
         self._configuration.set(options.CHECKPOINT_TIMEOUT, to_millis(checkpoint_timeout))
         return self
 
     def get_min_pause_between_checkpoints(self) -> int:
-        """Least milliseconds from the end of one checkpoint to the start of the next."""
+        """Return the least milliseconds from the end of one checkpoint to the start of the next."""
         return self._configuration.get(options.CHECKPOINT_MIN_PAUSE).to_millis()
 
     def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: Length) -> CheckpointConfig:
-        """Least milliseconds, or a duration, from the end of one checkpoint to the start of the next; at least 0."""
+        """Set the least pause between the end of a checkpoint and the next: milliseconds or a duration, at least 0."""
         self._configuration.set(options.CHECKPOINT_MIN_PAUSE, to_millis(min_pause_between_checkpoints))
         return self
 
     def get_max_concurrent_checkpoints(self) -> int:
-        """Checkpoints under way at the same time."""
+        """Return the number of checkpoints that may be under way at the same time."""
         return self._configuration.get(options.CHECKPOINT_MAX_CONCURRENT)
 
     def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
-        """Checkpoints under way at the same time, at least 1."""
+        """Set the number of checkpoints that may be under way at the same time, at least 1."""
         self._configuration.set(options.CHECKPOINT_MAX_CONCURRENT, max_concurrent_checkpoints)
         return self
 
@@ -88,22 +88,22 @@ class CheckpointConfig:
         return self.get_tolerable_checkpoint_failure_number() == 0
 
     def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
-        """Return whether the first checkpoint that fails fails the job; else none does."""
+        """Let the first checkpoint that fails fail the job, or let none do so."""
         return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _UNLIMITED_FAILURES)
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
-        """Checkpoint failures in a row before the job fails."""
+        """Return the number of checkpoint failures in a row that the job tolerates before it fails."""
         return self._configuration.get(options.CHECKPOINT_TOLERABLE_FAILURES)
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
-        """Checkpoint failures in a row before the job fails, at least 0."""
+        """Set the number of checkpoint failures in a row that the job tolerates before it fails, at least 0."""
         self._configuration.set(options.CHECKPOINT_TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
         return self
 
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """What becomes of checkpoints when the job is cancelled."""
+        """Set what happens to checkpoints when the job is cancelled."""
         self._configuration.set(options.CHECKPOINT_RETENTION, retention_mode)
         return self
 
@@ -113,7 +113,7 @@ class CheckpointConfig:
         return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
-        """What becomes of checkpoints when the job is cancelled."""
+        """Return what happens to checkpoints when the job is cancelled."""
         return self._configuration.get(options.CHECKPOINT_RETENTION)
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
@@ -130,20 +130,26 @@ class CheckpointConfig:
         return self.enable_unaligned_checkpoints(False)
 
     def set_aligned_checkpoint_timeout(self, alignment_timeout: Length) -> CheckpointConfig:
-        """Time a checkpoint stays aligned where barriers may overtake; milliseconds or a duration, at least 0."""
+        """Set the time for which a checkpoint stays aligned: milliseconds or a duration, at least 0.
+
+        It matters where barriers may overtake.
+        """
         self._configuration.set(options.CHECKPOINT_ALIGNED_TIMEOUT, to_millis(alignment_timeout))
         return self
 
     def get_aligned_checkpoint_timeout(self) -> Duration:
-        """Time a checkpoint stays aligned where barriers may overtake."""
+        """Return the time a checkpoint stays aligned where barriers may overtake."""
         return self._configuration.get(options.CHECKPOINT_ALIGNED_TIMEOUT)
 
     def set_alignment_timeout(self, alignment_timeout: Length) -> CheckpointConfig:
-        """Act like `set_aligned_checkpoint_timeout`, under its older name: milliseconds or a duration."""
+        """Set the time a checkpoint stays aligned, in milliseconds or as a duration.
+
+        It is the older name of `set_aligned_checkpoint_timeout`.
+        """
         return self.set_aligned_checkpoint_timeout(alignment_timeout)
 
     def get_alignment_timeout(self) -> Duration:
-        """Act like `get_aligned_checkpoint_timeout`, under its older name."""
+        """Return the time a checkpoint stays aligned; the older name of `get_aligned_checkpoint_timeout`."""
         return self.get_aligned_checkpoint_timeout()
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
@@ -158,19 +164,19 @@ class CheckpointConfig:
     # of PyFlink 1.20
 
     def enable_externalized_checkpoints(self, cleanup_mode: ExternalizedCheckpointRetention) -> CheckpointConfig:
-        """Act like `set_externalized_checkpoint_retention`."""
+        """Set what happens to checkpoints when the job is cancelled; see `set_externalized_checkpoint_retention`."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 
     def set_externalized_checkpoint_cleanup(self, cleanup_mode: ExternalizedCheckpointRetention) -> CheckpointConfig:
-        """Act like `set_externalized_checkpoint_retention`."""
+        """Set what happens to checkpoints when the job is cancelled; see `set_externalized_checkpoint_retention`."""
         return self.set_externalized_checkpoint_retention(cleanup_mode)
 
     def get_externalized_checkpoint_cleanup(self) -> ExternalizedCheckpointRetention:
-        """Act like `get_externalized_checkpoint_retention`."""
+        """Return what happens to checkpoints when the job is cancelled; see `get_externalized_checkpoint_retention`."""
         return self.get_externalized_checkpoint_retention()
 
     def set_checkpoint_storage(self, storage: CheckpointStorage) -> CheckpointConfig:
-        """Where checkpoints are written.
+        """Set the storage to which checkpoints are written.
 
         Raises:
             TypeError: it is no storage.
@@ -186,7 +192,7 @@ class CheckpointConfig:
         return self.set_checkpoint_storage(FileSystemCheckpointStorage(checkpoint_path))
 
     def get_checkpoint_storage(self) -> CheckpointStorage | None:
-        """Where checkpoints are written; None where no directory is set."""
+        """Return the storage to which checkpoints are written; None where no directory is set."""
         return checkpoint_storage_of(self._configuration)
 
 

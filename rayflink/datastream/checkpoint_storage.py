@@ -1,4 +1,4 @@
-"""Where checkpoints are written, under PyFlink's module path. Each stands for options; see `CheckpointConfig`."""
+"""Storages of checkpoints, under PyFlink's module path. Each stands for options; see `CheckpointConfig`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rayflink.state.storage.storage_schemes import without_slash
 
 
 class CheckpointStorage:
-    """Where checkpoints are written."""
+    """The place to which checkpoints are written."""
 
     def apply(self, configuration: Configuration) -> None:
         """Set the options the storage stands for."""
@@ -17,7 +17,7 @@ class CheckpointStorage:
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """State goes to the coordinator's memory with the acknowledgement; small state only.
+    """A storage in the coordinator's memory, to which state travels with the acknowledgement; for small state only.
 
     Args:
         checkpoint_path: directory of the metadata, or None for none.
@@ -31,15 +31,15 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         self._max_state_size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
 
     def get_checkpoint_path(self) -> str | None:
-        """Directory of the metadata, or None."""
+        """Return the directory of the metadata, or None."""
         return self._path
 
     def get_max_state_size(self) -> int:
-        """Most bytes of one state."""
+        """Return the largest size of one state, in bytes."""
         return self._max_state_size
 
     def get_savepoint_path(self) -> str | None:
-        """Directory of savepoints that name none: that is an option of the job, so None."""
+        """Return None: the directory of savepoints that name none is an option of the job."""
         return None
 
     def apply(self, configuration: Configuration) -> None:
@@ -54,7 +54,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
 
 
 class FileSystemCheckpointStorage(CheckpointStorage):
-    """State goes to files.
+    """A storage that writes state to files.
 
     Args:
         checkpoint_path: directory, a path or URL every node reaches.
@@ -83,19 +83,19 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         self._threshold, self._buffer = threshold, write_buffer_size
 
     def get_checkpoint_path(self) -> str:
-        """The directory."""
+        """Return the directory."""
         return self._path
 
     def get_savepoint_path(self) -> str | None:
-        """Directory of savepoints that name none: that is an option of the job, so None."""
+        """Return None: the directory of savepoints that name none is an option of the job."""
         return None
 
     def get_min_file_size_threshold(self) -> int:
-        """Bytes up to which state goes into the metadata."""
+        """Return the number of bytes up to which state goes into the metadata."""
         return self._threshold
 
     def get_write_buffer_size(self) -> int:
-        """Bytes of the buffer in front of a file, at least the threshold; 4096 where none was given."""
+        """Return the bytes of the buffer in front of a file, at least the threshold; 4096 where none was set."""
         return max(self._buffer, self._threshold) if self._buffer >= 0 else max(4096, self._threshold)
 
     def apply(self, configuration: Configuration) -> None:
@@ -106,7 +106,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
 
 def checkpoint_storage_of(configuration: Configuration) -> CheckpointStorage | None:
-    """The storage that the options ask for; None where they name no directory."""
+    """Return the storage that the options ask for; None where they name no directory."""
     path = configuration.get(options.CHECKPOINT_DIRECTORY)
     return None if path is None else FileSystemCheckpointStorage(path)
 

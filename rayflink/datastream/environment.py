@@ -42,7 +42,7 @@ _watchers: list[dict[StreamExecutionEnvironment, str]] = []
 
 @contextmanager
 def intercepted(interceptor: Interceptor) -> Iterator[None]:
-    """Within the block `execute` runs nothing: `interceptor` is given the graphs, and its answer is the job client."""
+    """Run nothing by `execute` within the block: `interceptor` is given the graphs, its answer is the job client."""
     _interceptors.append(interceptor)
     try:
         yield
@@ -52,9 +52,9 @@ def intercepted(interceptor: Interceptor) -> Iterator[None]:
 
 @contextmanager
 def written_steps() -> Iterator[Mapping[StreamExecutionEnvironment, str]]:
-    """Notes the environments in which steps are written within the block.
+    """Note the environments in which steps are written within the block.
 
-    Gives each of them with the line of its first step, or "" once it has made a plan, to run it or to show it.
+    It yields each of them with the line of its first step, or "" once it has made a plan, to run it or to show it.
     """
     written: dict[StreamExecutionEnvironment, str] = {}
     _watchers.append(written)
@@ -65,7 +65,7 @@ def written_steps() -> Iterator[Mapping[StreamExecutionEnvironment, str]]:
 
 
 class StreamExecutionEnvironment(FaultTolerance, Sources):
-    """Where a program gets its streams from and by which it is run.
+    """The entry point of a program, which creates its streams and runs them.
 
     Args:
         configuration: options, by key; those of files, environment and command line are not read here, but by
@@ -91,7 +91,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     def get_execution_environment(
         configuration: Configuration | Mapping[str, Any] | None = None,
     ) -> StreamExecutionEnvironment:
-        """An environment with the options that were given from outside, and over them those given here.
+        """Return an environment with the options that were set from outside, and over them those passed here.
 
         From outside come those of a file, of the environment and of the command line of `rayflink run`, and later ones
         win: see `rayflink.common.options.option_sources`.
@@ -108,7 +108,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     def create_local_environment(
         parallelism: int | None = None, configuration: Configuration | Mapping[str, Any] | None = None
     ) -> StreamExecutionEnvironment:
-        """An environment whose jobs run in this process, whatever `execution.target` says elsewhere.
+        """Return an environment whose jobs run in this process, whatever `execution.target` says elsewhere.
 
         Args:
             parallelism: subtasks of operators that set none themselves, at least 1; None: as the options say.
@@ -131,7 +131,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     # options
 
     def get_configuration(self) -> Configuration:
-        """The options, which may still be changed."""
+        """Return the options, which may still be changed."""
         return self._configuration
 
     def configure(self, configuration: Configuration | Mapping[str, Any]) -> StreamExecutionEnvironment:
@@ -141,26 +141,26 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return self
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """Subtasks of operators that set none themselves, at least 1."""
+        """Set the number of subtasks of operators that set none themselves, at least 1."""
         self._configuration.set(options.PARALLELISM, parallelism)
         self._follows_local_default = False
         return self
 
     def get_parallelism(self) -> int:
-        """Subtasks of operators that set none themselves."""
+        """Return the number of subtasks of operators that set none themselves."""
         return self._configuration.get(options.PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Key groups of operators that set none themselves, in [1, 32768]."""
+        """Set the number of key groups of operators that set none themselves, in [1, 32768]."""
         self._configuration.set(options.MAX_PARALLELISM, max_parallelism)
         return self
 
     def get_max_parallelism(self) -> int:
-        """Key groups of operators that set none themselves; -1: chosen by parallelism."""
+        """Return the number of key groups of operators that set none themselves; -1: chosen by parallelism."""
         return self._configuration.get(options.MAX_PARALLELISM)
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """How long records wait for a fuller batch.
+        """Set how long records wait for a fuller batch.
 
         Args:
             timeout_millis: milliseconds; 0: not at all; -1: until the batch is full. 100 where nothing sets it.
@@ -176,7 +176,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return self
 
     def get_buffer_timeout(self) -> int:
-        """Milliseconds, or -1 for full batches only."""
+        """Return how long records wait for a fuller batch, in milliseconds, or -1 for full batches only."""
         if not self._configuration.get(options.BUFFER_TIMEOUT_ENABLED):
             return -1
         return self._configuration.get(options.BUFFER_TIMEOUT).to_millis()
@@ -191,7 +191,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return self._configuration.get(options.OPERATOR_CHAINING)
 
     def set_runtime_mode(self, execution_mode: options.RuntimeMode) -> StreamExecutionEnvironment:
-        """STREAMING runs all tasks at once; BATCH starts a task when its input is complete."""
+        """Set the mode: STREAMING runs all tasks at once; BATCH starts a task when its input is complete."""
         self._configuration.set(options.RUNTIME_MODE, execution_mode)
         return self
 
@@ -225,30 +225,33 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         self._master_hooks.append(hook)
 
     def get_config(self) -> ExecutionConfig:
-        """The options of execution, as methods."""
+        """Return the options of execution, as methods."""
         return ExecutionConfig(self._configuration)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
-        """True: operators are chained whatever their max parallelism."""
+        """Return True: operators are chained whatever their max parallelism."""
         return True
 
     def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> None:
-        """As in Flink 1.x: ProcessingTime turns periodic watermarks off, the other two send them every 200 ms.
+        """Set the time characteristic of Flink 1.x.
 
-        With IngestionTime, sources made from now on without a strategy give their records the time of reading.
-        `time_window` and `time_window_all` follow it from now on; of other windows and timers the assigner or the
-        registration says by which time they go.
+        ProcessingTime turns periodic watermarks off, the other two send them every 200 ms. With IngestionTime, sources
+        made from now on without a strategy give their records the time of reading. `time_window` and `time_window_all`
+        follow it from now on; for other windows and timers the assigner or the registration says which time they use.
         """
         self._time_characteristic = characteristic
         interval_ms = 0 if characteristic is TimeCharacteristic.ProcessingTime else 200
         self._configuration.set(options.AUTO_WATERMARK_INTERVAL, interval_ms)
 
     def get_stream_time_characteristic(self) -> TimeCharacteristic:
-        """What was set, EventTime where nothing was."""
+        """Return the characteristic that was set, EventTime where none was."""
         return self._time_characteristic
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
-        """Subtasks of operators that set none themselves, at least 1, where nothing else sets a parallelism."""
+        """Set the number of subtasks of operators that set none themselves, at least 1.
+
+        It holds where nothing else sets a parallelism.
+        """
         parallelism = options.PARALLELISM.read(parallelism)
         if not self._configuration.contains_key(options.PARALLELISM.key) or self._follows_local_default:
             self.set_parallelism(parallelism)
@@ -256,17 +259,26 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         self._default_local_parallelism = parallelism
 
     def get_default_local_parallelism(self) -> int:
-        """What was set; else the parallelism, which is 1 where nothing sets it, not the number of cores."""
+        """Return the default that was set; else the parallelism, which is 1 where nothing sets it.
+
+        It is not the number of cores.
+        """
         return self._default_local_parallelism or self.get_parallelism()
 
     # what a program takes along
 
     def add_jars(self, *jars_path: str) -> None:
-        """Raises: ConfigError: always: there is no JVM in the data path."""
+        """Refuse jars.
+
+        Raises: ConfigError: always: there is no JVM in the data path.
+        """
         self._configuration.set(options.PIPELINE_JARS, list(jars_path))
 
     def add_classpaths(self, *classpaths: str) -> None:
-        """Raises: ConfigError: always: there is no JVM in the data path."""
+        """Refuse classpaths.
+
+        Raises: ConfigError: always: there is no JVM in the data path.
+        """
         self._configuration.set(options.PIPELINE_CLASSPATHS, list(classpaths))
 
     def add_python_file(self, file_path: str) -> None:
@@ -283,17 +295,26 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         put_on_path([path])
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
-        """Raises: ConfigError: always: packages are installed where the nodes are made."""
+        """Refuse requirements.
+
+        Raises: ConfigError: always: packages are installed where the nodes are made.
+        """
         remedy = "`pip install -r` it on every node, or give runtime_env={'pip': ...} to `ray job submit`"
         raise ConfigError("python requirements", requirements_file_path, "packages that every node has", remedy)
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Raises: ConfigError: always: tasks of a process share its working directory."""
+        """Refuse archives.
+
+        Raises: ConfigError: always: tasks of a process share its working directory.
+        """
         remedy = "register_cached_file() gives each task its path, or `ray job submit --working-dir` takes it along"
         raise ConfigError("python archive", archive_path, "a file of the distributed cache", remedy)
 
     def set_python_executable(self, python_exec: str) -> None:
-        """Raises: ConfigError: another interpreter than this one; Ray wants the same Python on every node."""
+        """Accept the path of this interpreter alone.
+
+        Raises: ConfigError: another interpreter than this one; Ray wants the same Python on every node.
+        """
         if os.path.realpath(python_exec) != os.path.realpath(sys.executable):
             remedy = "run the program, and Ray on every node, with that interpreter"
             raise ConfigError("python executable", python_exec, sys.executable, remedy)
@@ -301,7 +322,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     # plans and execution
 
     def get_stream_graph(self, job_name: str | None = None) -> StreamGraph:
-        """The logical graph of what has been written so far.
+        """Return the logical graph of what has been written so far.
 
         Raises:
             EmptyProgramError: nothing has.
@@ -330,7 +351,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return plan
 
     def _mode(self) -> RuntimeExecutionMode:
-        """The mode of the program as it is now: AUTOMATIC is BATCH where all sources end."""
+        """Return the mode of the program as it is now: AUTOMATIC is BATCH where all sources end."""
         wanted, endless = self._configuration.get(options.RUNTIME_MODE), endless_source(self._sinks)
         if wanted is RuntimeExecutionMode.BATCH and endless is not None:
             problem = f"source {endless.name!r} has no end, and {options.RUNTIME_MODE.key} is BATCH"
@@ -340,7 +361,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return wanted
 
     def _places(self) -> dict[str, str]:
-        """Where checkpoints, savepoints and databases are, by paths that mean the same in every process of the job."""
+        """Return the paths of checkpoints, savepoints and databases, with one meaning in every process of the job."""
         wanted = (
             options.CHECKPOINT_DIRECTORY, options.SAVEPOINT_DIRECTORY, options.HA_STORAGE_DIR, options.RESTORE_PATH,
         )  # fmt: skip
@@ -352,16 +373,16 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return {**{key: from_root(path) for key, path in given if path}, **found.to_dict()}
 
     def _chosen(self, mode: RuntimeExecutionMode) -> dict[str, str]:
-        """What the tasks are told of the mode where it was left to us."""
+        """Return the mode that was chosen automatically, as options for the tasks."""
         is_open = self._configuration.get(options.RUNTIME_MODE) is RuntimeExecutionMode.AUTOMATIC
         return {options.RUNTIME_MODE.key: mode.name} if is_open else {}
 
     def get_job_graph(self, job_name: str | None = None) -> JobGraph:
-        """The graph of chained vertices that `execute` runs."""
+        """Return the graph of chained vertices that `execute` runs."""
         return job_graph(self.get_stream_graph(job_name))
 
     def get_execution_plan(self) -> str:
-        """The plan in Flink's JSON form."""
+        """Return the plan in Flink's JSON form."""
         return plan_json(self.get_stream_graph())
 
     def execute(self, job_name: str | None = None) -> Any:
@@ -380,9 +401,10 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         return client.get_job_execution_result().result() if attached else client.detach()
 
     def execute_async(self, job_name: str | None = None) -> Any:
-        """Start the program; returns a `JobClient`.
+        """Start the program and return a `JobClient`.
 
-        A local job (execution.target) runs while somebody waits for its result, draws its rows or asks how it stands.
+        A local job (execution.target) runs while the program waits for its result, draws its rows or asks for its
+        status.
         """
         return self._submit(job_name, self._configuration)
 
@@ -406,14 +428,14 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
             transformation.result.discard()
 
     def _results_to_keep(self, stream: StreamGraph) -> list[tuple[Any, int]]:
-        """Cached results that the job writes, each with the parallelism of its writer."""
+        """Return the cached results that the job writes, each with the parallelism of its writer."""
         writers = {id(node.operator_factory): node.parallelism for node in stream.nodes}
         results = [transformation.result for transformation in self._cached_streams]
         return [(result, writers[id(result.writer)]) for result in results if id(result.writer) in writers]
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Within the block a program of its own is written and run, which leaves the steps written before alone."""
+        """Write and run a program of its own within the block, which leaves the steps written before alone."""
         before, self._sinks = self._sinks, []
         unseen = [written for written in _watchers if self not in written]
         try:

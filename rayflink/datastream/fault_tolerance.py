@@ -1,4 +1,4 @@
-"""What an environment says of checkpoints, state, restarts and slots: most methods read or set options."""
+"""The settings of checkpoints, state, restarts and slots of an environment: most methods read or set options."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FaultTolerance:
         return self
 
     def enable_checkpointing(self: E, interval: Length, mode: CheckpointingMode | None = None) -> E:
-        """Take a checkpoint every so many milliseconds, or every duration; above 0.
+        """Take a checkpoint at this interval: milliseconds or a duration, above 0.
 
         Args:
             mode: what a restore guarantees about state; None for what the options say, by default exactly once.
@@ -57,19 +57,19 @@ class FaultTolerance:
         return self
 
     def get_checkpoint_config(self) -> CheckpointConfig:
-        """The settings of checkpoints, which may be changed."""
+        """Return the settings of checkpoints, which may be changed."""
         return CheckpointConfig(self._configuration)
 
     def get_checkpoint_interval(self) -> int:
-        """Milliseconds between two checkpoints; -1 for none."""
+        """Return the milliseconds between two checkpoints; -1 for none."""
         return self.get_checkpoint_config().get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """What a restore guarantees about state."""
+        """Return the guarantee that a restore gives about state."""
         return self.get_checkpoint_config().get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """What a restore guarantees about state."""
+        """Return the guarantee that a restore gives about state."""
         return self.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
@@ -81,7 +81,7 @@ class FaultTolerance:
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
 
     def set_state_backend(self: E, state_backend: StateBackend) -> E:
-        """Where keyed state lives between records.
+        """Set the backend that stores keyed state between records.
 
         Raises:
             TypeError: it is no state backend.
@@ -94,7 +94,7 @@ class FaultTolerance:
         return self
 
     def get_state_backend(self) -> StateBackend | None:
-        """What was set, or what the options name; None where nothing was."""
+        """Return the backend that was set, or the one that the options name; None where there is none."""
         return self._state_backend or state_backend_of(self._configuration)
 
     def enable_changelog_state_backend(self: E, enabled: bool) -> E:
@@ -103,21 +103,21 @@ class FaultTolerance:
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
-        """What was set; None where nothing was."""
+        """Return whether the changelog was turned on or off; None where nothing was set."""
         option = options.CHANGELOG_STATE_BACKEND
         return self._configuration.get(option) if self._configuration.contains_key(option.key) else None
 
     def set_default_savepoint_directory(self: E, directory: str) -> E:
-        """Directory of savepoints that name none."""
+        """Set the directory of savepoints that name none."""
         self._configuration.set(options.SAVEPOINT_DIRECTORY, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        """Directory of savepoints that name none, or None."""
+        """Return the directory of savepoints that name none, or None."""
         return self._configuration.get(options.SAVEPOINT_DIRECTORY)
 
     def set_restart_strategy(self, restart_strategy_configuration: RestartStrategyConfiguration) -> None:
-        """How often and how soon a failed job restarts; of PyFlink 1.20.
+        """Set how often and how soon a failed job restarts; of PyFlink 1.20.
 
         Raises:
             TypeError: it is no restart strategy.
@@ -128,7 +128,7 @@ class FaultTolerance:
         given.apply(self._configuration)
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """How often and how soon a failed job restarts, as the options say."""
+        """Return how often and how soon a failed job restarts, as the options say."""
         return restart_strategy_of(self._configuration)
 
 

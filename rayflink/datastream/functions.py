@@ -1,4 +1,4 @@
-"""What users subclass, under PyFlink's module path."""
+"""The function classes that users subclass, under PyFlink's module path."""
 # ruff: noqa: I001 - the imports are a table of names
 
 from __future__ import annotations

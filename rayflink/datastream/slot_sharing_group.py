@@ -40,32 +40,32 @@ class SlotSharingGroup:
         self._external = dict(external_resources or {})
 
     def get_name(self) -> str:
-        """The name."""
+        """Return the name."""
         return self._name
 
     def get_cpu_cores(self) -> float | None:
-        """Cores of a slot, or None."""
+        """Return the cores of a slot, or None."""
         return self._cpu_cores
 
     def get_task_heap_memory(self) -> MemorySize | None:
-        """Heap memory of a slot, or None."""
+        """Return the heap memory of a slot, or None."""
         return self._memory[0]
 
     def get_task_off_heap_memory(self) -> MemorySize | None:
-        """Off-heap memory of a slot, or None."""
+        """Return the off-heap memory of a slot, or None."""
         return self._memory[1]
 
     def get_managed_memory(self) -> MemorySize | None:
-        """Managed memory of a slot, or None."""
+        """Return the managed memory of a slot, or None."""
         return self._memory[2]
 
     def get_external_resources(self) -> dict[str, float]:
-        """Name -> amount."""
+        """Return the external resources: name -> amount."""
         return dict(self._external)
 
     @property
     def resources(self) -> ResourceSpec | None:
-        """What a slot asks of the cluster; None for the defaults."""
+        """Return the resources that a slot requests from the cluster; None for the defaults."""
         if self._cpu_cores is None:
             return None
         needed = sum(part.bytes for part in self._memory if part is not None)
@@ -73,7 +73,7 @@ class SlotSharingGroup:
 
     @staticmethod
     def builder(name: str) -> SlotSharingGroup.Builder:
-        """A builder of a group of this name."""
+        """Return a builder of a group of this name."""
         return SlotSharingGroup.Builder(name)
 
     def __eq__(self, other: object) -> bool:
@@ -101,7 +101,7 @@ class SlotSharingGroup:
             self._external: dict[str, float] = {}
 
         def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroup.Builder:
-            """Cores of a slot, above 0.
+            """Set the cores of a slot, above 0.
 
             Raises:
                 ValueError: it is not above 0.
@@ -110,7 +110,7 @@ class SlotSharingGroup:
             return self
 
         def set_task_heap_memory(self, task_heap_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Heap memory of a slot, above 0.
+            """Set the heap memory of a slot, above 0.
 
             Raises:
                 ValueError: it is not above 0.
@@ -120,29 +120,29 @@ class SlotSharingGroup:
             return self
 
         def set_task_heap_memory_mb(self, task_heap_memory_mb: int) -> SlotSharingGroup.Builder:
-            """Heap memory of a slot in MiB, above 0."""
+            """Set the heap memory of a slot in MiB, above 0."""
             return self.set_task_heap_memory(MemorySize.of_mebi_bytes(task_heap_memory_mb))
 
         def set_task_off_heap_memory(self, task_off_heap_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Off-heap memory of a slot, as a `MemorySize`."""
+            """Set the off-heap memory of a slot, as a `MemorySize`."""
             self._off_heap = task_off_heap_memory
             return self
 
         def set_task_off_heap_memory_mb(self, task_off_heap_memory_mb: int) -> SlotSharingGroup.Builder:
-            """Off-heap memory of a slot in MiB."""
+            """Set the off-heap memory of a slot in MiB."""
             return self.set_task_off_heap_memory(MemorySize.of_mebi_bytes(task_off_heap_memory_mb))
 
         def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Managed memory of a slot, as a `MemorySize`."""
+            """Set the managed memory of a slot, as a `MemorySize`."""
             self._managed = managed_memory
             return self
 
         def set_managed_memory_mb(self, managed_memory_mb: int) -> SlotSharingGroup.Builder:
-            """Managed memory of a slot in MiB."""
+            """Set the managed memory of a slot in MiB."""
             return self.set_managed_memory(MemorySize.of_mebi_bytes(managed_memory_mb))
 
         def set_external_resource(self, name: str, value: float) -> SlotSharingGroup.Builder:
-            """An amount, above 0, of another resource, such as `gpu`.
+            """Set an amount, above 0, of another resource, such as `gpu`.
 
             Raises:
                 ValueError: it is not above 0.
@@ -151,7 +151,7 @@ class SlotSharingGroup:
             return self
 
         def build(self) -> SlotSharingGroup:
-            """The group.
+            """Return the group.
 
             Raises:
                 ValueError: resources are set, but not both cores and heap memory.

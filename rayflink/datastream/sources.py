@@ -1,4 +1,4 @@
-"""What an environment says of sources: its methods that begin a stream."""
+"""The methods of an environment that create streams from sources."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Sources:
 
     @staticmethod
     def _launch() -> Any:
-        """What meets those who run jobs."""
+        """Return the module `rayflink.launch`, which hands jobs to runners."""
         from rayflink import launch
 
         return launch
@@ -71,7 +71,7 @@ class Sources:
         source_name: str = "Custom Source",
         type_info: Any = None,
     ) -> DataStream[Any]:
-        """A stream of what a `Source` reads, with timestamps and watermarks by the strategy.
+        """Return a stream of what a `Source` reads, with timestamps and watermarks by the strategy.
 
         Args:
             source: what to read.
@@ -106,7 +106,7 @@ class Sources:
     def from_collection(self, collection: Iterable[Any], type_info: Any) -> DataStream: ...
 
     def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream[Any]:
-        """A stream of the elements, in order, read by one subtask.
+        """Return a stream of the elements, in order, read by one subtask.
 
         Args:
             type_info: type of all elements, which then have its form: a tuple declared as ROW becomes a Row.
@@ -143,7 +143,7 @@ class Sources:
     def add_source(
         self, source_func: RunForm[Any], source_name: str = "Custom Source", type_info: Any = None
     ) -> DataStream[Any]:
-        """A stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it.
+        """Return a stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it.
 
         Args:
             source_func: called without arguments once the job runs; an async generator function serves as well.
@@ -157,11 +157,11 @@ class Sources:
         return self.from_source(IteratorSource(source_func), None, source_name, type_info)
 
     def from_sequence(self, start: int, end: int) -> DataStream[int]:
-        """The numbers start to end, both included, divided among all subtasks."""
+        """Return the numbers start to end, both included, divided among all subtasks."""
         return self.from_source(NumberSequenceSource(start, end), None, "Sequence Source")
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream[str]:
-        """The lines of a file, without their ends; large files are read in parallel.
+        """Return the lines of a file, without their ends; large files are read in parallel.
 
         Args:
             file_path: a path that every node sees; a relative one begins at the program's working directory.
@@ -177,7 +177,7 @@ class Sources:
         source_name: str = "Spark",
         path: str | None = None,
     ) -> DataStream:
-        """A bounded stream of a Spark DataFrame's rows, which Spark computes now.
+        """Return a bounded stream of a Spark DataFrame's rows, which Spark computes now.
 
         They stay columns: Spark's workers put record batches where the stream reads them, with the schema's types and
         nulls. On Ray that is the object store of each node, which spills to disk what does not fit. The rows stay
@@ -204,10 +204,10 @@ class Sources:
     def from_ray_dataset(
         self, dataset: Any, watermark_strategy: WatermarkStrategy | None = None, source_name: str = "Ray Data"
     ) -> DataStream:
-        """A bounded stream of the rows of a Dataset of Ray Data, which is computed now.
+        """Return a bounded stream of the rows of a Dataset of Ray Data, which is computed now.
 
         Its blocks go to the object store as columns, and stay there as those of `from_spark` do. A block is a split;
-        blocks are dealt in their order. Functions on records see `Row` objects.
+        blocks are distributed in their order. Functions on records see `Row` objects.
 
         Args:
             dataset: a `ray.data.Dataset`.

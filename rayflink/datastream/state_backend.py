@@ -1,4 +1,4 @@
-"""Where keyed state lives between records, under PyFlink's module path.
+"""Backends that store keyed state between records, under PyFlink's module path.
 
 Each backend stands for options.
 """
@@ -17,7 +17,7 @@ from rayflink.state.storage.storage_schemes import without_slash
 
 
 class StateBackend:
-    """Where keyed state lives between records."""
+    """A backend that stores keyed state between records."""
 
     _type: options.StateBackendType
 
@@ -36,7 +36,7 @@ class HashMapStateBackend(StateBackend):
 
 
 class PredefinedOptions(Enum):
-    """RocksDB's settings for a kind of disk."""
+    """Settings of RocksDB for a kind of disk."""
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -63,7 +63,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = 4
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Directories of the tasks' databases, paths or `file://` URLs; none at all for the system's.
+        """Set the directories of the tasks' databases, paths or `file://` URLs; none at all for the system's.
 
         Raises:
             StorageNotSupported: one names no directory of a disk, such as an `s3://` URL.
@@ -71,7 +71,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._paths = [str(folder_of(path)) for path in paths]
 
     def get_db_storage_paths(self) -> list[str] | None:
-        """Directories of the tasks' databases, or None."""
+        """Return the directories of the tasks' databases, or None."""
         return list(self._paths) or None
 
     def is_incremental_checkpoints_enabled(self) -> bool:
@@ -79,15 +79,15 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return bool(self._incremental)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Settings for a kind of disk."""
+        """Set the settings for a kind of disk."""
         self._predefined = options
 
     def get_predefined_options(self) -> PredefinedOptions:
-        """Settings for a kind of disk."""
+        """Return the settings for a kind of disk."""
         return self._predefined
 
     def set_options(self, options_factory_class_name: str) -> NoReturn:
-        """Not supported: the factory is a Java class.
+        """Refuse the options factory, which is a Java class.
 
         Raises:
             ConfigError: always.
@@ -96,15 +96,15 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         raise ConfigError("state.backend.rocksdb.options-factory", options_factory_class_name, "no Java class", remedy)
 
     def get_options(self) -> str | None:
-        """Name of the Java class of an options factory: none."""
+        """Return the name of the Java class of an options factory, which is always None."""
         return None
 
     def get_number_of_transfer_threads(self) -> int:
-        """Threads that carry files to and from the checkpoint storage."""
+        """Return the number of threads that carry files to and from the checkpoint storage."""
         return self._transfer_threads
 
     def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
-        """Threads that carry files to and from the checkpoint storage, at least 1.
+        """Set the number of threads that carry files to and from the checkpoint storage, at least 1.
 
         Raises:
             ValueError: it is below 1.
@@ -129,7 +129,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
 
 class MemoryStateBackend(StateBackend):
-    """Of PyFlink 1.20: state in memory, checkpoints in the coordinator's memory.
+    """State in memory, checkpoints in the coordinator's memory; a backend of PyFlink 1.20.
 
     Args:
         checkpoint_path: directory of checkpoints' metadata, or None.
@@ -152,11 +152,11 @@ class MemoryStateBackend(StateBackend):
         self._max_state_size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
 
     def get_max_state_size(self) -> int:
-        """Most bytes of one state."""
+        """Return the largest size of one state, in bytes."""
         return self._max_state_size
 
     def is_using_asynchronous_snapshots(self) -> bool:
-        """True: snapshots are always asynchronous."""
+        """Return True: snapshots are always asynchronous."""
         return True
 
     def apply(self, configuration: Configuration) -> None:
@@ -170,7 +170,7 @@ class MemoryStateBackend(StateBackend):
 
 
 class FsStateBackend(StateBackend):
-    """Of PyFlink 1.20: state in memory, checkpoints in files.
+    """State in memory, checkpoints in files; a backend of PyFlink 1.20.
 
     Args:
         checkpoint_directory_uri: directory, a path or URL every node reaches.
@@ -201,19 +201,19 @@ class FsStateBackend(StateBackend):
         self._buffer = 4096 if write_buffer_size is None else write_buffer_size
 
     def get_checkpoint_path(self) -> str:
-        """The directory."""
+        """Return the directory."""
         return self._path
 
     def get_min_file_size_threshold(self) -> int:
-        """Bytes up to which state goes into the metadata."""
+        """Return the number of bytes up to which state goes into the metadata."""
         return self._threshold
 
     def is_using_asynchronous_snapshots(self) -> bool:
-        """True: snapshots are always asynchronous."""
+        """Return True: snapshots are always asynchronous."""
         return True
 
     def get_write_buffer_size(self) -> int:
-        """Bytes of the buffer in front of a file, at least the threshold."""
+        """Return the bytes of the buffer in front of a file, at least the threshold."""
         return max(self._buffer, self._threshold)
 
     def apply(self, configuration: Configuration) -> None:
@@ -223,7 +223,7 @@ class FsStateBackend(StateBackend):
 
 
 class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
-    """Of PyFlink 1.20: state in RocksDB, checkpoints where another backend says.
+    """State in RocksDB, checkpoints where another backend writes them; a backend of PyFlink 1.20.
 
     Args:
         checkpoint_data_uri: directory of checkpoints, or None where `checkpoint_stream_backend` says it.
@@ -248,15 +248,15 @@ class RocksDBStateBackend(EmbeddedRocksDBStateBackend):
         self._checkpoint_backend = checkpoint_stream_backend or FsStateBackend(checkpoint_data_uri)
 
     def get_checkpoint_backend(self) -> StateBackend:
-        """The backend that says where checkpoints go."""
+        """Return the backend that says where checkpoints go."""
         return self._checkpoint_backend
 
     def get_number_of_transfering_threads(self) -> int:
-        """Threads that carry files to and from the checkpoint storage."""
+        """Return the number of threads that carry files to and from the checkpoint storage."""
         return self.get_number_of_transfer_threads()
 
     def set_number_of_transfering_threads(self, number_of_transfering_threads: int) -> None:
-        """Threads that carry files to and from the checkpoint storage, at least 1."""
+        """Set the number of threads that carry files to and from the checkpoint storage, at least 1."""
         self.set_number_of_transfer_threads(number_of_transfering_threads)
 
     def apply(self, configuration: Configuration) -> None:
@@ -270,7 +270,7 @@ def _set_if_given(configuration: Configuration, option: Any, value: str | None) 
 
 
 def state_backend_of(configuration: Configuration) -> StateBackend | None:
-    """The backend that the options name; None where they name none."""
+    """Return the backend that the options name; None where they name none."""
     keys = {options.STATE_BACKEND.key, *options.STATE_BACKEND.fallback_keys}
     if not keys & configuration.key_set():
         return None

@@ -1,4 +1,4 @@
-"""Which time a program goes by, in Flink 1.x."""
+"""The time characteristic of a program, in Flink 1.x."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all sources and sinks share, under PyFlink's module path."""
+"""The parts that all sources and sinks share, under PyFlink's module path."""
 
 from __future__ import annotations
 

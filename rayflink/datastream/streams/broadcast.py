@@ -57,7 +57,7 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
         self.broadcast_state_descriptors = checked_descriptors(broadcast_state_descriptors)
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """The environment the streams belong to."""
+        """Return the environment the streams belong to."""
         return self.non_broadcast_stream.get_execution_environment()
 
     @overload
@@ -68,9 +68,9 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
     def process(self, func: BroadcastForm[Record, Record2, Any, Key], output_type: Any) -> DataStream: ...
 
     def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """What `process_element` gives for the one stream, and `process_broadcast_element` for the broadcast one.
+        """Apply `process_element` to records of the one stream and `process_broadcast_element` to broadcast records.
 
-        In batch mode all broadcast records are worked before the first of the others.
+        In batch mode all broadcast records are processed before the first of the others.
 
         Args:
             func: a KeyedBroadcastProcessFunction where the other stream is keyed, else a BroadcastProcessFunction; or
@@ -122,7 +122,7 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
 
 
 def checked_descriptors(given: Sequence[Any]) -> list[MapStateDescriptor]:
-    """The descriptors of broadcast states.
+    """Check the descriptors of broadcast states and return them.
 
     Raises:
         TypeError: one is no MapStateDescriptor.

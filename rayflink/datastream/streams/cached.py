@@ -1,4 +1,4 @@
-"""A stream whose result is kept by the first job that computes it and read by those behind."""
+"""A stream whose result is stored by the first job that computes it and read by later jobs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CachedResult:
-    """What one cached stream has: a place for its records, and the job that writes them.
+    """The result of one cached stream: a place for its records, and the job that writes them.
 
     It is read once that job has finished; a job that runs in the meantime computes the records itself.
     """
@@ -36,19 +36,19 @@ class CachedResult:
 
     @property
     def partitions(self) -> int:
-        """Subtasks that have written the result."""
+        """Return the number of subtasks that have written the result."""
         return self.place.partitions
 
     @property
     def is_complete(self) -> bool:
-        """Whether later jobs can read the result."""
+        """Return whether later jobs can read the result."""
         if self._job is None or self.place.store is None or not getattr(self.place.store, "is_there", True):
             return False
         return JobStatus(self._job.status()["state"]) is JobStatus.FINISHED
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a job that computes the records is to keep them: none has, and none is about to."""
+        """Return whether a job that computes the records is to store them: none has, and none is about to."""
         return self._job is None or (not self.is_complete and self._ended)
 
     @property
@@ -56,13 +56,13 @@ class CachedResult:
         return self._job is not None and JobStatus(self._job.status()["state"]).is_terminal
 
     def begin(self, store: BlockStore, partitions: int) -> None:
-        """A job is about to write the result."""
+        """Note that a job is about to write the result."""
         if self.place.store is not None:
             self.place.store.clear()
         self.place.store, self.place.partitions, self._job = store, partitions, None
 
     def written_by(self, job: JobClient) -> None:
-        """That job has been submitted."""
+        """Note that the job has been submitted."""
         self._job = job
 
     def clear(self) -> None:
@@ -80,13 +80,13 @@ class CachedResult:
                 store.clear()
 
     def discard(self) -> None:
-        """Remove everything: the program is over."""
+        """Remove everything, as the program is over."""
         self.clear()
         while self._given_up:
             self._given_up.pop()[1].clear()
 
     def _begin_anew(self) -> None:
-        """What a job was given before stays with it."""
+        """Begin with a new place; a job that was given the earlier one stays with it."""
         self.place = CachePlace()
         self.writer = Factory(SinkOperator, CacheSink(self.place))
         self.reader = SourceFactory(CacheSource(self.place), None)
@@ -109,7 +109,10 @@ class CachedDataStream(DataStream[Record]):
         self._result.clear()
 
     def get_name(self) -> str:
-        """Raises: PlanError: always: a cached stream has no operator."""
+        """Refuse, as a cached stream has no name.
+
+        Raises: PlanError: always: a cached stream has no operator.
+        """
         self._refuse("name")
 
     def _operator(self, what: str) -> NoReturn:
@@ -121,7 +124,7 @@ class CachedDataStream(DataStream[Record]):
 
 
 def cached(env: StreamExecutionEnvironment, stream: graph.Transformation) -> CachedDataStream:
-    """The stream, to be computed once.
+    """Return a cached stream, which is computed once.
 
     Raises:
         PlanError: it has no end.

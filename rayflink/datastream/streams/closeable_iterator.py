@@ -12,23 +12,23 @@ from rayflink.common.functions.type_variables import Record
 
 
 class DrawnJob(Protocol):
-    """What the iterator needs of a job's client."""
+    """The part of a job's client that the iterator needs."""
 
     def draw(self) -> list[Any] | None:
-        """The next records, waiting for the first; None at the end of the job. Raises where it failed."""
+        """Return the next records, waiting for the first; None at the end of the job. Raises where it failed."""
 
     def cancel(self) -> Any:
         """Ask for cancellation."""
 
     def abandon(self) -> None:
-        """Nobody will draw any more: let the job be cancelled, on a cluster without waiting."""
+        """Let the job be cancelled, on a cluster without waiting: its remaining records will not be drawn."""
 
     def get_job_execution_result(self) -> Any:
-        """A future of the job's end."""
+        """Return a future of the job's end."""
 
 
 class CloseableIterator(Iterator[Record]):
-    """Records of a running job, in the order they come; the job waits where nobody draws them.
+    """Records of a running job, in the order they come; the job waits until they are drawn.
 
     Closing it before the last record cancels the job. It is its own context manager.
 
@@ -62,7 +62,7 @@ class CloseableIterator(Iterator[Record]):
         return self._rows.popleft()
 
     def next(self) -> Record:
-        """The next record.
+        """Return the next record.
 
         Raises:
             StopIteration: there was the last one, or the iterator is closed.

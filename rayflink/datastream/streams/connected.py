@@ -1,4 +1,4 @@
-"""Two streams worked by one function object, so that one can steer the other."""
+"""Two streams processed by one function object, so that one can steer the other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     """Two streams of any types, next to each other.
 
     Args:
-        stream1, stream2: of one environment. State and timers need both to be keyed; a single one is only dealt by key.
+        stream1, stream2: of one environment. State and timers need both to be keyed; a single one is only partitioned.
     """
 
     def __init__(self, stream1: DataStream[Record], stream2: DataStream[Record2]) -> None:
@@ -35,7 +35,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
             self._keys = None, None
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """The environment the streams belong to."""
+        """Return the environment the streams belong to."""
         return self.stream1.get_execution_environment()
 
     @overload
@@ -53,7 +53,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     def key_by(
         self, key_selector1: Any, key_selector2: Any, key_type: Any = None
     ) -> ConnectedStreams[Record, Record2, Any]:
-        """Deal both streams by key: records of equal keys meet in one subtask.
+        """Partition both streams by key: records of equal keys meet in one subtask.
 
         Args:
             key_selector1, key_selector2: of each stream; see `DataStream.key_by`.
@@ -68,7 +68,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     def map(self, func: CoMapForm[Record, Record2, Any], output_type: Any) -> DataStream: ...
 
     def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """`map1` of each record of the first stream, `map2` of the second.
+        """Apply `map1` to each record of the first stream, `map2` to each of the second.
 
         Args:
             func: a CoMapFunction or a pair of callables.
@@ -93,7 +93,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     def flat_map(self, func: CoFlatMapForm[Record, Record2, Any], output_type: Any) -> DataStream: ...
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """What `flat_map1` gives for each record of the first stream, `flat_map2` for the second.
+        """Apply `flat_map1` to each record of the first stream, `flat_map2` to each of the second.
 
         Args:
             func: a CoFlatMapFunction or a pair of callables.
@@ -112,7 +112,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     def process(self, func: CoProcessForm[Record, Record2, Any, Key], output_type: Any) -> DataStream: ...
 
     def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """What `process_element1` and `process_element2` give, with times and side outputs; keyed: state and timers.
+        """Apply `process_element1` and `process_element2`, with times and side outputs; keyed: with state and timers.
 
         Args:
             func: a CoProcessFunction, or a KeyedCoProcessFunction where the streams are keyed.

@@ -1,4 +1,4 @@
-"""What the methods of a stream take as a function: a callable or an object of one of the abstract classes."""
+"""Types of the functions that methods of a stream take: a callable or an object of one of the abstract classes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ class IntervalJoin(Unfinished, Generic[Record, Record2]):
         return self
 
     def in_processing_time(self) -> NoReturn:
-        """Raises: PlanError: always: interval joins go by event time."""
+        """Refuse processing time.
+
+        Raises: PlanError: always: interval joins go by event time.
+        """
         problem = "Time-bounded stream joins are only supported in event time"
         remedy = "leave in_processing_time() out, and give both streams timestamps and watermarks"
         raise PlanError(problem, remedy, graph.call_site())
@@ -76,7 +79,7 @@ class IntervalJoined(Unfinished, Generic[Record, Record2]):
         self._interval()
 
     def lower_bound_exclusive(self) -> IntervalJoined[Record, Record2]:
-        """Records exactly the lower bound apart do not match.
+        """Leave out pairs of records that are exactly the lower bound apart.
 
         Raises:
             PlanError: nothing is left of the interval.
@@ -86,7 +89,7 @@ class IntervalJoined(Unfinished, Generic[Record, Record2]):
         return self
 
     def upper_bound_exclusive(self) -> IntervalJoined[Record, Record2]:
-        """Records exactly the upper bound apart do not match.
+        """Leave out pairs of records that are exactly the upper bound apart.
 
         Raises:
             PlanError: nothing is left of the interval.
@@ -121,7 +124,7 @@ class IntervalJoined(Unfinished, Generic[Record, Record2]):
     def process(self, process_join_function: AnyJoinForm[Record, Record2], output_type: Any) -> DataStream: ...
 
     def process(self, process_join_function: Any, output_type: Any = None) -> DataStream[Any]:
-        """What the function gives for each pair, with the greater of both timestamps.
+        """Apply the function to each pair; results have the greater of both timestamps.
 
         Args:
             process_join_function: a ProcessJoinFunction, or a callable of two records and the context that returns or

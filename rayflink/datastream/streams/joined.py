@@ -39,7 +39,7 @@ W = TypeVar("W", bound="CoGroupedStreams.WithWindow[Any, Any]")
 
 
 class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
-    """Two streams whose records of equal keys and one window are worked together.
+    """Two streams whose records of equal keys and one window are processed together.
 
     Args:
         stream1, stream2: of one environment.
@@ -66,7 +66,7 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
     ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Selected]: ...
 
     def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
-        """Say the key of the first stream's records.
+        """Set the key of the first stream's records.
 
         Args:
             key_selector, key_type: as of `DataStream.key_by`.
@@ -84,7 +84,7 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
         def equal_to(
             self, key_selector: FieldForm | KeyForm[Second, Key], key_type: Any = None
         ) -> CoGroupedStreams.EqualTo[Next]:
-            """Say the key of the second stream's records.
+            """Set the key of the second stream's records.
 
             Args:
                 key_selector, key_type: as of `DataStream.key_by`.
@@ -127,7 +127,7 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
             return KeyedStream(env, dealt, selector)
 
     class WithWindow(Unfinished, Generic[First, Second]):
-        """Two streams grouped by key and window, waiting for the function to work them."""
+        """Two streams grouped by key and window, waiting for the function to process them."""
 
         _next = "apply"
 
@@ -145,7 +145,7 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
             return self
 
         def allowed_lateness(self: W, time_ms: Length) -> W:
-            """Keep windows so long after they fired; each later record fires its window again, with all its records.
+            """Keep windows for this time after they fired: each later record fires its window again, with all records.
 
             Raises:
                 PlanError: it is negative.
@@ -170,7 +170,7 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
         def apply(self, function: CoGroupForm[First, Second, Any], output_type: Any) -> DataStream: ...
 
         def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
-            """What the function gives for the records of both streams of each key and window.
+            """Apply the function to the records of both streams of each key and window.
 
             Args:
                 function: a CoGroupFunction, or a callable of two lists that returns or yields results. It is called
@@ -212,11 +212,11 @@ class JoinedStreams(CoGroupedStreams[Record, Record2]):
     ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Selected]: ...
 
     def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
-        """Say the key of the first stream's records, as `CoGroupedStreams.where`."""
+        """Set the key of the first stream's records, as `CoGroupedStreams.where` does."""
         return super().where(key_selector, key_type)
 
     class WithWindow(CoGroupedStreams.WithWindow[First, Second]):
-        """Two streams joined by key and window, waiting for the function to work each pair."""
+        """Two streams joined by key and window, waiting for the function to process each pair."""
 
         @overload  # type: ignore[override]
         def apply(
@@ -230,7 +230,7 @@ class JoinedStreams(CoGroupedStreams[Record, Record2]):
         ) -> DataStream: ...
 
         def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
-            """What the function gives for each pair of records of one key and window; a record without any is left out.
+            """Apply the function to each pair of records of one key and window; a record without a partner is left out.
 
             Args:
                 function: a JoinFunction, or a callable of two records that returns the result of the pair; a
@@ -250,7 +250,7 @@ class JoinedStreams(CoGroupedStreams[Record, Record2]):
 
 
 class _Joined(DataStream):
-    """What a join gives."""
+    """The result of a join."""
 
     def __init__(self, applied: DataStream) -> None:
         super().__init__(applied.get_execution_environment(), applied._transformation)
@@ -277,7 +277,7 @@ def _key_by(step: str, stream: DataStream, key_selector: Any, key_type: Any) -> 
 
 
 def _tagged(stream: DataStream, side: int) -> graph.Transformation:
-    """The stream's records with their side, in as many subtasks as the stream has."""
+    """Return the stream's records with their side, in as many subtasks as the stream has."""
     step = stream._behind if isinstance(stream, KeyedStream) else stream._transformation
     made_by = step
     while isinstance(made_by, graph.Partition | graph.SideOutput):

@@ -59,7 +59,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def map(self, func: MapForm[Record, Any], output_type: Any) -> DataStream: ...
 
     def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """One result for each record, as of `DataStream.map`; a MapFunction may use the state of the record's key."""
+        """Apply a function with one result to each record; a MapFunction may use the state of the record's key."""
         if isinstance(func, MapFunction):
             return self._keyed("Map", Factory(keyed_map, self.key_selector, func), output_type)
         return super().map(func, output_type)
@@ -70,7 +70,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def flat_map(self, func: FlatMapForm[Record, Any], output_type: Any) -> DataStream: ...
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """Any number of results for each record; a FlatMapFunction may use the state of the record's key.
+        """Apply a function with any number of results to each record; a FlatMapFunction may use the state of its key.
 
         Args:
             func, output_type: as of `DataStream.flat_map`.
@@ -80,7 +80,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         return super().flat_map(func, output_type)
 
     def filter(self, func: FilterForm[Record]) -> DataStream[Record]:
-        """The records for which `func` is true; a FilterFunction may use the state of the record's key."""
+        """Keep the records for which `func` is true; a FilterFunction may use the state of the record's key."""
         if isinstance(func, FilterFunction):
             return self._keyed("Filter", Factory(keyed_filter, self.key_selector, func), SAME_RECORDS)
         return super().filter(func)
@@ -91,7 +91,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def process(self, func: KeyedProcessForm[Record, Any, Key], output_type: Any) -> DataStream: ...
 
     def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """Any number of results for each record and timer, with keyed state and side outputs.
+        """Apply a function with any number of results to each record and timer, with keyed state and side outputs.
 
         Args:
             func: a KeyedProcessFunction.
@@ -103,7 +103,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     # rolling aggregates
 
     def reduce(self, func: ReduceForm[Record]) -> DataStream[Record]:
-        """The reduction of all records of a key so far, for each record.
+        """Give the reduction of all records of a key so far, for each record.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
@@ -122,7 +122,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def fold(self, initial_value: Whole, fold_function: FoldForm[Record, Whole], output_type: Any) -> DataStream: ...
 
     def fold(self, initial_value: Any, fold_function: Any, output_type: Any = None) -> DataStream[Any]:
-        """The fold of all records of a key so far, for each record; of Flink 1.x.
+        """Give the fold of all records of a key so far, for each record; of Flink 1.x.
 
         Args:
             initial_value: what a key's first record is combined with; each key has a copy.
@@ -140,23 +140,23 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         return self._keyed("Keyed Fold", factory, output_type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream[Record]:
-        """The rolling sum of a field, for each record; other fields are those of the key's first record."""
+        """Give the rolling sum of a field, for each record; other fields are those of the key's first record."""
         return self._aggregated("sum", position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream[Record]:
-        """The rolling minimum of a field; other fields are those of the key's first record."""
+        """Give the rolling minimum of a field; other fields are those of the key's first record."""
         return self._aggregated("min", position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream[Record]:
-        """The rolling maximum of a field; other fields are those of the key's first record."""
+        """Give the rolling maximum of a field; other fields are those of the key's first record."""
         return self._aggregated("max", position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream[Record]:
-        """The record with the rolling minimum of a field."""
+        """Give the record with the rolling minimum of a field."""
         return self._aggregated("min_by", position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream[Record]:
-        """The record with the rolling maximum of a field."""
+        """Give the record with the rolling maximum of a field."""
         return self._aggregated("max_by", position_to_max_by)
 
     # windows and other keys
@@ -195,7 +195,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def time_window(self, size: Length, slide: Length | None = None) -> WindowedStream[Record, Key]:
         """Group each key's records by windows of time, tumbling or, with a slide, sliding; of Flink 1.x.
 
-        They go by processing time where `env.set_stream_time_characteristic` chose that, else by event time, as the
+        The windows use processing time where `env.set_stream_time_characteristic` chose that, else event time, as the
         characteristic is when this is called. Flink 2.x has `window` with an assigner that says which.
 
         Args:
@@ -234,7 +234,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def connect(self, ds: BroadcastStream[Result]) -> BroadcastConnectedStream[Record, Result, Key]: ...
 
     def connect(self, ds: Any) -> Any:
-        """This stream and another of any type, as `DataStream.connect`; keyed state needs the other to be keyed too."""
+        """Connect this stream with another of any type; keyed state needs the other to be keyed too."""
         return super().connect(ds)
 
     @overload
@@ -249,7 +249,10 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         return DataStream(self._env, self._behind).key_by(key_selector, key_type)
 
     def cache(self) -> NoReturn:
-        """Raises: PlanError: always: a keyed stream has no operator whose result could be kept."""
+        """Refuse, as only the result of an operator is cached.
+
+        Raises: PlanError: always: a keyed stream has no operator whose result could be kept.
+        """
         remedy = "call cache() on the stream before key_by"
         raise PlanError("cache() was called on a keyed stream", remedy, graph.call_site())
 

@@ -1,4 +1,4 @@
-"""Which subtask gets which record of a stream."""
+"""Methods that choose the subtask which gets each record of a stream."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ class Redistribution(Step, Generic[Record]):
     """The methods of a stream that say which subtask gets which record, whatever its key."""
 
     def shuffle(self) -> DataStream[Record]:
-        """Each record to a subtask drawn at random."""
+        """Send each record to a subtask drawn at random."""
         return self._partitioned(partitioners.Shuffle())
 
     def rebalance(self) -> DataStream[Record]:
-        """To all subtasks in turn."""
+        """Send records to all subtasks in turn."""
         return self._partitioned(partitioners.Rebalance())
 
     def rescale(self) -> DataStream[Record]:
-        """In turn to a few subtasks near by."""
+        """Send records in turn to a few subtasks near by."""
         return self._partitioned(partitioners.Rescale())
 
     def forward(self) -> DataStream[Record]:
-        """To the subtask of the same index; needs equal parallelism."""
+        """Send records to the subtask of the same index; needs equal parallelism."""
         return self._partitioned(partitioners.Forward())
 
     def global_(self) -> DataStream[Record]:
-        """Everything to the first subtask."""
+        """Send everything to the first subtask."""
         return self._partitioned(partitioners.Global())
 
     @overload
@@ -49,7 +49,7 @@ class Redistribution(Step, Generic[Record]):
     ) -> DataStream[Record]: ...
 
     def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream[Record]:
-        """To the subtask that `partitioner(key, number of subtasks)` names.
+        """Send each record to the subtask that `partitioner(key, number of subtasks)` names.
 
         Args:
             partitioner: a callable or a Partitioner; gives an index in [0, number of subtasks).

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 def to_spark(stream: DataStream, spark: Any, schema: Any, job_name: str | None) -> Any:
-    """See `DataStream.to_spark`."""
+    """Put the stream's records into a Spark DataFrame; see `DataStream.to_spark`."""
     spark_results.ensure_session(spark)
     wanted = spark_results.wanted_schema(schema)
     return spark_results.dataframe(spark, _frame(stream, "to_spark", wanted, job_name, False))
 
 
 def to_ray_dataset(stream: DataStream, schema: Any, job_name: str | None) -> Any:
-    """See `DataStream.to_ray_dataset`."""
+    """Put the stream's records into a Dataset of Ray Data; see `DataStream.to_ray_dataset`."""
     wanted = None if schema is None else to_arrow_schema(schema)
     frame = _frame(stream, "to_ray_dataset", wanted, job_name, True)
     return stream.get_execution_environment()._launch().ray_dataset(frame)
 
 
 def columns_of(stream: DataStream, schema: pyarrow.Schema, job_name: str | None = None) -> pyarrow.Table:
-    """Run the program; all records of a stream that ends as columns, those of a subtask behind one another.
+    """Run the program and return all records of a bounded stream as columns, one subtask's after another's.
 
     Args:
         schema: of the columns.
@@ -52,7 +52,7 @@ def columns_of(stream: DataStream, schema: pyarrow.Schema, job_name: str | None 
 
 
 def _frame(stream: DataStream, call: str, schema: pyarrow.Schema | None, job_name: str | None, on_ray: bool) -> Frame:
-    """Run the program, with the stream's records put into a store."""
+    """Run the program and put the stream's records into a store."""
     env, line, transformation = stream.get_execution_environment(), graph.call_site(), stream._transformation
     endless = endless_source([transformation])
     if endless is not None:
@@ -73,7 +73,7 @@ def _frame(stream: DataStream, call: str, schema: pyarrow.Schema | None, job_nam
 
 
 def _declared(transformation: graph.Transformation) -> pyarrow.Schema | None:
-    """The columns of the type that the records were declared to have; None where Arrow has not all of them."""
+    """Return the columns of the type that the records were declared to have; None where Arrow has not all of them."""
     declared = transformation.declared_type()
     if not isinstance(declared, RowTypeInfo):
         return None

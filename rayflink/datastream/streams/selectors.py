@@ -35,7 +35,7 @@ class NamedFields:
 
 
 def field_selector(given: Any) -> Any:
-    """A key selector for a field name, an index, or a tuple of either; anything else is returned as it is.
+    """Return a key selector for a field name, an index, or a tuple of either; anything else is returned as it is.
 
     Raises:
         TypeError: the tuple mixes names and indexes, or is empty.

@@ -10,10 +10,10 @@ from .stream import DataStream
 
 
 class SplitStream(DataStream[Record]):
-    """What `DataStream.split` gives: a stream of all records, and `select` for those with certain names."""
+    """A stream that `DataStream.split` returns: all records, and `select` for those with certain names."""
 
     def select(self, *output_names: str) -> DataStream[Record]:
-        """The records to which the output selector gave one of these names.
+        """Return the records to which the output selector gave one of these names.
 
         Args:
             output_names: at least one.

@@ -22,7 +22,7 @@ _LOGICAL = (graph.Partition, graph.Union, graph.SideOutput, graph.Split, graph.S
 
 
 def as_type(given: Any) -> TypeInformation | None:
-    """A declared type: a TypeInformation, or a Python type that stands for one; None stays None.
+    """Return a declared type: a TypeInformation, or a Python type that stands for one; None stays None.
 
     Raises:
         InvalidTypesError: it is no type.
@@ -61,12 +61,12 @@ class Step:
         return self._checked("uid_hash", uid_hash)
 
     def set_description(self: S, description: str) -> S:
-        """A longer text for plans."""
+        """Set a longer description for plans."""
         self._operator("description").description = self._text("description", description)
         return self
 
     def set_parallelism(self: S, parallelism: int) -> S:
-        """Run the operator in so many subtasks, at least 1.
+        """Set the number of subtasks of the operator, at least 1.
 
         Raises:
             PlanError: it is below 1, above what the source can be read by, or above 1 on a non-parallel operator.
@@ -81,7 +81,7 @@ class Step:
         return self._checked("parallelism", parallelism)
 
     def set_max_parallelism(self: S, max_parallelism: int) -> S:
-        """Give the operator so many key groups, in [1, 32768]; fixed for the life of its state.
+        """Set the number of key groups of the operator, in [1, 32768]; fixed for the life of its state.
 
         Raises:
             PlanError: it is out of range.
@@ -95,7 +95,7 @@ class Step:
         return self
 
     def set_buffer_timeout(self: S, timeout_millis: int) -> S:
-        """How long the operator's output waits for a fuller batch: ms, 0 not at all, -1 as the environment says.
+        """Set how long the output waits for a fuller batch: ms, 0 not at all, -1 as the environment says.
 
         Only the environment's `set_buffer_timeout(-1)` waits until batches are full.
 

@@ -1,4 +1,4 @@
-"""Streams: what can be done with records. Every step returns a new stream; nothing runs before `execute`."""
+"""Streams and the operations on their records. Every step returns a new stream; nothing runs before `execute`."""
 
 from __future__ import annotations
 
@@ -77,19 +77,19 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     """
 
     def get_name(self) -> str:
-        """The operator's name."""
+        """Return the operator's name."""
         return self._transformation.name
 
     def get_type(self) -> Any:
-        """The declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
+        """Return the declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
         return self._transformation.output_type or Types.PICKLED_BYTE_ARRAY()
 
     def get_execution_config(self) -> ExecutionConfig:
-        """The options of execution, as methods."""
+        """Return the options of execution, as methods."""
         return self._env.get_config()
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """The environment the stream belongs to."""
+        """Return the environment the stream belongs to."""
         return self._env
 
     # record by record
@@ -100,7 +100,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     def map(self, func: MapForm[Record, Any], output_type: Any) -> DataStream: ...
 
     def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """One result for each record.
+        """Apply a function that returns one result for each record.
 
         Args:
             func: a callable or a MapFunction.
@@ -120,7 +120,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     def flat_map(self, func: FlatMapForm[Record, Any], output_type: Any) -> DataStream: ...
 
     def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """Any number of results for each record: `func` returns or yields them.
+        """Apply a function that returns or yields any number of results for each record.
 
         Args:
             func: a callable or a FlatMapFunction.
@@ -130,11 +130,11 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return self._add_operator("Flat Map", Factory(FlatMapOperator, func), output_type)
 
     def filter(self, func: FilterForm[Record]) -> DataStream[Record]:
-        """The records for which `func` is true."""
+        """Keep the records for which `func` is true."""
         return self._add_operator("Filter", Factory(FilterOperator, func), SAME_RECORDS)
 
     def project(self, *field_indexes: int) -> DataStream[tuple[Any, ...]]:
-        """Some fields of each record, by position, as a tuple.
+        """Select some fields of each record, by position, as a tuple.
 
         Raises:
             ValueError: there is no position.
@@ -150,7 +150,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         timestamp_column: str | None = None,
         concurrency: int | ActorPool | None = None,
     ) -> DataStream:
-        """A function on batches of columns, as Arrow, polars or pandas.
+        """Apply a function to batches of columns, as Arrow, polars or pandas.
 
         How many rows a batch has depends on what is at hand; what the function sums up of one is a part of the whole.
 
@@ -190,7 +190,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     def process(self, func: ProcessForm[Record, Any], output_type: Any) -> DataStream: ...
 
     def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
-        """Any number of results for each record, and side outputs: `yield tag, value`.
+        """Apply a function with any number of results for each record, and side outputs: `yield tag, value`.
 
         Args:
             func: a ProcessFunction, or a callable of the record and its context.
@@ -222,7 +222,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     # several streams
 
     def union(self, *streams: DataStream[Record]) -> DataStream[Record]:
-        """All records of this stream and of `streams`.
+        """Merge this stream and `streams` into one of all their records.
 
         Raises:
             PlanError: their declared types differ.
@@ -242,7 +242,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     def connect(self, ds: BroadcastStream[Result]) -> BroadcastConnectedStream[Record, Result]: ...
 
     def connect(self, ds: Any) -> Any:
-        """This stream and another of any type, to be worked by one function with a method for each.
+        """Connect this stream with another of any type, to be processed by one function with a method for each.
 
         Args:
             ds: a stream; or a broadcast one, all records of which every subtask gets and keeps in state.
@@ -271,7 +271,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return JoinedStreams(self, other)
 
     def co_group(self, other: DataStream[Result]) -> CoGroupedStreams[Record, Result]:
-        """Work the records of this stream and another together by key and window, as two lists.
+        """Process the records of this stream and another together by key and window, as two lists.
 
         Write `a.co_group(b).where(key of a).equal_to(key of b).window(assigner).apply(function)`.
 
@@ -283,7 +283,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return CoGroupedStreams(self, other)
 
     def get_side_output(self, output_tag: OutputTag[Result]) -> DataStream[Result]:
-        """What the operator sent to a side output.
+        """Return the stream of records that the operator sent to a side output.
 
         Raises:
             PlanError: this is not the output of an operator.
@@ -323,7 +323,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     ) -> KeyedStream[Record, Selected]: ...
 
     def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream[Record, Any]:
-        """Records of equal keys to the same subtask.
+        """Partition the stream by key: records of equal keys go to the same subtask.
 
         Args:
             key_selector: a function or KeySelector, a field name, an index, or a tuple of names or indexes.
@@ -352,7 +352,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         broadcast_state_descriptor: MapStateDescriptor | None = None,
         *other_broadcast_state_descriptors: MapStateDescriptor,
     ) -> DataStream[Record] | BroadcastStream[Record]:
-        """Every record to every subtask; with descriptors of states, a stream to `connect` another one with.
+        """Send every record to every subtask; with state descriptors, return a stream to `connect` another one with.
 
         Args:
             broadcast_state_descriptor, other_broadcast_state_descriptors: of the states in which the function of the
@@ -370,7 +370,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return BroadcastStream(everywhere, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
     def cache(self) -> CachedDataStream[Record]:
-        """This stream, computed by the first job that needs it and read by later ones of the same environment.
+        """Return this stream, computed by the first job that needs it and read by later ones of the same environment.
 
         Raises:
             PlanError: the stream has no end.
@@ -389,7 +389,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return cached(self._env, self._transformation)
 
     def iterate(self, max_wait_time_millis: int = 0) -> IterativeStream[Record]:
-        """A stream into which a later step feeds records back: `close_with` says which.
+        """Return a stream into which a later step feeds records back: `close_with` says which.
 
         It ends when the stream has ended and no record is in the loop any more. Where all sources of the program end,
         event time waits for that, so that nothing that comes round is late; else it passes the loop. In batch mode the
@@ -467,7 +467,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
 
         Args:
             job_execution_name: of the job; None: the option `pipeline.name`.
-            limit: the first so many records at most; the job is cancelled when they are there.
+            limit: the number of records at most; the job is cancelled when they are there.
 
         >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment({"execution.target": "local"})
@@ -566,7 +566,10 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
 
 
 def ensure_stream(given: Any, step: str) -> None:
-    """Raises: TypeError: it is no stream."""
+    """Check that a value is a stream.
+
+    Raises: TypeError: it is no stream.
+    """
     if not isinstance(given, DataStream):
         found = f"{type(given).__name__} {shorten(given, 80)}"
         raise TypeError(f"{step} needs a DataStream, found {found}; make one with from_collection() or a source")

@@ -1,4 +1,4 @@
-"""What the steps of a join share: a join is written as a chain of calls, each of which says one thing more."""
+"""The base of the steps of a join, which is written as a chain of calls, each of which adds one part."""
 
 from __future__ import annotations
 
@@ -27,14 +27,20 @@ class Unfinished:
 
 
 def ensure_one_environment(stream: DataStream, other: DataStream, step: str) -> None:
-    """Raises: PlanError: the streams belong to two environments."""
+    """Check that streams belong to one environment.
+
+    Raises: PlanError: the streams belong to two environments.
+    """
     if stream.get_execution_environment() is not other.get_execution_environment():
         problem = f"{step} was given streams of two environments"
         raise PlanError(problem, "make both from one StreamExecutionEnvironment", call_site())
 
 
 def tag_of(step: str, given: Any) -> OutputTag:
-    """Raises: TypeError: it is no tag."""
+    """Check that a value is an output tag and return it.
+
+    Raises: TypeError: it is no tag.
+    """
     if not isinstance(given, OutputTag):
         found = f"{type(given).__name__} {shorten(given, 80)}"
         raise TypeError(f"{step} needs an OutputTag, found {found}; write for example OutputTag('late')")

@@ -1,4 +1,4 @@
-"""Windowed streams: records of one key, or all records, grouped by windows, waiting for the function to work them."""
+"""Windowed streams: records of one key, or all records, grouped by windows, waiting for their function."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
     ) -> DataStream: ...
 
     def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream[Any]:
-        """One reduced record a key and window, given to `window_function` where there is one.
+        """Reduce the records of each key and window to one, passed to `window_function` where there is one.
 
         Args:
             reduce_function: combines two records.
@@ -105,7 +105,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
     def fold(
         self, initial_value: Any, fold_function: Any, window_function: Any = None, output_type: Any = None
     ) -> DataStream[Any]:
-        """One folded value a key and window, given to `window_function` where there is one; of Flink 1.x.
+        """Fold the records of each key and window to one value, passed to `window_function` if any; of Flink 1.x.
 
         Flink 2.x has `aggregate` instead, which also works where windows merge.
 
@@ -175,7 +175,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         accumulator_type: Any = None,
         output_type: Any = None,
     ) -> DataStream[Any]:
-        """One aggregate a key and window, given to `window_function` where there is one.
+        """Aggregate the records of each key and window to one result, passed to `window_function` where there is one.
 
         Args:
             aggregate_function: an AggregateFunction.
@@ -194,7 +194,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
     def apply(self, window_function: WindowForm[Record, Any, Key, Window], output_type: Any) -> DataStream: ...
 
     def apply(self, window_function: Any, output_type: Any = None) -> DataStream[Any]:
-        """The results of a WindowFunction, or a callable of key, window and records.
+        """Apply a WindowFunction, or a callable of key, window and records.
 
         Args:
             window_function: called once a key and window, each time it fires.
@@ -213,7 +213,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
     ) -> DataStream: ...
 
     def process(self, process_window_function: Any, output_type: Any = None) -> DataStream[Any]:
-        """The results of a ProcessWindowFunction, which sees the window, the clocks and state.
+        """Apply a ProcessWindowFunction, which sees the window, the clocks and state.
 
         Args:
             process_window_function: called once a key and window, each time it fires.
@@ -224,7 +224,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
 
 
 class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Window]):
-    """A stream without keys grouped by windows; one subtask works it.
+    """A stream without keys grouped by windows; one subtask processes it.
 
     Of type checkers `AllWindowedStream[Click, TimeWindow]`, of records and windows.
 
@@ -258,7 +258,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
     ) -> DataStream: ...
 
     def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream[Any]:
-        """One reduced record a window, given to `window_function` where there is one.
+        """Reduce the records of each window to one, passed to `window_function` where there is one.
 
         Args:
             reduce_function: combines two records.
@@ -297,7 +297,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
     def fold(
         self, initial_value: Any, fold_function: Any, window_function: Any = None, output_type: Any = None
     ) -> DataStream[Any]:
-        """One folded value a window, given to `window_function` where there is one; of Flink 1.x.
+        """Fold the records of each window to one value, passed to `window_function` where there is one; of Flink 1.x.
 
         Flink 2.x has `aggregate` instead, which also works where windows merge.
 
@@ -361,7 +361,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         accumulator_type: Any = None,
         output_type: Any = None,
     ) -> DataStream[Any]:
-        """One aggregate a window, given to `window_function` where there is one.
+        """Aggregate the records of each window to one result, passed to `window_function` where there is one.
 
         Args:
             aggregate_function: an AggregateFunction.
@@ -380,7 +380,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
     def apply(self, window_function: AllWindowForm[Record, Any, Window], output_type: Any) -> DataStream: ...
 
     def apply(self, window_function: Any, output_type: Any = None) -> DataStream[Any]:
-        """The results of an AllWindowFunction, or a callable of window and records.
+        """Apply an AllWindowFunction, or a callable of window and records.
 
         Args:
             window_function: called once a window, each time it fires.
@@ -397,7 +397,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
     def process(self, process_window_function: AllWindowForm[Record, Any, Window], output_type: Any) -> DataStream: ...
 
     def process(self, process_window_function: Any, output_type: Any = None) -> DataStream[Any]:
-        """The results of a ProcessAllWindowFunction, which sees the window, the clocks and state.
+        """Apply a ProcessAllWindowFunction, which sees the window, the clocks and state.
 
         Args:
             process_window_function: called once a window, each time it fires.
@@ -412,7 +412,9 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
 
 
 def windows_of_counts(window: Callable[[WindowAssigner[Any, Any]], W], size: int, slide: int) -> W:
-    """What `count_window` and `count_window_all` give; `window` groups the stream by an assigner.
+    """Return the stream grouped by windows of counts; `window` groups it by an assigner.
+
+    `count_window` and `count_window_all` call it.
 
     Raises:
         ValueError: the size is below 1, or the slide below 0.
@@ -427,7 +429,10 @@ def windows_of_counts(window: Callable[[WindowAssigner[Any, Any]], W], size: int
 def windows_of_time(
     window: Callable[[WindowAssigner[Any, Any]], W], time: TimeCharacteristic, size: Length, slide: Length | None
 ) -> W:
-    """What `time_window` and `time_window_all` give; `window` groups the stream by an assigner."""
+    """Return the stream grouped by windows of time; `window` groups it by an assigner.
+
+    `time_window` and `time_window_all` call it.
+    """
     in_processing_time = time is TimeCharacteristic.ProcessingTime
     if slide is None:
         return window((TumblingProcessingTimeWindows if in_processing_time else TumblingEventTimeWindows).of(size))

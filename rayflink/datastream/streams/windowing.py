@@ -1,4 +1,4 @@
-"""What streams grouped by windows have in common: triggers, evictors, lateness and built-in aggregates."""
+"""The methods that streams grouped by windows have in common: triggers, evictors, lateness, built-in aggregates."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Windowing(Generic[Record, Key, Window]):
         self._evictor: Evictor[Any, Any] | None = None
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """The environment the stream belongs to."""
+        """Return the environment the stream belongs to."""
         return self._keyed.get_execution_environment()
 
     def get_input_type(self) -> Any:
-        """The declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
+        """Return the declared type of the records; `Types.PICKLED_BYTE_ARRAY()` where none was."""
         return self._keyed.get_type()
 
     def trigger(self: W, trigger: Trigger[Any, Any]) -> W:
@@ -90,7 +90,9 @@ class Windowing(Generic[Record, Key, Window]):
         return self
 
     def allowed_lateness(self: W, time_ms: Length) -> W:
-        """Keep windows so long after they fired: each later record fires its window again. Milliseconds or a duration.
+        """Keep windows for this time after they fired: each later record fires its window again.
+
+        The time is milliseconds or a duration.
 
         Raises:
             PlanError: it is negative.
@@ -113,23 +115,23 @@ class Windowing(Generic[Record, Key, Window]):
         return self
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream[Record]:
-        """The sum of a field a key and window; other fields are those of the first record."""
+        """Give the sum of a field a key and window; other fields are those of the first record."""
         return self._aggregated("sum", position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream[Record]:
-        """The minimum of a field a key and window; other fields are those of the first record."""
+        """Give the minimum of a field a key and window; other fields are those of the first record."""
         return self._aggregated("min", position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream[Record]:
-        """The maximum of a field a key and window; other fields are those of the first record."""
+        """Give the maximum of a field a key and window; other fields are those of the first record."""
         return self._aggregated("max", position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream[Record]:
-        """The record with the minimum of a field a key and window."""
+        """Give the record with the minimum of a field a key and window."""
         return self._aggregated("min_by", position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream[Record]:
-        """The record with the maximum of a field a key and window."""
+        """Give the record with the maximum of a field a key and window."""
         return self._aggregated("max_by", position_to_max_by)
 
     def _reduced(self, reduce_function: Any, window_function: Any, output_type: Any) -> DataStream:
