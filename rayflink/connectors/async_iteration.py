@@ -41,7 +41,7 @@ class AsyncDrain:
         self._thread.start()
 
     def read(self, max_records: int) -> Polled | None:
-        """What is there now, PENDING when that is nothing, None at the end.
+        """Return the next elements, PENDING when none are available yet, None at the end.
 
         Raises:
             Exception: what the iterable raised, once the records before it are read.

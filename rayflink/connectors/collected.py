@@ -43,7 +43,7 @@ class RowBlock:
     rows: Sequence[Any] | bytes
 
     def unpacked(self) -> list[Any]:
-        """The rows. Raises: whatever unpacking a user's class raises."""
+        """Return the rows. Raises: whatever unpacking a user's class raises."""
         return from_bytes(self.rows) if isinstance(self.rows, bytes) else list(self.rows)
 
 
@@ -59,7 +59,7 @@ class RowOutlet(Protocol):
 
 @contextmanager
 def rows_go_to(outlet: RowOutlet) -> Iterator[None]:
-    """Within the block, writers of `DrawnSink` that this thread opens send their rows there."""
+    """Send to the outlet the rows of the `DrawnSink` writers that this thread opens within the block."""
     before = getattr(_here, "outlet", None)
     _here.outlet = outlet
     try:
@@ -179,7 +179,7 @@ class DrawnOnce:
         self._at_once: dict[str, tuple[int, int]] = {}
 
     def new(self, blocks: Iterable[RowBlock]) -> list[Any]:
-        """The rows that were not there before.
+        """Return the rows that were not there before.
 
         Raises:
             JobExecutionError: the job has begun anew without checkpoints, or rows are missing.

@@ -38,7 +38,7 @@ class NumberSplit:
 
     @property
     def split_id(self) -> str:
-        """Its last number, or which of the endless ones it is; the same at all positions."""
+        """Return its last number, or which of the endless ones it is; the same at all positions."""
         if self.stop == _ENDLESS:
             return f"numbers {self.position % self.step} mod {self.step}"
         return f"numbers below {self.stop}"
@@ -136,7 +136,7 @@ class RateLimit:
         return granted
 
     def next_ms(self) -> int | None:
-        """Epoch milliseconds at which the next record may go out; None before the first."""
+        """Return the epoch milliseconds at which the next record may go out; None before the first."""
         if self._start is None:
             return None
         return self._start + -int(-self._given * 1000 // self._per_second)

@@ -66,7 +66,7 @@ class HybridSource(Source[Output]):
 
     @staticmethod
     def builder(first_source: Source[Result]) -> HybridSourceBuilder[Result]:
-        """A builder that begins with this source."""
+        """Return a builder that begins with this source."""
         return HybridSourceBuilder(first_source)
 
     @property
@@ -105,7 +105,7 @@ class HybridSourceBuilder(Generic[Output]):
         return self
 
     def build(self) -> HybridSource[Output]:
-        """The source."""
+        """Return the source."""
         return HybridSource(self._sources)
 
 
@@ -141,12 +141,12 @@ class _HybridEnumerator(SplitEnumerator):
                 self._inner.handle_split_request(reader)
 
     def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
-        """The inner enumerator assigns splits."""
+        """Assign the splits of the inner enumerator."""
         wrapped = {to: [HybridSplit(self._index, split) for split in splits] for to, splits in assignment.items()}
         self._ctx.assign_splits(wrapped)
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """The inner enumerator has nothing more for a reader."""
+        """Note that the inner enumerator has no more splits for a reader."""
         if self._index == len(self._sources) - 1:
             self._ctx.signal_no_more_splits(subtask)
         else:

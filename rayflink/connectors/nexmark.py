@@ -77,11 +77,11 @@ class Nexmark:
 
     @property
     def epoch(self) -> int:
-        """Events after which kinds begin anew."""
+        """Return the number of events after which the kinds repeat."""
         return sum(self.proportions)
 
     def kinds(self, numbers: Numbers) -> NDArray[np.int32]:
-        """PERSON, AUCTION or BID of events: int32[n]."""
+        """Return the kind of each event, PERSON, AUCTION or BID: int32[n]."""
         import numpy
 
         persons, auctions, _ = self.proportions
@@ -91,7 +91,7 @@ class Nexmark:
         return found
 
     def numbers(self, kind: int, start: int, stop: int) -> Numbers:
-        """Events of a kind among those from `start` to below `stop`."""
+        """Return the numbers of a kind's events among those from `start` to below `stop`."""
         import numpy
 
         every = numpy.arange(start, stop, dtype=numpy.int64)
@@ -99,14 +99,14 @@ class Nexmark:
         return found
 
     def times(self, numbers: Numbers) -> Numbers:
-        """Epoch milliseconds."""
+        """Return the times in epoch milliseconds."""
         found: Numbers = numbers * 1000 // self.events_per_second + self.base_ms
         return found
 
     # What an event holds
 
     def persons(self, numbers: Numbers) -> dict[str, pyarrow.Array]:
-        """The columns of persons."""
+        """Return the columns of persons."""
         import pyarrow
         from pyarrow import compute
 
@@ -125,7 +125,7 @@ class Nexmark:
         return {**columns, "extra": self._extra(PERSON, draw, columns, 8)}
 
     def auctions(self, numbers: Numbers) -> dict[str, pyarrow.Array]:
-        """The columns of auctions."""
+        """Return the columns of auctions."""
         import numpy
         import pyarrow
 
@@ -148,7 +148,7 @@ class Nexmark:
         return {**columns, "extra": self._extra(AUCTION, draw, columns, 48)}
 
     def bids(self, numbers: Numbers) -> dict[str, pyarrow.Array]:
-        """The columns of bids."""
+        """Return the columns of bids."""
         import numpy
         import pyarrow
 
@@ -176,7 +176,7 @@ class Nexmark:
     # Persons and auctions that there are
 
     def _last_person(self, numbers: Numbers) -> Numbers:
-        """The person of the event, or the last one before it, from 0."""
+        """Return the person of the event, or the last one before it, from 0."""
         import numpy
 
         persons = self.proportions[PERSON]
@@ -184,7 +184,7 @@ class Nexmark:
         return found
 
     def _last_auction(self, numbers: Numbers) -> Numbers:
-        """The auction of the event, or the last one before it, from 0."""
+        """Return the auction of the event, or the last one before it, from 0."""
         import numpy
 
         persons, auctions, _ = self.proportions
@@ -193,7 +193,7 @@ class Nexmark:
         return found
 
     def _person(self, numbers: Numbers, draw: _Draw, hot: int, place: int) -> Numbers:
-        """A seller or bidder: the hot one of the newest hundred, or any that is active."""
+        """Return a seller or bidder: the hot one of the newest hundred, or any that is active."""
         import numpy
 
         last = self._last_person(numbers)
@@ -204,7 +204,7 @@ class Nexmark:
         return found
 
     def _extra(self, kind: int, draw: _Draw, columns: dict[str, Any], fixed: int) -> pyarrow.Array:
-        """Letters that fill an event up to its size, a fifth of them more or less."""
+        """Return letters that fill an event up to its size, a fifth of them more or less."""
         import numpy
         from pyarrow import compute, types
 
@@ -234,14 +234,14 @@ class _Draw:
         return drawn(self.numbers, zlib.crc32(f"{self._seed} {self._about} {name}".encode()))
 
     def below(self, bound: Any, name: str) -> Numbers:
-        """From 0 to below a number, or below one for each."""
+        """Return a number from 0 to below a limit, or below one limit for each."""
         import numpy
 
         found: Numbers = (self._drawn(name) % numpy.asarray(bound).astype(numpy.uint64)).astype(numpy.int64)
         return found
 
     def price(self, name: str) -> Numbers:
-        """10 to the power of up to six, in hundredths; each power is as likely."""
+        """Return 10 to the power of up to six, in hundredths; each power is as likely."""
         import numpy
 
         part = self._drawn(name).astype(numpy.float64) / 2.0**64
@@ -249,7 +249,7 @@ class _Draw:
         return found
 
     def of(self, values: pyarrow.Array, name: str) -> pyarrow.Array:
-        """One of the values for each event."""
+        """Return one of the values for each event."""
         return values.take(_column(self.below(len(values), name)))
 
 
@@ -260,7 +260,7 @@ def _column(values: Any) -> pyarrow.Array:
 
 
 def _extra_bounds(spare: Any) -> tuple[Any, Any]:
-    """The least length, and one more than the greatest."""
+    """Return the least length, and one more than the greatest."""
     import numpy
 
     delta = numpy.rint(numpy.asarray(spare) * 0.2).astype(numpy.int64)
@@ -280,7 +280,7 @@ def _texts(name: str) -> pyarrow.Array:
 
 @lru_cache(maxsize=8)
 def _text(special: str) -> NDArray[np.uint8]:
-    """Letters of which texts are pieces; one in 13 is the special one, where there is one: uint8[2**20]."""
+    """Return the letters that strings are cut from; one in 13 is the special one, where there is one: uint8[2**20]."""
     import numpy
 
     at = numpy.arange(_TEXT_BYTES, dtype=numpy.int64)
@@ -293,7 +293,7 @@ def _text(special: str) -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=32)
 def _pool(name: str, shortest: int, longest: int, special: str, trimmed: bool) -> pyarrow.Array:
-    """Random texts of at least `shortest` and less than `longest` letters before they are trimmed."""
+    """Return random strings of at least `shortest` and less than `longest` letters before they are trimmed."""
     import numpy
     from pyarrow import compute
 
@@ -307,7 +307,7 @@ def _pool(name: str, shortest: int, longest: int, special: str, trimmed: bool) -
 
 @lru_cache(maxsize=8)
 def _of_lengths(longest: int) -> pyarrow.Array:
-    """Random texts of each length from 0, `_SAME_LENGTH` of them each."""
+    """Return random strings of each length from 0, `_SAME_LENGTH` of them each."""
     import numpy
 
     lengths = numpy.repeat(numpy.arange(longest + 2), _SAME_LENGTH)
@@ -317,7 +317,9 @@ def _of_lengths(longest: int) -> pyarrow.Array:
 
 @lru_cache(maxsize=1)
 def _channels() -> tuple[pyarrow.Array, pyarrow.Array]:
-    """Names and addresses of the channels, the hot ones first; nine in ten of the others have their number there."""
+    """Return names and addresses of the channels, the hot ones first; nine in ten of the others have their number
+    there.
+    """
     folders = _pool("url", 3, 5, "_", False).to_pylist()
     names, urls = [*_HOT_CHANNELS, *(f"channel-{one}" for one in range(_CHANNELS))], []
     for at in range(len(names)):
@@ -330,13 +332,13 @@ def _channels() -> tuple[pyarrow.Array, pyarrow.Array]:
 
 
 def _reversed(number: int) -> int:
-    """Its 32 bits backwards, without the sign."""
+    """Return its 32 bits backwards, without the sign."""
     backwards = int(f"{number:032b}"[::-1], 2)
     return backwards if backwards < 1 << 31 else (1 << 32) - backwards
 
 
 def _pieces(text: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> pyarrow.Array:
-    """Parts of a text."""
+    """Return parts of a string."""
     import numpy
     import pyarrow
 

@@ -28,7 +28,7 @@ class PrintSink(Sink):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The operator's name where the user gave none."""
+        """Return the operator's name where the user gave none."""
         return f"Sink: Print to Std. {'Err' if self._stderr else 'Out'}"
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:

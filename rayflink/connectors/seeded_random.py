@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def drawn(numbers: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
-    """A random number for each: uint64[n].
+    """Return a random number for each: uint64[n].
 
     Source: the finaliser of SplitMix64.
     """

@@ -42,14 +42,14 @@ class LineSplitter:
         self._rest = ""
 
     def feed(self, text: str) -> list[str]:
-        """The records that `text` completes."""
+        """Return the records that `text` completes."""
         *records, self._rest = (self._rest + text).split(self._delimiter)
         if self._delimiter == "\n":
             records = [record[:-1] if record.endswith("\r") else record for record in records]
         return records
 
     def finish(self) -> list[str]:
-        """The record after the last delimiter, if it is not empty."""
+        """Return the record after the last delimiter, if it is not empty."""
         rest, self._rest = self._rest, ""
         return [rest] if rest else []
 

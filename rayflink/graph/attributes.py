@@ -38,12 +38,12 @@ class NodeKind(Enum):
 
     @property
     def is_source(self) -> bool:
-        """True for operators without an input in the graph."""
+        """Return whether the operator has no input in the graph."""
         return self in (NodeKind.SOURCE, NodeKind.ITERATION_HEAD)
 
     @property
     def is_sink(self) -> bool:
-        """True for operators without an output in the graph."""
+        """Return whether the operator has no output in the graph."""
         return self in (NodeKind.SINK, NodeKind.ITERATION_TAIL)
 
 
@@ -67,17 +67,17 @@ class ResultPartitionType(Enum):
 
     @property
     def is_pipelined(self) -> bool:
-        """True when the consumer may start after the first buffer; else it starts after the producer finished."""
+        """Return whether the consumer may start after the first buffer; else it starts after the producer finished."""
         return self is not ResultPartitionType.BLOCKING
 
     @property
     def has_back_pressure(self) -> bool:
-        """True when a slow consumer slows its producer."""
+        """Return whether a slow consumer slows its producer."""
         return self.is_pipelined
 
     @property
     def is_bounded(self) -> bool:
-        """True when the number of buffers in flight is bounded."""
+        """Return whether the number of buffers in flight is bounded."""
         return self is ResultPartitionType.PIPELINED_BOUNDED
 
 
@@ -101,14 +101,14 @@ class ResourceSpec:
         object.__setattr__(self, "extended", tuple(sorted(self.extended)))
 
     def merge(self, other: ResourceSpec) -> ResourceSpec:
-        """The sum of both: what two chained operators need together."""
+        """Return the sum of both: what two chained operators need together."""
         extended = dict(self.extended)
         for name, amount in other.extended:
             extended[name] = extended.get(name, 0.0) + amount
         return ResourceSpec(self.cpu_cores + other.cpu_cores, self.memory_mb + other.memory_mb, tuple(extended.items()))
 
     def fits_in(self, other: ResourceSpec) -> bool:
-        """True when no part of this exceeds the same part of `other`."""
+        """Return whether no part of this exceeds the same part of `other`."""
         theirs = dict(other.extended)
         return (
             self.cpu_cores <= other.cpu_cores
@@ -118,7 +118,7 @@ class ResourceSpec:
 
 
 def merge_resources(specs: list[ResourceSpec | None]) -> ResourceSpec | None:
-    """The sum of all; None as soon as one is None, since the whole is then not known."""
+    """Return the sum of all; None as soon as one is None, since the whole is then not known."""
     total = ResourceSpec()
     for spec in specs:
         if spec is None:

@@ -27,7 +27,7 @@ class ChainVerdict:
 
     @property
     def met(self) -> bool:
-        """True when the condition holds."""
+        """Return whether the condition holds."""
         return not self.reason
 
 
@@ -100,11 +100,11 @@ _CONDITIONS: tuple[tuple[str, Callable[[_Case], str]], ...] = (
 
 
 def chain_conditions(graph: StreamGraph, edge: StreamEdge) -> tuple[ChainVerdict, ...]:
-    """All nine conditions on an edge, in Flink's order, each with its verdict."""
+    """Return all nine conditions on an edge, in Flink's order, each with its verdict."""
     case = _Case(graph, edge, graph.node(edge.source), graph.node(edge.target))
     return tuple(ChainVerdict(condition, test(case)) for condition, test in _CONDITIONS)
 
 
 def why_not_chained(graph: StreamGraph, edge: StreamEdge) -> str | None:
-    """The reason of the first condition that fails; None when the edge chains."""
+    """Return the reason of the first condition that fails; None when the edge chains."""
     return next((verdict.reason for verdict in chain_conditions(graph, edge) if not verdict.met), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def pointwise_producers(consumer: int, producers: int, consumers: int) -> range:
-    """The producers one consumer reads on a POINTWISE edge; over all consumers every producer is read.
+    """Return the producers one consumer reads on a POINTWISE edge; over all consumers every producer is read.
 
     Five cases in two formulas. As many producers as consumers, or more: consumer i reads the i-th even share of the
     producers (one, exactly `producers / consumers`, or that rounded down or up). Fewer: each consumer reads one
@@ -28,7 +28,7 @@ def pointwise_producers(consumer: int, producers: int, consumers: int) -> range:
 
 
 def pointwise_consumers(producer: int, producers: int, consumers: int) -> range:
-    """The consumers that read one producer on a POINTWISE edge: the inverse of `pointwise_producers`.
+    """Return the consumers that read one producer on a POINTWISE edge: the inverse of `pointwise_producers`.
 
     >>> [list(pointwise_consumers(p, 2, 5)) for p in range(2)]
     [[0, 1, 2], [3, 4]]

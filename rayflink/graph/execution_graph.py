@@ -34,7 +34,7 @@ class ExecutionVertex:
 
     @property
     def name(self) -> str:
-        """ "X (1/3)": the task with the subtask counted from one."""
+        """Return "X (1/3)": the task with the subtask counted from one."""
         return f"{self.task_name} ({self.subtask + 1}/{self.parallelism})"
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class IntermediateResultPartition:
 
     @property
     def number(self) -> int:
-        """Position in its result: the index of its producer."""
+        """Return the position in the result: the index of the producer."""
         return self.producer.subtask
 
 
@@ -88,12 +88,12 @@ class ExecutionJobVertex:
 
     @property
     def id(self) -> JobVertexID:
-        """Of the job vertex."""
+        """Return the id of the job vertex."""
         return self.job_vertex.id
 
     @property
     def name(self) -> str:
-        """Of the job vertex."""
+        """Return the name of the job vertex."""
         return self.job_vertex.name
 
 
@@ -165,22 +165,22 @@ class ExecutionGraph:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def vertex(self, vertex_id: str) -> ExecutionJobVertex:
-        """The vertex with that id."""
+        """Return the vertex with that id."""
         return self._by_id[vertex_id]
 
     @property
     def task_count(self) -> int:
-        """Subtasks in all vertices."""
+        """Return the number of subtasks in all vertices."""
         return sum(vertex.parallelism for vertex in self.vertices)
 
     @property
     def stoppable(self) -> bool:
-        """False when one of the sources cannot be asked to end."""
+        """Return whether all sources can be asked to end."""
         return all(vertex.job_vertex.stoppable for vertex in self.vertices if vertex.job_vertex.is_input)
 
     @property
     def slots_by_group(self) -> dict[str, int]:
-        """Slot sharing group -> slots: the largest parallelism in it."""
+        """Return the slots of each slot sharing group: the largest parallelism in it."""
         slots: dict[str, int] = {}
         for vertex in self.vertices:
             group = vertex.job_vertex.slot_sharing_group
@@ -189,11 +189,11 @@ class ExecutionGraph:
 
     @property
     def required_slots(self) -> int:
-        """Slots that must be free before the job can run whole."""
+        """Return the number of slots that must be free before the job can run whole."""
         return sum(self.slots_by_group.values())
 
     def edges_into(self, vertex_id: str, subtask: int) -> tuple[ExecutionEdge, ...]:
-        """What a subtask reads, by gate, then by channel."""
+        """Return the channels that a subtask reads, by gate, then by channel."""
         target = self.vertex(vertex_id).tasks[subtask]
         return tuple(
             ExecutionEdge(self._partition(gate.edge, channel.producer_subtask), target, gate.edge.gate)
@@ -202,7 +202,7 @@ class ExecutionGraph:
         )
 
     def channels_of(self, vertex_id: str, subtask: int) -> Channels:
-        """The channels a subtask reads and the subpartitions it writes."""
+        """Return the channels a subtask reads and the subpartitions it writes."""
         vertex = self.vertex(vertex_id)
         gates = tuple(InputGate(edge, self._channels(edge, subtask)) for edge in vertex.job_vertex.inputs)
         results = []
@@ -237,7 +237,7 @@ class ExecutionGraph:
         )
 
     def __str__(self) -> str:
-        """Every subtask with what it reads: [vertex] producer's subtask[subpartition]."""
+        """Return every subtask with what it reads: [vertex] producer's subtask[subpartition]."""
         lines = [f"ExecutionGraph {self.name!r}: tasks {self.task_count}, slots {self.required_slots}"]
         number = {vertex.id: position for position, vertex in enumerate(self.vertices, start=1)}
         for vertex in self.vertices:

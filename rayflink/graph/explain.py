@@ -9,7 +9,7 @@ _ALIGNED_CHARACTERS = 48
 
 
 def explain(job: JobGraph) -> str:
-    """Every vertex with its chain, its edges and why each did not chain; then the slots the job needs."""
+    """Return every vertex with its chain, its edges and why each did not chain; then the slots the job needs."""
     number = {str(vertex.id): position for position, vertex in enumerate(job.vertices, start=1)}
     parallel = execution_graph(job)
     lines = [

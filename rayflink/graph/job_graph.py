@@ -137,17 +137,17 @@ class JobEdge:
 
     @property
     def pattern(self) -> DistributionPattern:
-        """How the subtasks at both ends are connected."""
+        """Describe how the subtasks at both ends are connected."""
         return self.partitioner.pattern
 
     @property
     def ship_strategy(self) -> str:
-        """Flink's name of the partitioner."""
+        """Return Flink's name of the partitioner."""
         return str(self.partitioner)
 
     @property
     def supports_unaligned(self) -> bool:
-        """True when barriers may overtake its data."""
+        """Return whether barriers may overtake the edge's data."""
         return self.partitioner.supports_unaligned
 
 
@@ -183,21 +183,21 @@ class JobVertex:
 
     @property
     def head(self) -> ChainedOperator:
-        """The operator that reads the inputs, or the source."""
+        """Return the operator that reads the inputs, or the source."""
         return self.operators[0]
 
     @property
     def is_input(self) -> bool:
-        """True when it reads no data set."""
+        """Return whether the vertex reads no data set."""
         return self.head.kind.is_source
 
     @property
     def is_output(self) -> bool:
-        """True when it gives no data set."""
+        """Return whether the vertex produces no data set."""
         return not self.outputs
 
     def tail_first(self) -> tuple[ChainedOperator, ...]:
-        """The operators from the last to the head, the order in which Flink lists and opens a chain."""
+        """Return the operators from the last to the head, the order in which Flink lists and opens a chain."""
         return self.operators[::-1]
 
 
@@ -234,16 +234,16 @@ class JobGraph:
         return {edge.dataset_id: edge for vertex in self.vertices for edge in vertex.inputs}
 
     def vertex(self, vertex_id: str) -> JobVertex:
-        """The vertex with that id."""
+        """Return the vertex with that id."""
         return self._by_id[vertex_id]
 
     @property
     def edges(self) -> tuple[JobEdge, ...]:
-        """All edges, by target and gate."""
+        """Return all edges, by target and gate."""
         return tuple(edge for vertex in self.vertices for edge in vertex.inputs)
 
     def consumer_of(self, dataset_id: str) -> JobEdge:
-        """The one edge that reads a data set."""
+        """Return the one edge that reads a data set."""
         return self._edge_by_dataset[dataset_id]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -255,7 +255,9 @@ class JobGraph:
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     def to_bytes(self) -> bytes:
-        """The whole graph with its functions, for storage or another process; the format version stands first."""
+        """Return the whole graph with its functions, for storage or another process; the format version stands
+        first.
+        """
         import cloudpickle
 
         return _MAGIC + b"%d\n" % self.version + bytes(cloudpickle.dumps(self))

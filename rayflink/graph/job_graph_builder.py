@@ -52,7 +52,7 @@ class ChainCall:
 
     @property
     def creates_vertex(self) -> bool:
-        """True for the head, which becomes a vertex and connects its transitive edges."""
+        """Return whether this is the head, which becomes a vertex and connects its transitive edges."""
         return self.start == self.current
 
 
@@ -78,7 +78,7 @@ def job_graph(graph: StreamGraph, job_id: JobID | None = None) -> JobGraph:
 
 
 def chain_calls(graph: StreamGraph) -> tuple[ChainCall, ...]:
-    """The visits that `job_graph` makes, in order."""
+    """Return the visits that `job_graph` makes, in order."""
     return _JobGraphBuilder(graph).create_chains()
 
 
@@ -125,7 +125,7 @@ class _JobGraphBuilder:
         return f"{name} -> {after[0]}" if len(after) == 1 else f"{name} -> ({', '.join(after)})"
 
     def vertices(self) -> tuple[JobVertex, ...]:
-        """All vertices, every producer before its consumers."""
+        """Return all vertices, every producer before its consumers."""
         ids = operator_ids(self._graph)
         key_groups = {start: self._max_parallelism(start) for start in self._chains}
         self._check_co_location()
@@ -234,7 +234,9 @@ class _JobGraphBuilder:
         return ResultPartitionType.BLOCKING if blocking else ResultPartitionType.PIPELINED_BOUNDED
 
     def _producers_first(self) -> list[int]:
-        """Heads with every producer before its consumers: nodes are numbered so, and a chain starts at its lowest."""
+        """Return heads with every producer before its consumers: nodes are numbered so, and a chain starts at its
+        lowest.
+        """
         missing = {start: len(self._graph.in_edges(start)) for start in self._chains}
         ready = [start for start, count in missing.items() if not count]
         ordered: list[int] = []
@@ -249,7 +251,9 @@ class _JobGraphBuilder:
         return ordered
 
     def _max_parallelism(self, start: int) -> int:
-        """Key groups of a chain: what its first operator that sets a number says, else the job's, else the default."""
+        """Return the number of key groups of a chain: that of its first operator that sets one, else the job's, else
+        the default.
+        """
         nodes = [self._graph.node(node_id) for node_id in self._chains[start]]
         own = next((node.max_parallelism for node in nodes if node.max_parallelism is not None), None)
         parallelism, chosen = nodes[0].parallelism, own or self._graph.max_parallelism

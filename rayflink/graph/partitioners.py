@@ -33,7 +33,7 @@ class Partitioner:
 
     @property
     def pattern(self) -> DistributionPattern:
-        """How the subtasks at both ends are connected."""
+        """Return how the subtasks at both ends are connected."""
         return DistributionPattern.POINTWISE if self.is_pointwise else DistributionPattern.ALL_TO_ALL
 
     def __str__(self) -> str:

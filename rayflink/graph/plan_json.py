@@ -9,7 +9,7 @@ from .stream_graph import StreamGraph, StreamNode
 
 
 def plan_json(graph: StreamGraph) -> str:
-    """`{"nodes": [...]}`: operators by id, sinks last, each with its predecessors and how they ship to it.
+    """Return `{"nodes": [...]}`: operators by id, sinks last, each with its predecessors and how they ship to it.
 
     Source: apache/flink JSONGenerator, which writes side "second" for every predecessor; so does this.
     """

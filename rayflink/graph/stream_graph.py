@@ -63,12 +63,12 @@ class StreamNode:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether one of its inputs is keyed."""
+        """Return whether one of the inputs is keyed."""
         return any(selector is not None for selector in self.key_selectors)
 
     @property
     def label(self) -> str:
-        """The name with the line that created the operator, for messages."""
+        """Return the name with the line that created the operator, for messages."""
         return f"{self.name!r} (created at {self.call_site})" if self.call_site else repr(self.name)
 
 
@@ -141,25 +141,25 @@ class StreamGraph:
         return {k: tuple(v) for k, v in into.items()}, {k: tuple(v) for k, v in out.items()}
 
     def node(self, node_id: int) -> StreamNode:
-        """The operator with that id."""
+        """Return the operator with that id."""
         return self._by_id[node_id]
 
     def in_edges(self, node_id: int) -> tuple[StreamEdge, ...]:
-        """Edges into an operator, in the order of its inputs."""
+        """Return the edges into an operator, in the order of its inputs."""
         return self._edges_by_end[0].get(node_id, ())
 
     def out_edges(self, node_id: int) -> tuple[StreamEdge, ...]:
-        """Edges out of an operator, in the order in which their consumers were created."""
+        """Return the edges out of an operator, in the order in which their consumers were created."""
         return self._edges_by_end[1].get(node_id, ())
 
     @property
     def sources(self) -> tuple[StreamNode, ...]:
-        """Operators without an input."""
+        """Return the operators without an input."""
         return tuple(node for node in self.nodes if node.kind.is_source)
 
     @property
     def sinks(self) -> tuple[StreamNode, ...]:
-        """Operators that give records to the outside."""
+        """Return the operators that write records to the outside."""
         return tuple(node for node in self.nodes if node.kind.is_sink)
 
     def __str__(self) -> str:

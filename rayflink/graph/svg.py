@@ -61,7 +61,9 @@ Routes = list[tuple[list[_Cell], tuple[str, str]]]
 
 
 def _cells_and_routes(job: JobGraph) -> tuple[list[_Cell], Routes]:
-    """One cell a vertex, in the layer after its last producer; an edge over several layers gets a cell in each."""
+    """Return one cell a vertex, in the layer after its last producer; an edge over several layers gets a cell in
+    each.
+    """
     by_id: dict[str, _Cell] = {}
     for vertex in job.vertices:
         layer = max((by_id[edge.source].layer + 1 for edge in vertex.inputs), default=0)
@@ -88,7 +90,9 @@ def _vertex_cell(vertex: JobVertex, layer: int) -> _Cell:
 
 
 def _wrapped(name: str) -> list[str]:
-    """The name in lines of at most `_LINE_CHARACTERS`, broken after blanks, commas and brackets where it can be."""
+    """Return the name in lines of at most `_LINE_CHARACTERS`, broken after blanks, commas and brackets where it can
+    be.
+    """
     lines = [""]
     for part in re.split(r"(?<=[\s,(.])", name):
         if len(lines[-1]) + len(part.rstrip()) > _LINE_CHARACTERS and lines[-1].strip():
@@ -100,7 +104,7 @@ def _wrapped(name: str) -> list[str]:
 
 
 def _order(cells: list[_Cell], routes: Routes) -> list[list[_Cell]]:
-    """Cells by layer; within a layer by the mean position of their neighbours, swept forth and back."""
+    """Return the cells by layer; within a layer by the mean position of their neighbours, swept forth and back."""
     layers: list[list[_Cell]] = [[] for _ in range(max(cell.layer for cell in cells) + 1)]
     for cell in cells:
         layers[cell.layer].append(cell)
@@ -155,7 +159,7 @@ def _curve(route: list[_Cell]) -> str:
 
 
 def _tag(route: list[_Cell], label: str, reason: str) -> str:
-    """The ship strategy, on the last stretch of the edge."""
+    """Return the ship strategy, on the last stretch of the edge."""
     left, right = route[-2], route[-1]
     x = (left.x + left.width + right.x) / 2
     y = (left.middle + right.middle) / 2

@@ -9,7 +9,9 @@ T = TypeVar("T")
 
 
 def run_nested(call: Generator[Any, Any, T]) -> T:
-    """The result of `call`, a generator in which `x = yield f(...)` stands for the recursive call `x = f(...)`."""
+    """Return the result of `call`, a generator in which `x = yield f(...)` stands for the recursive call `x =
+    f(...)`.
+    """
     stack: list[Generator[Any, Any, Any]] = [call]
     answer: Any = None
     while True:

@@ -42,7 +42,7 @@ class MissingType:
 
 
 def next_id() -> int:
-    """A number that is greater than the ids of all steps so far, and less than those of all to come."""
+    """Return a number greater than the ids of all transformations so far, and less than those of later ones."""
     return next(_ids)
 
 
@@ -90,11 +90,11 @@ class Transformation:
 
     @property
     def inputs(self) -> tuple[Transformation, ...]:
-        """The transformations whose records it takes, in order."""
+        """Return the transformations whose records it takes, in order."""
         return ()
 
     def declared_type(self) -> Any:
-        """The output type, None where unknown.
+        """Return the output type, None where unknown.
 
         Raises:
             MissingTypeError: a type was declared that cannot be determined.

@@ -232,12 +232,14 @@ class _Translation:
         return (key,)
 
     def _buffer_timeout_ms(self, of: Transformation) -> int:
-        """What the operator says, else the environment; -1 says nothing, as in Flink."""
+        """Return the operator's buffer timeout, else the environment's; -1 leaves it unset, as in Flink."""
         own = of.buffer_timeout_ms
         return self._settings.buffer_timeout_ms if own is None or own < 0 else own
 
     def _in_batches(self, nodes: tuple[StreamNode, ...], looping: IterationBodies) -> tuple[StreamNode, ...]:
-        """In batch mode a keyed input is sorted, a broadcast one read first; but in loops, which come bit by bit."""
+        """Sort a keyed input and read a broadcast one first in batch mode; not in loops, whose records come bit by
+        bit.
+        """
         sorts = Configuration.from_dict(dict(self._settings.configuration)).get(options.SORTED_INPUTS)
         inside = frozenset().union(*looping.values())
 
@@ -279,7 +281,9 @@ class _Translation:
         return keys
 
     def _cached(self, of: Cached) -> Steps:
-        """A source that reads what an earlier job has kept; else the stream itself, with a sink that keeps it."""
+        """Return a source that reads the result an earlier job has kept; else the stream itself, with a sink that keeps
+        it.
+        """
         if of.result.is_complete:
             return (self._cache_node((of.id, 0), of, NodeKind.SOURCE, of.result.partitions),)
         upstream = yield self._translate(of.input)
@@ -306,7 +310,7 @@ class _Translation:
         return key
 
     def _feedback(self, of: Feedback | CoFeedback) -> Steps:
-        """The head of an iteration; no edge joins it to the tail, so that the graph has no cycle."""
+        """Translate the head of an iteration; no edge joins it to the tail, so that the graph has no cycle."""
         if not of.feedback_edges:
             raise PlanError(
                 f"Iteration {of.name!r} does not have any feedback edges.", "call close_with()", of.call_site
@@ -339,7 +343,7 @@ class _Translation:
         return (*given, head)
 
     def _close(self, loop: Feedback | CoFeedback) -> Steps:
-        """The tail of an iteration, once everything else is translated."""
+        """Translate the tail of an iteration, once everything else is translated."""
         fed_back: list[Key] = []
         for transformation in loop.feedback_edges:
             fed_back.extend((yield self._translate(transformation)))
@@ -366,7 +370,7 @@ class _Translation:
         return key
 
     def _group(self, own: str | None, inputs: list[Key]) -> str:
-        """The own slot sharing group, else the one all inputs share, else the default."""
+        """Return the own slot sharing group, else the one all inputs share, else the default."""
         if own is not None:
             return own
         groups = {self._nodes[self._producer(key)].slot_sharing_group for key in inputs}
@@ -404,7 +408,7 @@ class _Translation:
 
 
 def _selected(steps: list[_Virtual]) -> tuple[tuple[str, ...], int]:
-    """The names that a consumer gets of a split, and the position of the split's selector.
+    """Return the names that a consumer gets of a split, and the position of the split's selector.
 
     Args:
         steps: the selections and splits between the consumer and its producer, from the consumer up; of selections one
@@ -423,7 +427,7 @@ def _selected(steps: list[_Virtual]) -> tuple[tuple[str, ...], int]:
 
 
 def _one_parallelism(found: int, wanted: int) -> str:
-    """How the step that is fed back and the iteration come to one parallelism."""
+    """Bring the step that is fed back and the iteration to one parallelism."""
     if found > wanted:
         deal = ".rebalance().map(lambda value: value)"
         return (
@@ -434,7 +438,7 @@ def _one_parallelism(found: int, wanted: int) -> str:
 
 
 def _in_its_loop(edge: StreamEdge, looping: IterationBodies, batch: bool) -> StreamEdge:
-    """The edge with the loop it belongs to; in batch mode too the steps of a loop run at the same time."""
+    """Return the edge with the loop it belongs to; in batch mode too the steps of a loop run at the same time."""
     inside = [number for number, nodes in looping.items() if edge.source in nodes and edge.target in nodes]
     if not inside:
         return edge

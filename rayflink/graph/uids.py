@@ -21,7 +21,7 @@ from .stream_graph import StreamGraph, StreamNode
 
 
 def uid_to_operator_id(uid: str) -> OperatorID:
-    """The id of the operator that a program calls `uid`.
+    """Return the id of the operator that a program calls `uid`.
 
     >>> uid_to_operator_id("counts")
     OperatorID('66063ac889c0a036ea96034ade5a0b5f')
@@ -30,13 +30,13 @@ def uid_to_operator_id(uid: str) -> OperatorID:
 
 
 def digest(*parts: str) -> OperatorID:
-    """BLAKE2b of the parts, 16 bytes; no two different sequences of parts are hashed as the same text."""
+    """Return the BLAKE2b hash of the parts, 16 bytes; different sequences of parts never form the same hash input."""
     text = "".join(f"{len(part)}:{part}" for part in parts)
     return OperatorID.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest())
 
 
 def operator_ids(graph: StreamGraph) -> dict[int, OperatorID]:
-    """Node id -> operator id, for the whole graph.
+    """Return a mapping of node id to operator id, for the whole graph.
 
     Raises:
         DuplicateUidError: two operators have one uid, or one uid hash.
@@ -67,7 +67,7 @@ def _place(graph: StreamGraph, node: StreamNode, ids: dict[int, OperatorID]) -> 
 
 
 def _inputs_first(graph: StreamGraph) -> list[StreamNode]:
-    """Nodes with every producer before its consumers; of those that could come next, the first created."""
+    """Return nodes with every producer before its consumers; of those that could come next, the first created."""
     missing = {node.id: len(graph.in_edges(node.id)) for node in graph.nodes}
     ready = [node_id for node_id, count in missing.items() if count == 0]
     heapify(ready)
@@ -84,7 +84,7 @@ def _inputs_first(graph: StreamGraph) -> list[StreamNode]:
 
 
 def refuse_missing_uids(graph: StreamGraph) -> None:
-    """For programs in which every operator is to have a uid or a uid hash.
+    """Refuse operators without a uid or a uid hash in programs that require one for every operator.
 
     Raises:
         PlanError: one has neither.

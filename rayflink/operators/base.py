@@ -45,11 +45,11 @@ class ProcessingTime(Protocol):
     """The task's clocks."""
 
     def now_ms(self) -> int:
-        """Epoch milliseconds of the wall clock, read once a slice."""
+        """Return the epoch milliseconds of the wall clock, read once a slice."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start, for durations."""
+        """Return seconds since an arbitrary start, for durations."""
         ...
 
 
@@ -114,7 +114,7 @@ class OperatorContext:
 
     @property
     def label(self) -> str:
-        """The operator in messages: its uid where the program gave it one, else its name."""
+        """Return the operator's name in messages: its uid where the program gave it one, else its name."""
         return self.uid or self.operator_name
 
 
@@ -148,18 +148,20 @@ class Operator(ABC):
 
     @property
     def reads_ahead(self) -> int:
-        """How many records `read_ahead` should be shown: what they need may have to be read from disk; 0 for none."""
+        """Return how many records `read_ahead` should be shown: what they need may have to be read from disk; 0 for
+        none.
+        """
         return 0
 
     def read_ahead(self, batch: Batch, input_index: int) -> None:  # noqa: B027
-        """These records come next, in slices: read what they need in one go. Nothing depends on it but time."""
+        """Read in one go the state that the next records, given in slices, will need. It only saves time."""
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
         """Advance event time: whatever that causes, then the watermark."""
         return (watermark,)
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
-        """The input became idle or active."""
+        """Handle a change of the input to idle or active."""
         return (status,)
 
     def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
@@ -168,11 +170,11 @@ class Operator(ABC):
         return (marker,)
 
     def process_superstep(self, end: EndOfSuperstep) -> Iterable[Element]:
-        """A superstep of an iteration has ended on all inputs: what that causes, then its end."""
+        """Handle the end of a superstep of an iteration on all inputs: emit its consequences, then its end."""
         return (end,)
 
     def next_processing_time(self) -> int | None:
-        """Epoch milliseconds of the earliest registered processing-time timer, or None."""
+        """Return the epoch milliseconds of the earliest registered processing-time timer, or None."""
         return None
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
@@ -181,56 +183,68 @@ class Operator(ABC):
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether no further record changes what it gives; asked only where it `ends_early`, and true for good."""
+        """Return whether no further record can change the output; asked only where it `ends_early`, and true for
+        good.
+        """
         return False
 
     def takes(self, element: Element) -> bool:
-        """Return whether it can be fed an element now; the end of data waits until nothing is under way outside."""
+        """Return whether the operator can be fed an element now; the end of data waits until nothing is under way
+        outside.
+        """
         return True
 
     def completed(self) -> Iterable[Element]:
-        """What has come back from outside, in the order in which it may be emitted."""
+        """Return the results that have come back from outside, in the order in which they may be emitted."""
         return ()
 
     def next_completion_ms(self) -> int | None:
-        """Epoch milliseconds at which `completed` has something to do; None: when `OperatorContext.wake` is called."""
+        """Return the epoch milliseconds at which `completed` has something to do; None: when `OperatorContext.wake` is
+        called.
+        """
         return None
 
     def next_upkeep_ms(self) -> int | None:
-        """Epoch milliseconds at which `upkeep` is due, or None: work in the background that emits nothing."""
+        """Return the epoch milliseconds at which `upkeep` is due, or None: work in the background that emits
+        nothing.
+        """
         return None
 
     def upkeep(self, now_ms: int) -> None:  # noqa: B027
         """Do a little of that work: a few milliseconds."""
 
     def end_input(self, input_index: int) -> Iterable[Element]:
-        """One of the inputs has ended; the operator goes on with the others."""
+        """Handle the end of one of the inputs; the operator goes on with the others."""
         return ()
 
     def finish(self) -> Iterable[Element]:
-        """All inputs have ended: what is still to be emitted. Timers of event time have fired by the MAX watermark."""
+        """Emit the remaining output after all inputs have ended. The MAX watermark has fired the timers of event
+        time.
+        """
         return ()
 
     def announce(self, checkpoint_id: int) -> None:  # noqa: B027
-        """A checkpoint comes soon: what its snapshot takes time for may be begun in `upkeep`."""
+        """Announce a checkpoint that comes soon: slow parts of its snapshot may be begun in `upkeep`."""
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
-        """Before the barrier is passed on: emit what must be in front of it."""
+        """Emit the elements that must precede the barrier, before it is passed on."""
         return ()
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        """A copy of the state as of now, or None for a stateless operator."""
+        """Return a copy of the state as of now, or None for a stateless operator."""
         return None
 
     def rest_of_snapshot(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        """The whole snapshot, once; None while it is not whole. Asked for in every step of the task until then."""
+        """Return the whole snapshot, once; None while it is not whole. Asked for in every step of the task until
+        then.
+        """
         raise NotImplementedError(f"{type(self).__name__} gives its snapshot at once")
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:  # noqa: B027
-        """The checkpoint is durable: side effects that belong to it may be committed."""
+        """Commit the side effects that belong to a checkpoint, now that it is durable."""
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:  # noqa: B027
-        """The checkpoint will never be complete."""
+        """Handle a checkpoint that will never be complete."""
 
     def close(self) -> None:  # noqa: B027
         """Release everything; called exactly once, after success, failure or cancel."""
@@ -243,21 +257,25 @@ class SourceOperator(Operator):
     """Whether it goes on until its own end though the job is asked to stop."""
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
-        """The next elements, about `max_records` at most; `()` when nothing is there now; None at the end of input."""
+        """Return the next elements, about `max_records` at most; `()` when nothing is there now; None at the end of
+        input.
+        """
         raise NotImplementedError
 
     def next_poll_ms(self) -> int | None:
-        """Epoch milliseconds at which polling makes sense again after `()`; None: when a split or a mail arrives."""
+        """Return the epoch milliseconds at which polling makes sense again after `()`; None: when a split or a mail
+        arrives.
+        """
         return None
 
     def add_splits(self, splits: list[Any]) -> None:
-        """Splits assigned by the enumerator."""
+        """Add splits that the enumerator assigned."""
 
     def no_more_splits(self) -> None:
-        """The enumerator has nothing more for this reader."""
+        """Note that the enumerator has no more splits for this reader."""
 
     def watermark_announced(self, max_allowed: int) -> None:
-        """The sources this one is aligned with allow reading up to this watermark."""
+        """Allow reading up to this watermark: the other sources of the alignment group have come far enough."""
 
 
 class UserCodeError(Exception):
@@ -283,7 +301,9 @@ class UserCodeError(Exception):
 
 
 def shortened(value: object, limit: int = 200) -> str:
-    """repr(value), cut to `limit` characters; a repr that itself raises or is slow is named, not propagated."""
+    """Return `repr(value)`, cut to `limit` characters; a repr that itself raises or is slow is named, not
+    propagated.
+    """
     try:
         return "".join(bounded_repr(value, limit))
     except TookTooLong as late:
@@ -293,7 +313,9 @@ def shortened(value: object, limit: int = 200) -> str:
 
 
 def record_at(values: list[Any], iterator: Iterator[Any]) -> str:
-    """The record a C-level loop over `iterator` (a list iterator over `values`) stood at when it raised, shortened."""
+    """Return the record a C-level loop over `iterator` (a list iterator over `values`) stood at when it raised,
+    shortened.
+    """
     taken = len(values) - iterator.__length_hint__()  # type: ignore[attr-defined]
     return shortened(values[taken - 1]) if 0 < taken <= len(values) else ""
 

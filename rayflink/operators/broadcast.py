@@ -51,11 +51,11 @@ class BroadcastStates:
         self._read = {name: state.read_only(name) for name, state in self._written.items()}
 
     def writable(self, descriptor: Any) -> BroadcastState[Any, Any]:
-        """The state, for the broadcast side."""
+        """Return the state, for the broadcast side."""
         return self._written[self._name(descriptor)]
 
     def readable(self, descriptor: Any) -> ReadOnlyBroadcastState[Any, Any]:
-        """The state, for the other side."""
+        """Return the state, for the other side."""
         return self._read[self._name(descriptor)]
 
     def _name(self, descriptor: Any) -> str:

@@ -101,7 +101,7 @@ class OperatorChain:
 
     @property
     def idle(self) -> bool:
-        """True when all that was fed has been worked."""
+        """Return whether everything that was fed has been processed."""
         return not self._stack
 
     def feed(self, element: Element, input_index: int = 0) -> None:
@@ -128,7 +128,9 @@ class OperatorChain:
         return found
 
     def next_completion_ms(self) -> int | None:
-        """Epoch milliseconds at which `emit_completed` makes sense; None: when somebody is woken."""
+        """Return the epoch milliseconds at which `emit_completed` makes sense; None until another thread wakes the
+        chain.
+        """
         times = [self.links[i].operator.next_completion_ms() for i in self.outside if self._may_emit(i)]
         return min((time for time in times if time is not None), default=None)
 
@@ -150,13 +152,15 @@ class OperatorChain:
         return fired
 
     def next_processing_ms(self) -> int | None:
-        """Epoch milliseconds at which `fire_processing_time` makes sense; None: there are no timers and no upkeep."""
+        """Return the epoch milliseconds at which `fire_processing_time` makes sense; None: there are no timers and no
+        upkeep.
+        """
         times = [link.operator.next_processing_time() for link in self.links]
         times += [link.operator.next_upkeep_ms() for link in self.links]
         return min((time for time in times if time is not None), default=None)
 
     def newly_satisfied(self) -> list[int]:
-        """The links whose operators use no further record, each once."""
+        """Return the links whose operators use no further record, each once."""
         found = [index for index in self._ending_early if self.links[index].operator.is_satisfied]
         if found:
             self._ending_early = [index for index in self._ending_early if index not in found]
@@ -164,7 +168,7 @@ class OperatorChain:
         return found
 
     def is_satisfied(self, index: int = 0) -> bool:
-        """Return whether nobody uses a further record of link `index`: itself, or all that it gives records to."""
+        """Return whether neither link `index` nor any link that it emits records to uses a further record."""
         if index in self._satisfied:
             return True
         link = self.links[index]
@@ -175,7 +179,7 @@ class OperatorChain:
         return all(self.links[index].operator.takes(_RECORDS) for index in self.outside)
 
     def run(self, may_continue: Callable[[], bool]) -> bool:
-        """Work until idle, until outputs are full, or until `may_continue` says no; True when idle.
+        """Work until idle, until outputs are full, or until `may_continue` returns False; return True when idle.
 
         Raises:
             UserCodeError: a user's function raised.
@@ -292,7 +296,7 @@ class OperatorChain:
         self._send(index, outputs, edges)
 
     def _selected(self, index: int, element: Any, outputs: Ways, edges: Ways) -> tuple[Ways, Ways]:
-        """The ways out by which any records of the batch go, each with its part of them."""
+        """Return the outputs that any records of the batch go to, each with its part of them."""
         divided = Divided(element, self.links[index].selectors)
         parts = [[(way, divided.part(way.selection)) for way, _ in ways] for ways in (outputs, edges)]
         outputs, edges = [[(way, part) for way, part in ways if len(part)] for ways in parts]
@@ -327,7 +331,7 @@ _RECORDS = RowBatch([])
 
 
 def _below(links: list[ChainLink], index: int) -> frozenset[int]:
-    """The links that what link `index` emits may reach."""
+    """Return the links that the output of link `index` may reach."""
     reached: set[int] = set()
     for edge in links[index].edges:
         reached |= {edge.target} | _below(links, edge.target)

@@ -57,7 +57,7 @@ class MapBatchesOperator(FunctionOperator):
 def timed_result(
     result: pyarrow.RecordBatch, stamps: Any, rows_in: int, column: str | None
 ) -> tuple[Any, pyarrow.RecordBatch]:
-    """The timestamps of a result, and the result without the column that held them.
+    """Return the timestamps of a result, and the result without the column that held them.
 
     Args:
         stamps: of the `rows_in` rows that went in; None: they had none.
@@ -84,7 +84,7 @@ def timed_result(
 
 
 def annotated_form(call: Callable[..., Any]) -> str:
-    """The form a function's first parameter is annotated with, or "arrow"."""
+    """Return the form that a function's first parameter is annotated with, or "arrow"."""
     target = call if hasattr(call, "__annotations__") else getattr(call, "__call__", call)  # noqa: B004
     try:
         hints: dict[str, Any] = typing.get_type_hints(target)
@@ -100,7 +100,7 @@ def annotated_form(call: Callable[..., Any]) -> str:
 
 
 def to_form(data: pyarrow.RecordBatch, form: str) -> Any:
-    """Columns in the form a user's function takes."""
+    """Return columns in the form a user's function takes."""
     import pyarrow
 
     if form == "arrow":
@@ -116,7 +116,7 @@ def to_form(data: pyarrow.RecordBatch, form: str) -> Any:
 
 
 def from_form(result: Any) -> pyarrow.RecordBatch:
-    """A result in any of the forms as one RecordBatch.
+    """Return a result in any of the forms as one RecordBatch.
 
     Raises:
         TypeError: the result is in none of them.
@@ -138,7 +138,7 @@ def from_form(result: Any) -> pyarrow.RecordBatch:
 
 
 def with_column(data: pyarrow.RecordBatch, name: str, stamps: Any) -> pyarrow.RecordBatch:
-    """The rows with their timestamps as a further column.
+    """Return the rows with their timestamps as a further column.
 
     Raises:
         ValueError: they have a column of that name.

@@ -33,7 +33,7 @@ EVERY_CHECKPOINT = 2**63 - 1
 
 
 def pause_ms(retries: int) -> int:
-    """Milliseconds before a committable is tried again that was tried again `retries` times.
+    """Return the milliseconds before the next attempt for a committable that was retried `retries` times.
 
     >>> [pause_ms(retries) for retries in (0, 1, 2, 9)]
     [100, 200, 400, 10000]
@@ -78,30 +78,30 @@ class Commits:
         metrics.gauge("pendingCommittables", lambda: len(self._waiting))
 
     def add(self, checkpoint_id: int, committables: Iterable[Any]) -> None:
-        """These were prepared for a checkpoint."""
+        """Add committables that were prepared for a checkpoint."""
         self._take((checkpoint_id, CommitRequest(committable)) for committable in committables)
 
     def restore(self, entries: Iterable[bytes]) -> None:
-        """These were in the checkpoint from which the subtask starts, so they are due."""
+        """Add the committables of the checkpoint from which the subtask starts; they are due."""
         pairs = sorted(map(pickle.loads, entries), key=lambda pair: pair[0])
         self._take((checkpoint_id, CommitRequest(committable, True)) for checkpoint_id, committable in pairs)
 
     def snapshot(self) -> tuple[bytes, ...]:
-        """All that is not committed, for `restore`."""
+        """Return everything that is not committed, for `restore`."""
         return tuple(self.entry(at, request.get_committable()) for at, request in self._waiting)
 
     @staticmethod
     def entry(checkpoint_id: int, committable: Any) -> bytes:
-        """A committable of a checkpoint, for `restore`."""
+        """Return a committable of a checkpoint, for `restore`."""
         return pickle.dumps((checkpoint_id, committable), protocol=5)
 
     def complete(self, checkpoint_id: int) -> None:
-        """A checkpoint is complete: what was prepared for it, or for an older one, is due."""
+        """Make due the committables that were prepared for this complete checkpoint or an older one."""
         self._complete = max(self._complete, checkpoint_id)
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is due."""
+        """Return whether a committable is due."""
         return bool(self._due())
 
     def run(self, slice_s: float = SLICE_S) -> None:
@@ -135,7 +135,9 @@ class Commits:
                 time.sleep(min(pause_ms(again - 1), LONGEST_PAUSE_AT_THE_END_MS) / 1000)
 
     def leave(self) -> None:
-        """The task ends: try once what is due, as after a savepoint that stops a job; the rest is left to a restore."""
+        """Try once to commit everything due when the task ends, as after a stop with savepoint; a restore commits the
+        rest.
+        """
         if self._has_failed or not self.is_behind:
             return
         try:
@@ -151,7 +153,7 @@ class Commits:
         self._total.inc(len(self._waiting) - before)
 
     def _due(self) -> list[CommitRequest[Any]]:
-        """The first of those that are due, all of one checkpoint."""
+        """Return the oldest committables that are due, all of one checkpoint."""
         if not self._waiting:
             return []
         first, request = self._waiting[0]

@@ -39,7 +39,7 @@ _order = itemgetter(0, 1, 2)
 
 
 def input_sort(ctx: OperatorContext) -> ExternalSort:
-    """A sort for one input of an operator, which keeps in memory what the options grant an input."""
+    """Return a sort for one input of an operator, which keeps in memory what the options grant an input."""
     memory = ctx.managed_memory
     if memory is not None:
         memory = memory.limited(reading(ctx.config).get(options.SORTED_INPUTS_MEMORY).bytes)
@@ -79,7 +79,7 @@ class ExternalSort:
             self._spill()
 
     def sorted(self) -> Iterator[Entry]:
-        """All entries; nothing may be added any more."""
+        """Yield all entries in order; none may be added any more."""
         if not self._runs:
             held, self._held = self._held, []
             held.sort(key=_order)

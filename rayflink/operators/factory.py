@@ -36,12 +36,12 @@ class Factory:
 
     @property
     def sink(self) -> Sink | None:
-        """The sink that the operator writes to, if it is one of a sink."""
+        """Return the sink that the operator writes to; None if it writes to none."""
         return next((given for given in self._arguments if isinstance(given, Sink)), None)
 
     @property
     def pool_cpus(self) -> float:
-        """What the processes of the operator's pool take, beside the slots of its subtasks."""
+        """Return the CPUs that the processes of the operator's pool take in addition to the slots of its subtasks."""
         return sum(pool.size * pool.num_cpus for pool in self._arguments if isinstance(pool, ActorPool))
 
 
@@ -80,7 +80,7 @@ class SourceFactory:
 
 
 def _own(argument: Any) -> Any:
-    """A copy of an argument, with all that it holds."""
+    """Return a copy of an argument, with all that it holds."""
     try:
         return own_copy(argument)
     except Exception as error:  # the user's classes may raise anything

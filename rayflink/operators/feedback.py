@@ -103,7 +103,7 @@ class FeedbackQueue:
         self.on_put()
 
     def take(self) -> bytes | Marker | None:
-        """The oldest element, a batch as bytes (`fed_back`); None when there is none."""
+        """Return the oldest element, a batch as bytes (`fed_back`); None when there is none."""
         with self._changing:
             if self._head:
                 data = self._head.popleft()
@@ -159,7 +159,7 @@ class FeedbackQueue:
 
 
 def fed_back(data: bytes) -> RowBatch:
-    """The batch that a queue gave."""
+    """Return the batch that a queue gave."""
     return RowBatch(*from_bytes(data))
 
 
@@ -174,7 +174,7 @@ _queues: dict[tuple[str, int, int, tuple[int, int]], FeedbackQueue] = {}
 def feedback_queue(
     job_id: str, iteration: int, subtask: int, attempt: tuple[int, int], config: Mapping[str, Any]
 ) -> FeedbackQueue:
-    """The queue between tail and head of that index in this process."""
+    """Return the queue between tail and head of that index in this process."""
     get = reading(config).get
     folders = get(options.TMP_DIRS) or (None,)
     made = FeedbackQueue(get(options.FEEDBACK_MEMORY).bytes, folders[subtask % len(folders)])
@@ -186,7 +186,9 @@ def _queue_of(ctx: OperatorContext, iteration: int) -> FeedbackQueue:
 
 
 def _forget(ctx: OperatorContext, iteration: int) -> None:
-    """Both ends do, for an end that opens when the other has closed finds no queue and makes one."""
+    """Remove the queue. Both ends do so: an end that opens after the other has closed finds no queue and creates
+    one.
+    """
     queue = _queues.pop((ctx.job_id, iteration, ctx.subtask, (ctx.epoch, ctx.attempt)), None)
     if queue is not None:
         queue.close()
@@ -253,13 +255,15 @@ class IterationHead(SourceOperator):
         return int(self.ctx.clock.now_ms()) if ready else None
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        """The barrier goes on its way round: what is to be given again from now on belongs to the snapshot."""
+        """Send the barrier around the loop; elements emitted from now on belong to the snapshot."""
         waiting = [data for data in self._ahead if isinstance(data, bytes)]
         self._rounds[checkpoint_id] = self._superstep, waiting
         return None
 
     def rest_of_snapshot(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        """What was on its way round, once the barrier is round; what comes meanwhile waits for its `poll`."""
+        """Return the elements in flight, once the barrier has come around; elements that come meanwhile wait for
+        `poll`.
+        """
         while self._came_round < checkpoint_id and not self._is_over:
             element = self._draw()
             if element is None:
@@ -276,7 +280,7 @@ class IterationHead(SourceOperator):
         _forget(self.ctx, self._iteration)
 
     def _draw(self) -> bytes | Marker | None:
-        """The next element that comes back, noted for every round it belongs to."""
+        """Return the next element that comes back, noted for every round it belongs to."""
         element = self._queue.take()
         if isinstance(element, CheckpointBarrier):
             self._came_round = element.checkpoint_id
@@ -322,7 +326,7 @@ class IterationTail(Operator):
         return ()
 
     def snapshot_state(self, checkpoint_id: int) -> None:
-        """The barrier has come through the loop: the head is told, behind all that was before it."""
+        """Pass the barrier that came through the loop on to the head, behind all earlier elements."""
         self._queue.put(CheckpointBarrier(checkpoint_id, 0))
 
     def close(self) -> None:

@@ -76,7 +76,7 @@ class FunctionState:
             self._call("initialize_state", function.initialize_state, context)
 
     def snapshot(self, checkpoint_id: int) -> OperatorSnapshot | None:
-        """What the functions keep, once each was asked to put it into its states; None where no state was ever used.
+        """Return the functions' states, once each function was asked to update them; None where no state was ever used.
 
         Raises:
             UserCodeError: a function raised.

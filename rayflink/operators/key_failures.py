@@ -44,7 +44,7 @@ class KeyExtractionError(UserCodeError):
 
     @classmethod
     def of(cls, key_by: KeyBy, record: str) -> KeyExtractionError:
-        """The failure of what `key_by` was given."""
+        """Return the failure of a selector given to `key_by`."""
         return cls(record, key_by.step, key_by.call_site)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class RefusedKeyError(KeyExtractionError):
 
 
 def extraction_cause(key_by: KeyBy, error: Exception) -> Exception:
-    """Why a key selector failed: what it raised, or which field was wanted where it picks fields."""
+    """Describe why a key selector failed: the error it raised, or the field it wanted where it picks fields."""
     fields = _fields_of(key_by.selector)
     if fields and isinstance(error, (LookupError, AttributeError, TypeError)):
         return NoSuchField(key_by.step, fields, described(error))
@@ -70,7 +70,7 @@ def extraction_cause(key_by: KeyBy, error: Exception) -> Exception:
 
 
 def _fields_of(selector: Any) -> str:
-    """Names or indexes that a selector picks, as text; "" where it is a function."""
+    """Return the names or indexes that a selector picks, as a string; "" where it is a function."""
     fields: Any = getattr(selector, "columns", ())
     if type(selector) is itemgetter:
         fields = selector.__reduce__()[1]

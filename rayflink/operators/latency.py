@@ -24,7 +24,7 @@ class LatencyMarks:
         self.next_ms: int | None = ctx.clock.now_ms() if self._interval_ms > 0 else None
 
     def due(self, now_ms: int) -> tuple[LatencyMarker, ...]:
-        """The marker to send now, if it is time for one; late ones are not made up for."""
+        """Return the marker to send now, if it is time for one; late ones are not made up for."""
         if self.next_ms is None or now_ms < self.next_ms:
             return ()
         self.next_ms = now_ms + self._interval_ms

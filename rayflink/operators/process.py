@@ -86,7 +86,9 @@ class ProcessingOperator(FunctionOperator):
         return (watermark,)
 
     def processed(self, call: Callable[..., Any], batch: Batch, where: str, context: Any = None) -> Iterator[Element]:
-        """What the call gives for each record and the context, which is told the record's timestamp in `current`."""
+        """Return the function's output for each record and the context, whose `current` holds the record's
+        timestamp.
+        """
         values, stamps, context = list_of(batch), timestamps_of(batch), context or self._context
         outputs = Outputs(stamps is not None)
         iterator = iter(values)

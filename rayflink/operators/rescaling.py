@@ -13,7 +13,8 @@ from rayflink.state.snapshots import Blob, StoredSnapshot
 def rescaled(
     snapshots: Sequence[StoredSnapshot | None], parallelism: int, max_parallelism: int, operator_uid: str = ""
 ) -> list[StoredSnapshot | None]:
-    """What each of `parallelism` subtasks starts from, given the snapshots of all former ones by their index.
+    """Return the state that each of `parallelism` subtasks starts from, given the snapshots of all former ones by
+    index.
 
     A database goes to every subtask that owns one of its key groups. None stands for a subtask without state; where
     all are, so is every new one.
@@ -49,7 +50,7 @@ def rescaled(
 
 
 def _together(parts: Sequence[Mapping[int, Blob]]) -> dict[int, Blob]:
-    """All key groups; each is of one subtask."""
+    """Return all key groups; each belongs to one subtask."""
     return {group: data for part in parts for group, data in part.items()}
 
 

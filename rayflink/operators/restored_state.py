@@ -15,7 +15,7 @@ from .base import OperatorContext
 
 
 def evolution_of(ctx: OperatorContext, snapshots: Sequence[OperatorSnapshot]) -> Evolution:
-    """How what is restored becomes state of the classes of now.
+    """Return the rules by which restored state becomes state of the current classes.
 
     Raises:
         SnapshotMismatch: it cannot.
@@ -27,7 +27,7 @@ def evolution_of(ctx: OperatorContext, snapshots: Sequence[OperatorSnapshot]) ->
 
 
 def moved_in(config: Mapping[str, Any]) -> dict[str, str]:
-    """Names of classes -> names they have now, as the options of a job say."""
+    """Return a mapping from names of classes to their current names, as the options of a job specify."""
     given = config.get(MOVED_CLASSES.key)
     return {} if given is None else moved_classes(MOVED_CLASSES.read(given))
 
@@ -62,7 +62,7 @@ def _of_databases(
     evolution: Evolution,
     ctx: OperatorContext,
 ) -> Iterator[Mapping[int, bytes]]:
-    """The owned key groups, one by one."""
+    """Yield the owned key groups, one by one."""
     whose = ctx.max_parallelism, ctx.label
     for group, content in database_groups(databases, reader, owned, whose, evolution.stood_for):
         yield {group: evolution.encoded(content)}

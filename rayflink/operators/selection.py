@@ -38,7 +38,7 @@ class Divided:
         self._names: dict[int, list[frozenset[str]]] = {}
 
     def part(self, selection: Selection | None) -> Batch:
-        """The records an output gets, in order; without a selection all of them.
+        """Return the records an output gets, in order; without a selection all of them.
 
         Raises:
             UserCodeError: a selector raised, or gave something that is no name.

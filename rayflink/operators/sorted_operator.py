@@ -50,14 +50,14 @@ class BehindSort(Operator, Generic[Inner]):
             self._sort.close()
 
     def drain(self) -> Iterator[Element]:
-        """Work everything that is held; the next call finds nothing."""
+        """Process everything that is buffered; the next call finds nothing."""
         if not self._is_drained:
             self._is_drained = True
             yield from self.worked()
 
     @abstractmethod
     def worked(self) -> Iterator[Element]:
-        """Have the operator work what the sort holds."""
+        """Have the operator process the sorted records."""
 
 
 __all__ = ["BehindSort"]

@@ -43,7 +43,7 @@ class ReaderSourceOperator(SourceOperator):
 
     @property
     def source(self) -> Source:
-        """What is read; the coordinator makes its enumerator."""
+        """Return the source to read; the coordinator creates its enumerator."""
         return self._source
 
     def setup(self, ctx: OperatorContext) -> None:

@@ -105,7 +105,7 @@ class FlatMapOperator(FunctionOperator):
 
 
 def mapped(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -> list[Any]:
-    """The function's result for each record, each its own object; `trusted`: the function holds nothing."""
+    """Return the function's result for each record, each its own object; `trusted`: the function holds nothing."""
     if trusted:
         results = list(map(call, iterator))
         ensure_all_taken(iterator)
@@ -122,7 +122,9 @@ def mapped(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -
 def flat_mapped(
     call: Callable[[Any], Any], iterator: Iterator[Any], stamps: list[int] | None, trusted: bool, limit: int
 ) -> Iterator[RowBatch]:
-    """The function's results for all records, in batches of about `limit`, each result with its record's timestamp."""
+    """Yield the function's results for all records, in batches of about `limit`, each result with its record's
+    timestamp.
+    """
     if stamps is not None:
         yield from _stamped(call, iterator, stamps, trusted, limit)
         return

@@ -20,7 +20,7 @@ EMITTING = (
 
 
 def typed(operator: Operator, type_info: TypeInformation) -> Operator:
-    """The operator itself; its main output now has the type's own form: a tuple declared as ROW becomes a Row.
+    """Return the operator itself; its main output now has the type's own form: a tuple declared as ROW becomes a Row.
 
     A value that is not of the type fails the job like a function that raises, with the place in it, and the remedy.
     Columns keep the types they have; side outputs have types of their own.
@@ -54,7 +54,7 @@ def _converted(operator: Operator, type_info: TypeInformation, elements: Iterabl
 
 
 def _misfit(values: list[Any], type_info: TypeInformation) -> str:
-    """The first value that is not of the type, shortened."""
+    """Return the first value that is not of the type, shortened."""
     for value in values:
         try:
             type_info.check(value)

@@ -66,16 +66,16 @@ class FunctionOperator(Operator):
                 self._user.close()
 
     def runtime_context(self) -> RuntimeContext:
-        """What the function's `open` is given."""
+        """Return the context that the function's `open` gets."""
         return RuntimeContext(self.ctx, self.keyed_state)
 
     def failure(self, where: str, record: str = "") -> UserCodeError:
-        """The error to raise from the exception of the user's function."""
+        """Return the error to raise from the exception of the user's function."""
         return UserCodeError(self.ctx.operator_name, self.ctx.call_site, record, where)
 
 
 def list_of(batch: Batch) -> list[Any]:
-    """The batch's records as a list of Python values."""
+    """Return the batch's records as a list of Python values."""
     if type(batch) is RowBatch:
         return batch.values
     rows = rows_of(batch)
@@ -83,7 +83,7 @@ def list_of(batch: Batch) -> list[Any]:
 
 
 def timestamps_of(batch: Batch) -> list[int] | None:
-    """The batch's timestamps as Python integers, or None."""
+    """Return the batch's timestamps as Python integers, or None."""
     if isinstance(batch, ArrowBatch):
         return None if batch.timestamps is None else [int(stamp) for stamp in batch.timestamps]
     return batch.timestamps

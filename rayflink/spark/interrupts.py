@@ -15,7 +15,7 @@ CANCELS_S = 5.0
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """Ctrl-C is handled as before when the block ends: the handlers for Spark fail when it has ended."""
+    """Restore the earlier handling of Ctrl-C when the block ends: the handlers for Spark fail once Spark has ended."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -27,7 +27,7 @@ def own_interrupts() -> Iterator[None]:
 
 
 def heed_interrupts() -> None:
-    """Ctrl-C ends Spark's jobs and is a `KeyboardInterrupt`, whatever this thread waits for.
+    """End Spark's jobs on Ctrl-C and raise `KeyboardInterrupt`, whatever this thread waits for.
 
     The handler of PySpark 3.5 calls the JVM by the very connection on which the thread waits. That fails, and so does
     what was called, with an error of py4j's in place of the interrupt.
@@ -37,7 +37,7 @@ def heed_interrupts() -> None:
 
 
 def interrupted(number: int, frame: object) -> None:
-    """Handles Ctrl-C."""
+    """Handle Ctrl-C."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context
@@ -59,7 +59,9 @@ def _is_pysparks(handler: object) -> bool:
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """SIGTERM ends the block, and with it the program, by a `SystemExit`: Ray's own way ends the process at once."""
+    """End the block, and with it the program, by a `SystemExit` on SIGTERM: Ray's own handler ends the process at
+    once.
+    """
     before = signal.getsignal(signal.SIGTERM)
     is_rays = getattr(before, "__module__", "").startswith("ray.")
     in_main = threading.current_thread() is threading.main_thread()
@@ -80,7 +82,7 @@ def orderly_end() -> Iterator[None]:
 
 
 def forget_connection() -> None:
-    """This thread calls the JVM by a new connection: what it still waits for is not the answer to its next call.
+    """Call the JVM by a new connection from this thread: a reply still outstanding is not the answer to its next call.
 
     By itself py4j does so after a `KeyboardInterrupt` alone.
     """

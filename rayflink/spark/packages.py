@@ -15,7 +15,8 @@ NEWEST_PYTHON = (3, 13)
 
 
 def ensure_packages() -> None:
-    """PySpark and RayDP run on this Python, are there and go together, and no other Spark takes the place of PySpark's.
+    """Check that PySpark and RayDP are installed, support this Python, fit together, and that no other Spark replaces
+    PySpark's.
 
     Raises:
         SparkCannotStart: they are not.
@@ -32,7 +33,7 @@ def ensure_packages() -> None:
 
 
 def ensure_python(found: tuple[int, int]) -> None:
-    """PySpark 3.5 has been seen to run on this Python.
+    """Check that PySpark 3.5 is known to run on this Python.
 
     Args:
         found: major and minor version.
@@ -48,7 +49,7 @@ def ensure_python(found: tuple[int, int]) -> None:
 
 
 def mismatch(pyspark: str, raydp: str, wanted: list[str]) -> SparkCannotStart | None:
-    """The error where a RayDP does not take a PySpark.
+    """Return the error where a RayDP does not support a PySpark.
 
     Args:
         pyspark, raydp: versions.
@@ -65,7 +66,7 @@ def mismatch(pyspark: str, raydp: str, wanted: list[str]) -> SparkCannotStart | 
 
 
 def ensure_one_spark(spark_home: str, pyspark: Path) -> None:
-    """SPARK_HOME names no Spark of another release than the package's.
+    """Check that SPARK_HOME names no Spark of another release than the package's.
 
     Raises:
         SparkCannotStart: it does.

@@ -84,7 +84,7 @@ class SparkSize:
 
     @property
     def cpus(self) -> int:
-        """Of all executors."""
+        """Return the CPUs of all executors."""
         return self.executors * self.cores
 
     def __str__(self) -> str:
@@ -105,7 +105,8 @@ def spark_session(
     start_timeout_s: float = 120.0,
     configuration: Configuration | Mapping[str, Any] | None = None,
 ) -> Iterator[SparkSession]:
-    """A `SparkSession` whose executors are actors of the running Ray cluster, else of a Ray started on this machine.
+    """Return a `SparkSession` whose executors are actors of the running Ray cluster, else of a Ray started on this
+    machine.
 
     The executors' CPUs and memory are reserved in a placement group before Spark starts. When the block ends, in
     whatever way, Spark and all its processes and files have ended; Ctrl-C and SIGTERM end it as an exception does. A
@@ -156,7 +157,7 @@ def spark_session(
 
 
 def ensure_none_runs() -> None:
-    """There is one Spark in a program at a time.
+    """Check that no Spark runs in the program: there is one at a time.
 
     Raises:
         SparkCannotStart: one runs.
@@ -198,7 +199,7 @@ def _join(size: SparkSize, spare: int, must_remain: int, namespace: str) -> None
 
 
 def ensure_alone() -> None:
-    """No other Spark runs in the Ray namespace of this program: RayDP's actors have the same names in each.
+    """Check that no other Spark runs in the Ray namespace of this program: RayDP's actors have the same names in each.
 
     Raises:
         SparkCannotStart: one does, and this program had joined Ray before, in that namespace.
@@ -211,7 +212,7 @@ def ensure_alone() -> None:
 
 
 def spark_actors() -> list[str]:
-    """Names of the actors of a Spark in the Ray namespace of this program."""
+    """Return the names of the actors of a Spark in the Ray namespace of this program."""
     namespace = ray.get_runtime_context().namespace
     named = ray.util.list_named_actors(all_namespaces=True)
     names = [one["name"] for one in named if one["namespace"] == namespace]
@@ -219,7 +220,7 @@ def spark_actors() -> list[str]:
 
 
 def too_small(total: Mapping[str, float], size: SparkSize, must_remain: int) -> SparkCannotStart | None:
-    """The error where a cluster has not what a Spark and streams need, or none.
+    """Return the error where a cluster lacks resources that a Spark and streams need, or None.
 
     Args:
         total: the cluster's resources.
@@ -237,7 +238,7 @@ def too_small(total: Mapping[str, float], size: SparkSize, must_remain: int) -> 
 
 
 def nodes() -> list[str]:
-    """Ids of the nodes of the cluster."""
+    """Return the ids of the nodes of the cluster."""
     return [node["NodeID"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
@@ -326,7 +327,7 @@ class _Run:
         return session
 
     def end(self) -> None:
-        """End what there is of it, and see that it has ended."""
+        """End every part of Spark that exists, and check that it has ended."""
         import raydp
 
         try:
@@ -419,7 +420,7 @@ def clear(folder: str) -> None:
 
 
 def processes_of(folder: str) -> list[int]:
-    """Ids of the processes of this machine whose command names a folder."""
+    """Return the ids of the processes of this machine whose command names a folder."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile

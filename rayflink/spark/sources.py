@@ -15,7 +15,7 @@ from rayflink.launch import frame_store
 def spark_source(
     df: Any, path: str | None = None, configuration: Configuration | Mapping[str, Any] | None = None
 ) -> Source:
-    """The rows of a DataFrame, which Spark computes now, as a bounded source; see `env.from_spark`.
+    """Return the rows of a DataFrame, which Spark computes now, as a bounded source; see `env.from_spark`.
 
     >>> history = spark_source(spark.read.parquet("orders").orderBy("at"))     # doctest: +SKIP
     >>> HybridSource.builder(history).add_source(live_from(position)).build()   # doctest: +SKIP

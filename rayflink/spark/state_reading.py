@@ -40,7 +40,7 @@ def read_state(
     schema: str | StructType | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """One state of a savepoint or checkpoint, with the columns that `SavedState.to_arrow()` has.
+    """Return one state of a savepoint or checkpoint, with the columns that `SavedState.to_arrow()` has.
 
     A row is read when an action asks for it, and again by each action that does; `cache()` prevents that. A task holds
     one key group of the operator at a time. Without a schema all tasks read the state once here, to know its types.
@@ -79,7 +79,7 @@ def read_state(
 
 
 def _frame_of(spark: SparkSession, shares: list[StateShare]) -> DataFrame:
-    """A share in each partition."""
+    """Return a share in each partition."""
     rows = [(number, bytearray(pickle.dumps(share))) for number, share in enumerate(shares)]
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, len(rows)), _SHARES)
 
@@ -87,7 +87,7 @@ def _frame_of(spark: SparkSession, shares: list[StateShare]) -> DataFrame:
 def _seen(
     spark: SparkSession, shares: list[StateShare], options: dict[str, str], named: tuple[str, str]
 ) -> pyarrow.Schema:
-    """The columns of all shares, each looked at by a task; what Spark has no type for is text."""
+    """Return the columns of all shares, each looked at by a task; what Spark has no type for is text."""
     import pyarrow as pa
 
     try:
@@ -110,7 +110,7 @@ def _has_type(field: pyarrow.Field) -> bool:
 
 
 def _spark_types(schema: pyarrow.Schema) -> StructType:
-    """The columns as Spark's; a text of `repr` says so in its metadata."""
+    """Return the columns as Spark's; a text of `repr` says so in its metadata."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
 
@@ -128,7 +128,7 @@ def _each(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[tuple[int, StateSh
 
 
 def _schemas(batches: Iterator[pyarrow.RecordBatch], options: dict[str, str]) -> Iterator[pyarrow.RecordBatch]:
-    """What a task tells of its shares."""
+    """Return the schemas that a task reports of its shares."""
     import pyarrow as pa
 
     for number, share in _each(batches):
@@ -140,7 +140,7 @@ def _schemas(batches: Iterator[pyarrow.RecordBatch], options: dict[str, str]) ->
 def _rows(
     batches: Iterator[pyarrow.RecordBatch], schema: bytes, options: dict[str, str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The rows of the shares of a task."""
+    """Yield the rows of the shares of a task."""
     import pyarrow as pa
 
     columns = pa.ipc.read_schema(pa.py_buffer(schema))

@@ -79,16 +79,16 @@ class GivenState:
 
     @property
     def expires(self) -> bool:
-        """Whether it has a time to live."""
+        """Return whether the state has a time to live."""
         return self.descriptor.expiry is not None
 
     def summary(self, rows: Iterable[StateRow] = ()) -> StateSummary:
-        """What the savepoint says of it, as some of its rows show."""
+        """Return the savepoint's summary of the state, derived from some of its rows."""
         seen = () if self.descriptor.kind == TIMERS else (row.value for row in islice(rows, SAMPLES))
         return summary_of(self.descriptor, self.descriptor.stored_kind, seen)
 
     def rows(self, batch: pyarrow.RecordBatch) -> Iterator[StateRow]:
-        """Its rows in a batch.
+        """Yield its rows in a batch.
 
         Raises:
             ColumnError: a column is missing.
@@ -103,7 +103,7 @@ class GivenState:
 
 
 def placed(batches: Iterable[pyarrow.RecordBatch], number: int, state: GivenState) -> Iterator[pyarrow.RecordBatch]:
-    """The rows of a DataFrame, each as bytes with its operator and key group.
+    """Yield the rows of a DataFrame, each as bytes with its operator and key group.
 
     What is wrong with the rows is a row, too, so that Spark does not try it again.
 
@@ -127,7 +127,7 @@ def placed(batches: Iterable[pyarrow.RecordBatch], number: int, state: GivenStat
 def contents(
     batches: Iterable[pyarrow.RecordBatch], states: list[GivenState]
 ) -> Iterator[tuple[int, int, Content, list[StateSummary]]]:
-    """(operator, key group, its content, what its states are) of rows that `placed` gave, sorted by place.
+    """Yield (operator, key group, its content, descriptions of its states) of rows from `placed`, sorted by place.
 
     Only the rows of one key group are in memory at a time.
 
@@ -165,7 +165,7 @@ def contents(
 
 
 def chosen(rows: list[tuple[StateRow, Any]], state: GivenState) -> list[StateRow]:
-    """The rows that count, in the order of their columns of order: of lists all, of others one for each value.
+    """Return the rows that count, in the order of their columns of order: of lists all, of others one for each value.
 
     Args:
         rows: of one key group, and what they are ordered by; sorted in place.
@@ -210,7 +210,7 @@ def _orders(batch: pyarrow.RecordBatch, state: GivenState) -> Iterable[Any]:
 
 
 def _comparable(order: tuple[Any, ...]) -> tuple[tuple[int, Any], ...]:
-    """What compares as Spark does: nulls first, NaN last."""
+    """Return a value that compares like Spark's order: nulls first, NaN last."""
     return tuple(
         (0, 0) if value is None else (2, 0) if isinstance(value, float) and math.isnan(value) else (1, value)
         for value in order

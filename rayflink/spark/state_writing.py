@@ -99,7 +99,7 @@ class SparkSavepoint:
         order_by: str | Iterable[str] = (),
         max_parallelism: int | None = None,
     ) -> SparkSavepoint:
-        """A savepoint with one state more.
+        """Return a savepoint with one state more.
 
         Args:
             operator: uid of the operator.
@@ -145,7 +145,7 @@ class SparkSavepoint:
         time: Column = "time",
         max_parallelism: int | None = None,
     ) -> SparkSavepoint:
-        """A savepoint with the timers of an operator; one that is there twice is one.
+        """Return a savepoint with the timers of an operator; one that is there twice is one.
 
         Args:
             operator, df, key, max_parallelism: as in `with_state`.
@@ -224,7 +224,7 @@ class SparkSavepoint:
         return pack([state for state, _ in self._given], "the rows of a savepoint")
 
     def _computed(self, spark: SparkSession, writing: _Writing) -> list[Written]:
-        """What all tasks have written.
+        """Return the results that all tasks have written.
 
         Raises:
             RayflinkError: what is wrong with rows.
@@ -294,7 +294,7 @@ class _Writing:
         yield pa.RecordBatch.from_pydict({"told": pa.array([pickle.dumps(told)], pa.binary())})
 
     def written(self, batches: Iterable[pyarrow.RecordBatch]) -> Written:
-        """The key groups, stored in files that no other attempt knows.
+        """Return the key groups, stored in files that no other attempt knows.
 
         Raises:
             RayflinkError: something is wrong with the rows, or the storage refuses; then no file is left.
@@ -322,7 +322,7 @@ class _Writing:
 
 
 def _placed(batches: Iterable[pyarrow.RecordBatch], number: int, packed: bytes) -> Iterator[pyarrow.RecordBatch]:
-    """What each task does with its part of a DataFrame."""
+    """Return the function that each task applies to its part of a DataFrame."""
     return placed(batches, number, unpack(packed)[number])
 
 
@@ -339,7 +339,7 @@ def remove_others(storage: Storage, run: str, named: Iterable[str]) -> None:
 
 
 def ensure_seen(storage: Storage, named: Iterable[str]) -> None:
-    """The driver finds the files that tasks have written.
+    """Check that the driver finds the files that tasks have written.
 
     Raises:
         StorageError: it does not.
@@ -364,7 +364,7 @@ def await_ended(spark: SparkSession, run: str) -> None:
 
 @contextmanager
 def _jobs_of(spark: SparkSession, run: str, told: str) -> Iterator[None]:
-    """Jobs that this thread begins are a group of their own."""
+    """Group the jobs that this thread begins."""
     context: Any = spark.sparkContext
     names = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
     before = {name: context.getLocalProperty(name) for name in names}
@@ -378,7 +378,9 @@ def _jobs_of(spark: SparkSession, run: str, told: str) -> Iterator[None]:
 
 
 def _only(df: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-    """Those columns, which Spark finds by their numbers: of two names that differ in case alone it knows neither."""
+    """Return those columns, which Spark finds by their numbers: of two names that differ in case alone it knows
+    neither.
+    """
     taken = {f"c{number}": name for number, name in enumerate(df.columns) if name in columns}
     return df.toDF(*(f"c{number}" for number in range(len(df.columns)))).select(*taken).toDF(*taken.values())
 

@@ -81,12 +81,12 @@ class SavedState:
 
     @property
     def is_keyed(self) -> bool:
-        """Return whether it is keyed state or timers."""
+        """Return whether the state is keyed state or timers."""
         return self.kind in KEYED_KINDS
 
     @property
     def expires(self) -> bool:
-        """Return whether it has a time to live."""
+        """Return whether the state has a time to live."""
         return self.summary.kind.startswith(EXPIRING)
 
     @property

@@ -56,11 +56,11 @@ class CaseJob:
         self.scripts, self.waits = _scripts(case, parallelism, not spread)
 
     def job_graph(self) -> JobGraph:
-        """A job of this case alone."""
+        """Return a job of this case alone."""
         return job_of_cases([self])
 
     def sinks(self) -> list[graph.Transformation]:
-        """The ends of the case's part of a job."""
+        """Return the sinks of the case's part of a job."""
         stream: graph.Transformation = self._head(
             [
                 graph.Source(
@@ -114,7 +114,7 @@ class CaseJob:
 
 
 def job_of_cases(jobs: Sequence[CaseJob]) -> JobGraph:
-    """One job that runs several cases beside each other."""
+    """Return one job that runs several cases beside each other."""
     sinks = [sink for job in jobs for sink in job.sinks()]
     return job_graph(stream_graph(sinks, PlanSettings(name="cases", buffer_timeout_ms=0)))
 
@@ -188,7 +188,7 @@ def can_spread(case: Case) -> bool:
 
 
 def _scripts(case: Case, parallelism: int, in_order: bool) -> tuple[list[list[Any]], bool]:
-    """What the source of each input does, and whether it ever waits for the operator.
+    """Return the script of each input's source, and whether it ever waits for the operator.
 
     It waits where only the test knows the order, between two inputs and around a moment, and between two events with no
     record in between, for a channel that holds both keeps the later one alone.

@@ -47,7 +47,7 @@ class Case:
         self.keys = _key_functions(factory, key)
 
     def steps(self) -> list[Step]:
-        """A fresh copy of the input, as few batches as possible: user code may change the values it is given."""
+        """Return a fresh copy of the input, as few batches as possible: user code may change the values it is given."""
         steps: list[Step] = []
         gathered: list[Record] = []
         gathered_for = 0
@@ -72,24 +72,26 @@ class Case:
 
     @property
     def parallelisms(self) -> tuple[int, ...]:
-        """Numbers of subtasks in which the operator runs as a job: one, and two where records are dealt by key."""
+        """Return the numbers of subtasks in which the operator runs as a job: one, and two where records are
+        partitioned by key.
+        """
         return (1,) if self.keys is None else (1, 2)
 
     def start(
         self, place: Place | None = None, restore: Sequence[Snapshots] = (), narrow: bool = False
     ) -> OperatorHarness:
-        """A fresh operator, open."""
+        """Return a fresh operator, open."""
         return OperatorHarness(self.factory, self.inputs, place, restore, narrow)
 
     def run(self, steps: Iterable[Step], narrow: bool = False, place: Place | None = None) -> list[Seen]:
-        """What comes out of one operator."""
+        """Run one operator and return its output."""
         with self.start(place, narrow=narrow) as harness:
             for step in steps:
                 take(harness, step)
             return harness.take()
 
     def run_to_its_end(self) -> list[Seen]:
-        """What comes out of one operator whose inputs then end, as those of a job do."""
+        """Run one operator whose inputs then end, like those of a job, and return its output."""
         with self.start() as harness:
             for step in batches_of_one(self.steps_to_the_end()):
                 take(harness, step)
@@ -98,7 +100,7 @@ class Case:
             return harness.take()
 
     def steps_to_the_end(self) -> list[Step]:
-        """The steps before the end of input."""
+        """Return the steps before the end of input."""
         return list(takewhile(lambda step: not isinstance(step[1], End), self.steps()))
 
 
@@ -112,12 +114,12 @@ def take(harness: OperatorHarness, step: Step) -> None:
 
 
 def batches_of_one(steps: Iterable[Step]) -> list[Step]:
-    """The same input, each record in a batch of its own."""
+    """Return the same input, each record in a batch of its own."""
     return [(i, part) for i, element in steps for part in (_cut(element, range(1, length(element))))]
 
 
 def randomly_split(steps: Iterable[Step], seed: int) -> list[Step]:
-    """The same input, cut at places drawn from the seed."""
+    """Return the same input, cut at places drawn from the seed."""
     draw = random.Random(seed)
     out: list[Step] = []
     for index, element in steps:

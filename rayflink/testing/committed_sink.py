@@ -54,7 +54,7 @@ class CommittedSink(Sink):
 
     @staticmethod
     def records(system: str) -> list[Any]:
-        """All that is committed, in the order of the commits."""
+        """Return all committed records, in the order of the commits."""
         return list(chain.from_iterable(_outside(system).committed.values()))
 
     @staticmethod

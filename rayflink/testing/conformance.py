@@ -24,7 +24,7 @@ BACKEND_LAWS: tuple[Law, ...] = (
 
 
 def check_backend(make_backend: MakeBackend, laws: Iterable[Law] = BACKEND_LAWS) -> None:
-    """Hold a keyed state backend to the laws.
+    """Check that a keyed state backend obeys the laws.
 
     Order is compared where it means something: elements of a list, timers of different times. The items of a map and
     timers of equal time may come in any order, but each once.

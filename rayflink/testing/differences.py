@@ -12,7 +12,7 @@ __tracebackhide__ = True  # pytest shows the line of the test instead
 
 
 def by_output(entries: Iterable[Seen], tags: Iterable[str] = ()) -> dict[str | None, list[Seen]]:
-    """Main output (None) and side outputs by themselves, each with the events between its records.
+    """Return main output (None) and side outputs separately, each with the events between its records.
 
     Args:
         tags: side outputs to show even when they have no records.

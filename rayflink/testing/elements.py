@@ -102,7 +102,7 @@ Seen = Record | Mark | Status | LatencyMarker
 
 
 def rec(value: Any, timestamp: int | None = None) -> Record:
-    """A record of the main output, or of the first input.
+    """Return a record of the main output, or of the first input.
 
     >>> rec("a", 5)
     rec('a', 5)
@@ -111,32 +111,32 @@ def rec(value: Any, timestamp: int | None = None) -> Record:
 
 
 def side(tag: Any, value: Any, timestamp: int | None = None) -> Record:
-    """A record of a side output; `tag` is an OutputTag or its id."""
+    """Return a record of a side output; `tag` is an OutputTag or its id."""
     return Record(value, timestamp, str(getattr(tag, "tag_id", tag)))
 
 
 def wm(timestamp: int) -> Mark:
-    """A watermark, epoch milliseconds."""
+    """Return a watermark in epoch milliseconds."""
     return Mark(timestamp)
 
 
 def idle() -> Status:
-    """The stream becomes idle."""
+    """Return the event that makes the stream idle."""
     return Status(True)
 
 
 def active() -> Status:
-    """The stream becomes active again."""
+    """Return the event that makes the stream active again."""
     return Status(False)
 
 
 def at(ms: int) -> Moment:
-    """Processing time moves to `ms`, never backwards; it stands at 0 before the first."""
+    """Advance processing time to `ms`, never backwards; it is 0 before the first advance."""
     return Moment(ms)
 
 
 def end() -> End:
-    """All input ends, as that of a bounded job: the last watermark comes first, and timers of event time fire.
+    """End all input, like that of a bounded job: the last watermark comes first, and timers of event time fire.
 
     What comes out then ends with `MAX_WATERMARK`. Timers of processing time that are not due yet never fire. A case
     without `end()` stops with its last step.
@@ -155,12 +155,12 @@ def end() -> End:
 
 
 def columns(batch: Any, timestamps: Any = None) -> Columns:
-    """Records as a `pyarrow.RecordBatch`, with an int64 numpy array of timestamps or None."""
+    """Return records as a `pyarrow.RecordBatch`, with an int64 numpy array of timestamps or None."""
     return Columns(batch if isinstance(batch, ArrowBatch) else ArrowBatch(batch, timestamps))
 
 
 def in2(element: Record | Columns | Mark | Status) -> SecondInput:
-    """An element of the second input.
+    """Return an element of the second input.
 
     Raises:
         TypeError: time and the end of the input concern both inputs at once.
@@ -171,13 +171,13 @@ def in2(element: Record | Columns | Mark | Status) -> SecondInput:
 
 
 def row_batch(records: list[Record]) -> RowBatch:
-    """Records as one batch; it has timestamps when one of them has."""
+    """Return records as one batch; it has timestamps when one of them has."""
     stamps = [MIN_TIMESTAMP if r.timestamp is None else r.timestamp for r in records]
     return RowBatch([r.value for r in records], stamps if any(r.timestamp is not None for r in records) else None)
 
 
 def seen(element: Any, tag: str | None = None) -> Iterator[Seen]:
-    """An emitted batch as records, an event as itself; the end of data is not shown."""
+    """Yield an emitted batch as records, an event as itself; the end of data is not shown."""
     if isinstance(element, RowBatch | ArrowBatch):
         yield from _records(element, tag)
     elif isinstance(element, Watermark):

@@ -38,7 +38,7 @@ class Call:
 
     @property
     def frames(self) -> str:
-        """What it carries, for people."""
+        """Describe the frames of the message, for reports."""
         names = [type(frame).__name__ for frame in self.envelope.frames]
         return " ".join(f"{names.count(n)}x{n}" if names.count(n) > 1 else n for n in dict.fromkeys(names))
 
@@ -55,11 +55,11 @@ class Victim(Protocol):
     """What a fault may do to a cluster."""
 
     def kill_named(self, name: str) -> bool:
-        """Kill the tasks; False when none runs now."""
+        """Kill the tasks and return whether one was running."""
         ...
 
     def kill_slot(self, index: int) -> bool:
-        """Kill all tasks of one slot, counted among those with tasks; False when there is none."""
+        """Kill all tasks of one slot, counted among those with tasks; return False when there is none."""
         ...
 
     def kill_coordinator(self, zombie_ms: int = 0) -> bool:
@@ -102,7 +102,7 @@ class Fault:
     """Whether calls of one pair of tasks may overtake each other."""
 
     def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
-        """What becomes of a call; `nth` counts the calls for which `concerns` was true."""
+        """Decide the outcome of a call; `nth` counts the calls for which `concerns` was true."""
         return [call]
 
     def concerns(self, call: Call) -> bool:
@@ -110,26 +110,26 @@ class Fault:
         return True
 
     def strikes(self, victim: Victim, move: int) -> bool:
-        """Called before each move until it is true: the fault has done what it does once."""
+        """Return whether the fault has struck; called before each move until it returns True."""
         return True
 
     def step_ms(self, name: str, records: int, draw: random.Random) -> int:
-        """Virtual milliseconds that a step of a task takes on top; it took `records` records."""
+        """Return the extra virtual milliseconds of a task's step, which processed `records` records."""
         return 0
 
     def published(self, victim: Victim, nth: int) -> None:
-        """A checkpoint exists since now, and nobody knows yet; counted from 0."""
+        """Observe that a checkpoint was stored, before any task knows of it; counted from 0."""
 
     def concerns_file(self, operation: Operation) -> bool:
         """Return whether an operation of a checkpoint storage is one of those that are counted."""
         return False
 
     def outcome(self, operation: Operation, nth: int, draw: random.Random) -> Outcome:
-        """What becomes of an operation for which `concerns_file` was true, counted from 0."""
+        """Decide the outcome of an operation for which `concerns_file` was true, counted from 0."""
         return Outcome.DONE
 
     def storage_ms(self, draw: random.Random) -> int:
-        """Virtual milliseconds that it takes longer to store something."""
+        """Return the extra virtual milliseconds of a storage operation."""
         return 0
 
     def concerns_command(self, command: str, receiver: str) -> bool:
@@ -137,11 +137,11 @@ class Fault:
         return False
 
     def command(self, nth: int) -> CommandFate:
-        """What becomes of a command for which `concerns_command` was true, counted from 0."""
+        """Decide the outcome of a command for which `concerns_command` was true, counted from 0."""
         return CommandFate.ARRIVES
 
     def command_ms(self, draw: random.Random) -> int:
-        """Virtual milliseconds that a command takes."""
+        """Return the virtual milliseconds that a command takes."""
         return 0
 
 
@@ -508,6 +508,6 @@ UNRELIABLE_NETWORK: tuple[Fault, ...] = (ReorderCalls(), DelayCalls(), Duplicate
 
 
 def faults_overriding(method: str, faults: Sequence[Fault]) -> list[tuple[int, Fault]]:
-    """The faults that have a method of their own, and their places."""
+    """Return the faults that have a method of their own, and their places."""
     own = getattr(Fault, method)
     return [(place, fault) for place, fault in enumerate(faults) if getattr(type(fault), method) is not own]

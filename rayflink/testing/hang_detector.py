@@ -22,7 +22,7 @@ class HangDetector:
         self._look_at_ms = 0
 
     def has_said(self, now_ms: int, due_ms: int) -> None:
-        """Somebody said for how long he will wait: that is no hang."""
+        """Note that a thread has set a timeout for its wait: such a wait is no hang."""
         if due_ms - now_ms >= _LONG_WAIT_MS:
             self._until = max(self._until, due_ms)
 

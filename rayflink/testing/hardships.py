@@ -127,7 +127,7 @@ def _three_become_two(case: Case, expected: list[Seen], name: str) -> None:
 
 
 def _in_parallel(case: Case, name: str, shrink_to: int | None) -> None:
-    """Step by step the same records as one subtask gives, and the same events from each subtask."""
+    """Check step by step that the records equal those of one subtask, and that each subtask emits the same events."""
     if case.keys is None:
         return
     steps, alone = batches_of_one(case.steps()), case.start()
@@ -147,7 +147,7 @@ def _in_parallel(case: Case, name: str, shrink_to: int | None) -> None:
 
 
 def _rescaled(case: Case, subtasks: list[OperatorHarness], parallelism: int) -> list[OperatorHarness]:
-    """Fresh subtasks among which the state of the old ones is dealt."""
+    """Return fresh subtasks to which the state of the old ones is distributed."""
     snapshots = rescaled_snapshots([subtask.snapshot() for subtask in subtasks], parallelism)
     for subtask in subtasks:
         subtask.close()

@@ -57,7 +57,8 @@ class Place:
 
 
 def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_parallelism: int = 128) -> list[Snapshots]:
-    """What each of `parallelism` subtasks starts from, given what `snapshot` gave for each former one, by its index.
+    """Return the state that each of `parallelism` subtasks starts from, given the `snapshot` of each former one by its
+    index.
 
     Keyed state goes with its key groups, lists as their mode says: dealt evenly, all to everyone, or one copy each.
 
@@ -210,7 +211,7 @@ class OperatorHarness:
         self._run()
 
     def end_input(self, input_index: int = 0) -> None:
-        """End one input, as a bounded input of a job ends.
+        """End one input, like a bounded input of a job.
 
         Its watermark becomes the last one, 2**63 - 1. Once that is so of all inputs, windows and timers of event time
         fire, and the watermark is passed on; after the last input the operators finish, head first. The clock moves on
@@ -293,32 +294,32 @@ class OperatorHarness:
 
     @property
     def entries(self) -> list[Seen]:
-        """All that came out, main and side outputs as they were emitted."""
+        """Return all output, main and side outputs in the order of emission."""
         return list(self._seen.entries)
 
     @property
     def output(self) -> list[Seen]:
-        """The main output: records, watermarks and statuses in order."""
+        """Return the main output: records, watermarks and statuses in order."""
         return [entry for entry in self._seen.entries if not isinstance(entry, Record) or entry.tag is None]
 
     def output_values(self) -> list[Any]:
-        """The values of the main output's records."""
+        """Return the values of the main output's records."""
         return [entry.value for entry in self.output if isinstance(entry, Record)]
 
     def side_output(self, tag: Any) -> list[Record]:
-        """The records of a side output; `tag` is an OutputTag or its id."""
+        """Return the records of a side output; `tag` is an OutputTag or its id."""
         wanted = str(getattr(tag, "tag_id", tag))
         return [entry for entry in self._seen.entries if isinstance(entry, Record) and entry.tag == wanted]
 
     def take(self) -> list[Seen]:
-        """All that came out since the last call; it is then forgotten."""
+        """Return all output since the last call and clear it."""
         entries, self._seen.entries = self._seen.entries, []
         return entries
 
     # state
 
     def snapshot(self, checkpoint_id: int | None = None) -> Snapshots:
-        """What a checkpoint would hold now; feed it to `restore` or to a new harness."""
+        """Return a checkpoint of the current state; feed it to `restore` or to a new harness."""
         number = next(self._checkpoints) if checkpoint_id is None else checkpoint_id
         for index, operator in enumerate(self.operators):
             self._chain.emit(index, operator.prepare_snapshot(number))
@@ -352,12 +353,12 @@ class OperatorHarness:
 
     @property
     def _has_ended(self) -> bool:
-        """Whether all input has ended."""
+        """Return whether all input has ended."""
         return len(self._ended) >= self._inputs
 
     @property
     def split_requests(self) -> int:
-        """How often a source has asked for a split."""
+        """Return how often a source has asked for a split."""
         return self._requested_splits
 
     def close(self) -> None:
@@ -426,7 +427,7 @@ class OperatorHarness:
             self._feed(event)
 
     def _run(self) -> None:
-        """Work until idle; a narrow chain is stopped after each element it emits, and after each it draws."""
+        """Work until idle; a narrow chain is stopped after each element that it emits or draws."""
         slowly = self._narrow
         while True:
             self._chain.emit_completed()

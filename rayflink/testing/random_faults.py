@@ -35,7 +35,7 @@ _FILES = ("", "_metadata", "/shared/")
 
 
 def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, ...]:
-    """Faults for one run of a job; they strike within its first `moves` moves.
+    """Return random faults for one run of a job; they strike within its first `moves` moves.
 
     Tasks, slots and the coordinator are killed, tasks freeze, commands are lost, the storage is full or slow or its
     answers are lost, calls are delayed, repeated and reordered, and somebody changes the parallelism of what runs. The
@@ -87,7 +87,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
 
 
 def _rescale(graph: JobGraph, draw: random.Random, at: int) -> Fault:
-    """A change of one vertex and those joined with it; where none can change, nothing."""
+    """Return a change of one vertex and those joined with it; where none can change, nothing."""
     for vertex in draw.sample(graph.vertices, len(graph.vertices)):
         widths = [width for width in range(1, 5) if width != vertex.parallelism]
         wanted = {vertex.operators[-1].uid or vertex.id: draw.choice(widths)}

@@ -30,12 +30,12 @@ class RequestedSavepoints:
         return not number or (number in answers and now_ms >= asked_ms + ASK_AGAIN_MS)
 
     def note(self, stop: StopMode | None, number: str, now_ms: int) -> str:
-        """It is asked for now, by the request of that number."""
+        """Note a request for a savepoint, by its number."""
         self._asked[stop] = (number, now_ms)
         return number
 
     def forget(self) -> None:
-        """Who was asked is gone."""
+        """Forget the requests: the coordinator that received them is gone."""
         self._asked.clear()
 
     def tell(self, story: Story, answers: Mapping[str, Answer]) -> None:

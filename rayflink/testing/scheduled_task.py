@@ -37,13 +37,13 @@ class ScheduledTask:
     dies_at_ms: int | None = None
 
     def slept(self, task: StreamTask) -> str:
-        """It has nothing to do now; why, for people."""
+        """Note that the task is idle and return the reason, for reports."""
         due = task.deadline_ms()
         self.is_awake, self.due_ms = False, FOR_EVER if due is None else due
         return task.waits_for() + (f"; has something to do at {due}" if due is not None else "")
 
     def next_ms(self) -> int:
-        """When it may step: a moment that may be over, or `FOR_EVER`."""
+        """Return when the task may step: a time that may have passed, or `FOR_EVER`."""
         if self.frozen_until_ms or not self.has_started:
             return FOR_EVER
         wakes_at = 0 if self.is_awake or self.mailbox else self.due_ms

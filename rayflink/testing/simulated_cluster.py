@@ -111,13 +111,15 @@ class SimulatedCluster(InProcessCluster):
         self._passed_ms = self._states_seen = 0
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
-        """What decides; it begins from the checkpoint of the disk that `execution.state-recovery.path` names."""
+        """Create the job's coordinator; it starts from the checkpoint of the disk that `execution.state-recovery.path`
+        names.
+        """
         beginning = recover_or_start(graph, new_id, self.disk.storage)
         self._files = {0: beginning.files}
         return JobMaster(graph, new_id, cached_files, self.draw, beginning.start)
 
     def storage_opener(self, graph: JobGraph) -> OpenStorage:
-        """What opens the checkpoint storage at an address, on the simulated disk."""
+        """Return the function that opens the checkpoint storage at an address, on the simulated disk."""
         return self.disk.storage
 
     def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
@@ -295,7 +297,7 @@ class SimulatedCluster(InProcessCluster):
         self._calls += calls
 
     def tell(self, attempt: TaskAddress, message: ToTask) -> None:
-        """Queue a command, as the faults will have it; those for one task keep their order."""
+        """Queue a command, subject to the faults; those for one task keep their order."""
         what, receiver = type(message).__name__, self._names[attempt]
         due = self.clock.now_ms() + sum(fault.command_ms(self.draw) for _, fault in self._slow_commands)
         for index, fault in enumerate(self._faults):
@@ -322,7 +324,7 @@ class SimulatedCluster(InProcessCluster):
         self._mailroom.setdefault(source, deque()).append(event)
 
     def start_task(self, task: StreamTask) -> None:
-        """Nothing: a later move starts it."""
+        """Do nothing: a later move starts the task."""
 
     def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
         """Queue the work; that of one coordinator keeps its order."""
@@ -335,7 +337,7 @@ class SimulatedCluster(InProcessCluster):
             self._drop(attempt)
 
     def make_task(self, command: DeployTask) -> StreamTask:
-        """A task whose slices and batches are of random size."""
+        """Return a task whose slices and batches are of random size."""
         deployment = command.deployment
         attempt = deployment.attempt
         self._names[attempt], self._epochs[attempt] = deployment.name, self._acting
@@ -358,11 +360,11 @@ class SimulatedCluster(InProcessCluster):
     # what faults do
 
     def kill_named(self, name: str) -> bool:
-        """Kill the tasks; False when none runs now."""
+        """Kill the tasks; return False when none runs now."""
         return self._kill_all([attempt for attempt in self.tasks if name in self._names[attempt]])
 
     def kill_slot(self, index: int) -> bool:
-        """Kill all tasks of one slot, counted among those with tasks; False when there is none."""
+        """Kill all tasks of one slot, counted among those with tasks; return False when there is none."""
         slots = sorted({stepped.slot for stepped in self._stepped.values()})
         if not slots:
             return False
@@ -440,7 +442,9 @@ class SimulatedCluster(InProcessCluster):
         return True
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
-        """A task dies without a word; what it said before still arrives. One that is cut off only counts as dead."""
+        """Kill a task without notice; messages it sent earlier still arrive. A task that is cut off only counts as
+        dead.
+        """
         stepped = self._stepped.get(attempt)
         if stepped is not None and stepped.dies_at_ms is not None:
             self.post(TaskGone(attempt, reason))
@@ -458,7 +462,7 @@ class SimulatedCluster(InProcessCluster):
         return [attempt for attempt in self.tasks if self._epochs[attempt] == epoch]
 
     def _bury(self, epoch: int) -> None:
-        """A coordinator dies with its tasks; what it asked of the storage last is done, or is not."""
+        """Kill a coordinator with its tasks; its last request to the storage is carried out, or is not."""
         del self._masters[epoch]
         self._zombies.pop(epoch, None)
         for attempt in self._attempts_of(epoch):
@@ -471,7 +475,7 @@ class SimulatedCluster(InProcessCluster):
             _ = files.publish(command) if isinstance(command, PublishCheckpoint) else files.discard(command)
 
     def _take_over(self) -> None:
-        """A new coordinator begins from what is in the storage."""
+        """Start a new coordinator from the contents of the storage."""
         graph = self.job.graph
         try:
             beginning = recover_or_start(graph, self._id, self.disk.storage)
@@ -533,7 +537,7 @@ class SimulatedCluster(InProcessCluster):
         self._mailroom.setdefault((epoch, "cluster"), deque()).append(Tick())
 
     def _wait_for_something(self) -> None:
-        """Nobody can move now: go to the next moment at which somebody can."""
+        """Advance to the next moment at which a move is possible, when none is now."""
         now = self.clock.now_ms()
         times = [call.due_ms for call in self._calls] + [self._last_report_ms + REPORT_INTERVAL_MS]
         times += [master.next_tick_ms or 0 for master in self._masters.values()]

@@ -47,7 +47,7 @@ class SimulatedDisk:
         """Asked before each operation."""
 
     def storage(self, url: str) -> SimulatedStorage:
-        """The storage at an address."""
+        """Return the storage at an address."""
         return SimulatedStorage(self, url)
 
 
@@ -71,12 +71,12 @@ class SimulatedStorage(MemoryStorage):
         return is_new
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file, from `offset` on, `length` at most."""
+        """Return bytes of a file, from `offset` on, `length` at most."""
         self._answer("read", path, self._outcome("read", self._whole(path, "read")))
         return super().read(path, offset, length)
 
     def list(self, folder: str = "") -> list[str]:
-        """The files in a folder and below it, sorted; [] when there is no such folder."""
+        """Return the files in a folder and below it, sorted; [] when there is no such folder."""
         above = f"{self._whole(folder, 'list')}/" if folder else self._above
         self._answer("list", folder, self._outcome("list", above))
         return super().list(folder)

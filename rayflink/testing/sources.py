@@ -59,7 +59,7 @@ class ScriptPosition:
 
     @property
     def split_id(self) -> str:
-        """Which script."""
+        """Return the id of the script."""
         return f"script {self.number}"
 
 

@@ -46,11 +46,11 @@ class Stage:
         self._operators: list[Operator] = []
 
     def enter(self, operator: Operator) -> None:
-        """A subtask of the operator, or of one chained to it, has been set up."""
+        """Note that a subtask of the operator, or of one chained to it, has been set up."""
         self._operators.append(operator)
 
     def saw(self, step_marker: int) -> None:
-        """A subtask has worked all that came before the step marker."""
+        """Note that a subtask has processed everything before the step marker."""
         self._step_markers[step_marker] += 1
 
     def has_passed(self, step_marker: int) -> bool:
@@ -65,7 +65,7 @@ _stages: dict[str, Stage] = {}
 
 
 def stage_of(name: str, subtasks: int) -> Stage:
-    """The stage of that name in this process."""
+    """Return the stage of that name in this process."""
     return _stages.setdefault(name, Stage(subtasks))
 
 
@@ -213,7 +213,7 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
         return zero_when_due
 
     def takes_all(element: Any) -> bool:
-        """Whatever the steps give, as by hand; behind the last one nobody else moves the clock."""
+        """Take any output of the steps, as by hand; at its end advance the clock, which no other step does then."""
         if not isinstance(element, EndOfData):
             return True
         at = completion()

@@ -225,7 +225,7 @@ STORAGE_LAWS: tuple[Law, ...] = (
 
 
 def check_storage(make: MakeStorage, laws: Iterable[Law] = STORAGE_LAWS) -> None:
-    """Hold a checkpoint storage to the laws.
+    """Check that a checkpoint storage obeys the laws.
 
     Args:
         make: makes a new, empty storage that shares nothing with others; asked once for each law.

@@ -59,28 +59,28 @@ class Story:
 
     @property
     def status(self) -> JobStatus:
-        """How the job ended."""
+        """Return how the job ended."""
         assert self.result is not None, "the run has not ended"
         return self.result.status
 
     @property
     def failure(self) -> str:
-        """The message of the job's first failure, or ""."""
+        """Return the message of the job's first failure, or ""."""
         return "" if self.result is None or self.result.failure is None else self.result.failure.message
 
     def heard(self, event: object, task: str) -> None:
-        """A task has said something; what it says of checkpoints is kept."""
+        """Record a message of a task; those about checkpoints are kept."""
         if isinstance(event, CheckpointAcknowledged):
             self.acknowledged.setdefault(event.checkpoint_id, {})[task] = event
         elif isinstance(event, CheckpointDeclined):
             self.declined.append(event)
 
     def tail(self, moves: int = TAIL) -> str:
-        """The last moves, one a line."""
+        """Return the last moves, one a line."""
         return "\n".join(map(str, self.happenings[-moves:]))
 
     def accumulators(self) -> Mapping[str, Any]:
-        """The merged accumulators of a job that finished.
+        """Return the merged accumulators of a job that finished.
 
         Raises:
             AssertionError: it did not; shows the seed and the tail of the story.
@@ -91,7 +91,7 @@ class Story:
         return self.result.accumulators
 
     def collected(self, name: str = "collect") -> list[Any]:
-        """The records of a collecting sink of a job that finished; [] when none came.
+        """Return the records of a collecting sink of a job that finished; [] when none came.
 
         Raises:
             AssertionError: the job did not finish.

@@ -33,25 +33,28 @@ class BucketAssigner:
     """
 
     def get_bucket_id(self, element: Any, context: BucketContext) -> str:
-        """The bucket: a path below the sink's folder; empty: the folder itself."""
+        """Return the bucket: a path below the sink's folder; empty: the folder itself."""
         raise NotImplementedError(f"{type(self).__name__}.get_bucket_id")
 
     def bucket_of_all(self, now_ms: int) -> str | None:
-        """The bucket of whatever is written now; None: that depends on the record."""
+        """Return the bucket of everything written now; None where that depends on the record."""
         return None
 
     def divided(self, batch: Batch, now_ms: int) -> Iterable[tuple[str, Batch]] | None:
-        """The buckets of a batch with what is written into each; None: `get_bucket_id` tells, record by record."""
+        """Return the buckets of a batch with the records written into each; None where `get_bucket_id` decides for each
+        record.
+        """
         return None
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """Everything in the sink's folder itself."""
+        """Return an assigner that writes everything to the sink's folder itself."""
         return _BasePath()
 
     @staticmethod
     def date_time_bucket_assigner(format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> BucketAssigner:
-        """A bucket for each span of processing time, as in Java's DateTimeFormatter: y, M, d, H, h, m, s, S, a, E, D.
+        """Return an assigner with a bucket for each span of processing time, as in Java's DateTimeFormatter: y, M, d,
+        H, h, m, s, S, a, E, D.
 
         >>> BucketAssigner.date_time_bucket_assigner("yyyy/MM/dd", "UTC").bucket_of_all(0)
         '1970/01/01'
@@ -83,7 +86,7 @@ class _DateTime(BucketAssigner):
 
 
 def pattern_of(format_str: str) -> Sequence[str | tuple[str, int]]:
-    """A format as texts and (letter, how often).
+    """Return a format as strings and (letter, repetitions).
 
     Raises:
         ValueError: a letter has no meaning here.
@@ -123,7 +126,7 @@ def _shown(moment: datetime, letter: str, times: int) -> str:
 
 
 def zone_of(timezone_id: str | None) -> tzinfo | None:
-    """The time zone of a name; None: the machine's.
+    """Return the time zone with a name; None stands for that of the machine.
 
     Raises:
         ValueError: it is unknown.

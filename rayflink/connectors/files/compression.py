@@ -16,12 +16,14 @@ UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError
 
 
 def is_compressed(path: str) -> bool:
-    """True for files that are unpacked while they are read: .gz, .gzip, .bz2, .xz, .zst, .zstd, .deflate."""
+    """Return whether files with this name are unpacked while they are read: .gz, .gzip, .bz2, .xz, .zst, .zstd,
+    .deflate.
+    """
     return os.path.splitext(path)[1] in _OPENERS
 
 
 def open_bytes(path: str) -> IO[bytes]:
-    """The file's bytes, unpacked where its ending says so; seeking in packed files reads up to the place.
+    """Return the file's bytes, unpacked where its ending says so; seeking in packed files reads up to the place.
 
     Raises:
         FileNotFoundError: the file is gone.

@@ -45,12 +45,13 @@ class FileSplit:
 
     @property
     def split_id(self) -> str:
-        """The path, and the first byte where it is not the file's first."""
+        """Return the path, and the first byte where it is not the file's first."""
         return f"{self.path}:{self.start}" if self.start else self.path
 
 
 def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
-    """Files named by `paths`: a file, a folder (all in it, hidden ones left out, in order of name) or a glob pattern.
+    """Return the files named by `paths`: a file, a folder (all in it, hidden ones left out, in order of name) or a glob
+    pattern.
 
     Args:
         may_be_empty: a pattern may have no match.
@@ -91,7 +92,7 @@ def refuse_special(path: str) -> None:
 
 
 def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) -> list[FileSplit]:
-    """Splits of files, in order of path and position; empty files have none.
+    """Return the splits of files, in order of path and position; empty files have none.
 
     Args:
         paths: of files.
@@ -116,7 +117,7 @@ def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) ->
 
 
 def line_number(path: str, offset: int) -> int:
-    """The number, from 1, of the line that begins at byte `offset`; the file is read up to there."""
+    """Return the number, from 1, of the line that begins at byte `offset`; the file is read up to there."""
     lines = 1
     with open_bytes(path) as file:
         while offset > 0 and (block := file.read(min(BLOCK_BYTES, offset))):
@@ -166,7 +167,7 @@ class LineBlocks:
             raise
 
     def next(self) -> bytes:
-        """The next whole lines, about a block of them; empty at the end of the split.
+        """Return the next whole lines, about a block of them; empty at the end of the split.
 
         Raises:
             ValueError: the file has become shorter, was written anew, or cannot be unpacked.
@@ -174,7 +175,9 @@ class LineBlocks:
         return self._next(self._file.read)
 
     def next_in(self, buffer: bytearray) -> bytearray:
-        """The same, in a buffer of which nothing else may hold a part: it need not be allocated for each block."""
+        """Return the same, in a buffer of which nothing else may hold a part: it need not be allocated for each
+        block.
+        """
 
         def read(wanted: int) -> bytearray:
             buffer.extend(bytes(max(wanted - len(buffer), 0)))
@@ -206,7 +209,7 @@ class LineBlocks:
         return block
 
     def _state_now(self) -> tuple[int, int] | None:
-        """Size and time of the last change; None for packed files."""
+        """Return size and time of the last change; None for packed files."""
         if self._is_packed:
             return None
         found = os.fstat(self._file.fileno())

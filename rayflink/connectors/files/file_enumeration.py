@@ -28,7 +28,7 @@ class FileEnumeratorProvider:
         self.divides = divides
 
     def list_files(self, paths: Sequence[str], watching: bool) -> list[str]:
-        """The files to read, in order; hidden ones (`.`, `_`) are left out.
+        """Return the files to read, in order; hidden ones (`.`, `_`) are left out.
 
         Args:
             watching: later files are found too, so that a pattern may have no match yet.
@@ -37,12 +37,12 @@ class FileEnumeratorProvider:
 
     @staticmethod
     def default_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """All files, large ones in several splits where format and compression allow it."""
+        """Return an enumerator of all files, large ones in several splits where format and compression allow it."""
         return FileEnumeratorProvider()
 
     @staticmethod
     def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """All files, each as one split."""
+        """Return an enumerator of all files, each in one split."""
         return FileEnumeratorProvider(divides=False)
 
 
@@ -50,12 +50,14 @@ class FileSplitAssignerProvider:
     """Says which of the waiting splits a reader gets; override `choose` for an order of your own."""
 
     def choose(self, splits: Sequence[FileSplit], subtask: int) -> int:
-        """The index in `splits` (never empty) of the split for this reader."""
+        """Return the index in `splits` (never empty) of the split for this reader."""
         return 0
 
     @staticmethod
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:
-        """In order of name and position: every node is taken to reach every file equally well."""
+        """Return an assigner that follows the order of name and position: every node reaches every file equally
+        well.
+        """
         return FileSplitAssignerProvider()
 
 

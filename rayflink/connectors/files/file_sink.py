@@ -42,16 +42,16 @@ class OutputFileConfig:
         self._part_prefix, self._part_suffix = part_prefix, part_suffix
 
     def get_part_prefix(self) -> str:
-        """The beginning of every name."""
+        """Return the beginning of every name."""
         return self._part_prefix
 
     def get_part_suffix(self) -> str:
-        """The end of every name, with its dot."""
+        """Return the end of every name, with its dot."""
         return self._part_suffix
 
     @staticmethod
     def builder() -> OutputFileConfig.OutputFileConfigBuilder:
-        """A builder with prefix "part" and no suffix."""
+        """Return a builder with prefix "part" and no suffix."""
         return OutputFileConfig.OutputFileConfigBuilder()
 
     class OutputFileConfigBuilder:
@@ -62,17 +62,17 @@ class OutputFileConfig:
             self.part_suffix = ""
 
         def with_part_prefix(self, prefix: str) -> OutputFileConfig.OutputFileConfigBuilder:
-            """The beginning of every name."""
+            """Set the beginning of every name."""
             self.part_prefix = prefix
             return self
 
         def with_part_suffix(self, suffix: str) -> OutputFileConfig.OutputFileConfigBuilder:
-            """The end of every name, with its dot."""
+            """Set the end of every name, with its dot."""
             self.part_suffix = suffix
             return self
 
         def build(self) -> OutputFileConfig:
-            """The configuration."""
+            """Return the configuration."""
             return OutputFileConfig(self.part_prefix, self.part_suffix)
 
 
@@ -130,7 +130,7 @@ class FileSink(Sink):
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
-        """A builder of a sink that appends record after record.
+        """Return a builder of a sink that appends record after record.
 
         Raises:
             TypeError: `encoder` is none.
@@ -142,7 +142,7 @@ class FileSink(Sink):
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSink.BulkFormatBuilder:
-        """A builder of a sink that writes blocks; its files end at checkpoints.
+        """Return a builder of a sink that writes blocks; its files end at checkpoints.
 
         Raises:
             TypeError: `writer_factory` is none.
@@ -216,7 +216,7 @@ class FileSink(Sink):
             return self
 
         def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Any:
-            """Refused: files are not joined.
+            """Refuse compaction: this sink does not join files.
 
             Raises:
                 PlanError: always.
@@ -226,11 +226,11 @@ class FileSink(Sink):
             raise PlanError("a file sink does not join its part files", remedy, call_site())
 
         def disable_compact(self) -> Any:
-            """Files are not joined; the default."""
+            """Leave files separate; the default."""
             return self
 
         def build(self) -> Any:
-            """The sink."""
+            """Return the sink."""
             return FileSink(self._base_path, self._form, self._settings)
 
     class RowFormatBuilder(BaseBuilder):
@@ -242,7 +242,7 @@ class FileSink(Sink):
         _first_rolling: Callable[[], RollingPolicy] = OnCheckpointRollingPolicy
 
         def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Any:
-            """At checkpoints, which is the default already.
+            """Roll files at checkpoints, which is the default already.
 
             Raises:
                 ValueError: it is another policy.
@@ -263,7 +263,7 @@ class StreamingFileSink(FileSink):
             return super().with_rolling_policy(policy)
 
         def build(self) -> StreamingFileSink:
-            """The sink."""
+            """Return the sink."""
             return StreamingFileSink(self._base_path, self._form, self._settings)
 
     class DefaultRowFormatBuilder(BaseBuilder):
@@ -276,13 +276,13 @@ class StreamingFileSink(FileSink):
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> Any:
-        """A builder of a sink that appends record after record."""
+        """Return a builder of a sink that appends record after record."""
         FileSink.for_row_format(base_path, encoder)
         return StreamingFileSink.DefaultRowFormatBuilder(base_path, encoder)
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> Any:
-        """A builder of a sink that writes blocks."""
+        """Return a builder of a sink that writes blocks."""
         FileSink.for_bulk_format(base_path, writer_factory)
         return StreamingFileSink.DefaultBulkFormatBuilder(base_path, writer_factory)
 
@@ -301,7 +301,7 @@ class FileCompactStrategy:
 
     @staticmethod
     def builder() -> FileCompactStrategy.Builder:
-        """A builder of a strategy."""
+        """Return a builder of a strategy."""
         return FileCompactStrategy.Builder()
 
     class Builder:
@@ -313,22 +313,22 @@ class FileCompactStrategy:
         def enable_compaction_on_checkpoint(
             self, num_checkpoints_before_compaction: int
         ) -> FileCompactStrategy.Builder:
-            """After so many checkpoints."""
+            """Compact after this number of checkpoints."""
             self._chosen.checkpoints = num_checkpoints_before_compaction
             return self
 
         def set_size_threshold(self, size_threshold: int) -> FileCompactStrategy.Builder:
-            """At so many bytes together."""
+            """Compact when the files reach this number of bytes together."""
             self._chosen.size_threshold = size_threshold
             return self
 
         def set_num_compact_threads(self, num_compact_threads: int) -> FileCompactStrategy.Builder:
-            """With so many threads."""
+            """Compact with this number of threads."""
             self._chosen.threads = num_compact_threads
             return self
 
         def build(self) -> FileCompactStrategy:
-            """The strategy."""
+            """Return the strategy."""
             return self._chosen
 
 
@@ -340,12 +340,12 @@ class FileCompactor:
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
-        """One after the other, with `file_delimiter` between."""
+        """Return a compactor that concatenates files, with `file_delimiter` between them."""
         return FileCompactor(file_delimiter)
 
     @staticmethod
     def identical_file_compactor() -> FileCompactor:
-        """A single file as it is."""
+        """Return a compactor that keeps a single file as it is."""
         return FileCompactor()
 
 

@@ -44,7 +44,7 @@ class FileFormat(ABC, Generic[Output]):
 
     @property
     def produced_type(self) -> TypeInformation | None:
-        """The type of the records; None: it is unknown."""
+        """Return the type of the records; None: it is unknown."""
         return None
 
     @abstractmethod
@@ -52,7 +52,7 @@ class FileFormat(ABC, Generic[Output]):
         """Start to read a split, at the position it carries."""
 
     def counting(self, metrics: Any) -> FileFormat[Output]:
-        """The same, which counts in a reader's metrics what it leaves out."""
+        """Return this format, extended to count the records it leaves out in a reader's metrics."""
         return self
 
 
@@ -61,7 +61,7 @@ class StreamFormat(FileFormat[Output]):
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8") -> StreamFormat[str]:
-        """Lines of text without their ends.
+        """Return a format that reads lines of text without their ends.
 
         Raises:
             LookupError: the character set is unknown.
@@ -72,7 +72,8 @@ class StreamFormat(FileFormat[Output]):
 
     @staticmethod
     def of(read: Callable[[IO[bytes]], Iterable[Result]]) -> StreamFormat[Result]:
-        """A function that is given the open file and yields its records; a restored job skips those it had given.
+        """Return a format that calls a function with the open file to yield its records; a restored job skips those
+        read before.
 
         Raises:
             InvalidFunction: it does not take one argument.
@@ -118,12 +119,12 @@ class FileSource(Source[Output]):
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
-        """A builder of a source of records that follow each other."""
+        """Return a builder of a source of records that follow each other."""
         return FileSourceBuilder(_checked(stream_format, StreamFormat), paths)
 
     @staticmethod
     def for_bulk_file_format(bulk_format: BulkFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
-        """A builder of a source of records in blocks."""
+        """Return a builder of a source of records in blocks."""
         return FileSourceBuilder(_checked(bulk_format, BulkFormat), paths)
 
     @property
@@ -196,12 +197,13 @@ class FileSourceBuilder(Generic[Output]):
         return self
 
     def build(self) -> FileSource[Output]:
-        """The source."""
+        """Return the source."""
         return FileSource(self._format, self._paths, self._discovery_ms, self._enumerator, self._assigner)
 
 
 def _local_path(path: str | os.PathLike[str]) -> str:
-    """The path itself, or what a `file:` address names, from the root: tasks have another working directory.
+    """Return the path itself, or the local path that a `file:` address names, from the root: tasks have another working
+    directory.
 
     Raises:
         ValueError: the address is of something else.

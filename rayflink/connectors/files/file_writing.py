@@ -151,7 +151,9 @@ class FileWriter(SinkWriter):
             self._end_if_large(bucket)
 
     def _that_fit(self, pieces: Sequence[bytes], at: int, size: int) -> int:
-        """Where a file of `size` bytes that takes `pieces` from `at` on has grown above the limit, or all are in it."""
+        """Return the position at which a file of `size` bytes exceeds the limit when `pieces` from `at` on are added,
+        or the end.
+        """
         most = self._rolling.part_size
         if most is None or size + sum(map(len, pieces[at:])) <= most:
             return len(pieces)
@@ -173,7 +175,7 @@ class FileWriter(SinkWriter):
         return self._open[bucket]
 
     def _next_part(self, folder: str, now_ms: int) -> PartFile:
-        """A file with the next number that nobody has."""
+        """Create a file with the next number that is not in use."""
         while True:
             name = f"{self._beginning}{self._ctx.subtask}-{self._number}{self._suffix}"
             self._number += 1

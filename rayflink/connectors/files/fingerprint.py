@@ -24,7 +24,7 @@ class Fingerprint:
         self._lengths, self._sums = array("Q"), array("Q")
 
     def add(self, block: bytes | bytearray) -> None:
-        """A block was read."""
+        """Add a block that was read."""
         self._lengths.append(len(block))
         self._sums.append(checksum(block))
 
@@ -39,7 +39,8 @@ class Fingerprint:
 
 
 def checksum(block: bytes | bytearray) -> int:
-    """32 bits that are most likely others where bytes are others or lie elsewhere; at a few times the speed of a CRC.
+    """Return a checksum of 32 bits that most likely differs where bytes differ or lie elsewhere, at a few times the
+    speed of a CRC.
 
     The block is a matrix of words; it is the CRC of the sums of its rows and columns, and of the bytes that are left.
     """

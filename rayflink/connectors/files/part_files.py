@@ -195,7 +195,7 @@ class CannotWrite(OSError):
 
 @contextmanager
 def writing_below(folder: str) -> Iterator[None]:
-    """What the operating system refuses in the block becomes an error that names the folder and the remedy.
+    """Convert errors of the operating system in the block to one that names the folder and the remedy.
 
     Raises:
         CannotWrite: it refused something.

@@ -44,12 +44,12 @@ class RollingPolicy:
     def default_rolling_policy(
         part_size: int = PART_BYTES, rollover_interval: Any = 60_000, inactivity_interval: Any = 60_000
     ) -> DefaultRollingPolicy:
-        """By size, age and rest; lengths of time are Durations or milliseconds."""
+        """Return a policy that rolls by size, age and inactivity; lengths of time are Durations or milliseconds."""
         return DefaultRollingPolicy(part_size, rollover_interval, inactivity_interval)
 
     @staticmethod
     def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
-        """At checkpoints only."""
+        """Return a policy that rolls at checkpoints only."""
         return OnCheckpointRollingPolicy()
 
 

@@ -69,7 +69,7 @@ class ArrowBulkWriters:
 
     @staticmethod
     def for_row_type(row_type: Any) -> RowDataBulkWriterFactory:
-        """A factory for rows of a type, in record batches of 65,536.
+        """Return a factory for rows of a type, in record batches of 65,536.
 
         Args:
             row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.

@@ -90,7 +90,7 @@ class ColumnShape:
         self.schema, self._rows, self._is_case_sensitive = schema, rows, is_case_sensitive
 
     def names_in(self, there: Sequence[str], path: str) -> list[str] | None:
-        """The file's names of the wanted columns; None: all.
+        """Return the names of the wanted columns in the file; None for all.
 
         Raises:
             ValueError: the file lacks one.
@@ -106,7 +106,7 @@ class ColumnShape:
         return [found[form(name)] for name in self.schema.names]
 
     def emitted(self, data: pyarrow.RecordBatch, names: Sequence[str] | None, path: str) -> Batch:
-        """The wanted columns in the wanted form.
+        """Return the wanted columns in the wanted form.
 
         Raises:
             ValueError: a column cannot be of its type.
@@ -169,7 +169,7 @@ class ColumnWriter(BulkWriter):
 
 @contextmanager
 def opening(path: str, kind: str, close: Callable[[], None]) -> Iterator[None]:
-    """Around looking at the head of a file; when that fails, the file is closed.
+    """Guard the reading of a file's head: when it fails, the file is closed.
 
     Args:
         kind: what the file should be, with its format's name.
@@ -191,7 +191,7 @@ def opening(path: str, kind: str, close: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def reading(path: str, part: str) -> Iterator[None]:
-    """Around reading `part` of a file.
+    """Guard the reading of `part` of a file.
 
     Raises:
         ValueError: it cannot be read.
@@ -205,7 +205,7 @@ def reading(path: str, part: str) -> Iterator[None]:
 
 
 def as_schema(batch: Batch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """Records as columns of a schema.
+    """Convert records to columns of a schema.
 
     Raises:
         ValueError: a record does not fit; names the first such.

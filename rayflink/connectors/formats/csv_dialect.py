@@ -42,12 +42,14 @@ class CsvDialect:
     strings_can_be_null: bool = True
 
     def fields_of(self, line: bytes) -> list[str]:
-        """The values of one line."""
+        """Return the values of one line."""
         text = line.decode("utf-8-sig").rstrip("\r\n")
         return next(self.reader([text]), [])
 
     def whole_records(self, block: bytes | bytearray) -> int:
-        """How many bytes at the beginning of `block` are whole records; a record whose quote stays open is none."""
+        """Return the number of bytes of the whole records at the beginning of `block`; one whose quote stays open is
+        none.
+        """
         if self.quote is None or self.quote.encode() not in block:
             return len(block)
         if self.escape is None and self._closes_its_quotes(block):
@@ -85,7 +87,7 @@ class CsvDialect:
         return bool(begins.all())
 
     def without_comments(self, block: bytes | bytearray) -> bytes | bytearray:
-        """The block with its comments as empty lines, so that lines keep their numbers."""
+        """Return the block with its comments as empty lines, so that lines keep their numbers."""
         if not self.comments or b"#" not in block:
             return block
         return re.sub(rb"(?m)^#[^\n]*", b"", block)
@@ -97,7 +99,7 @@ class CsvDialect:
         types: Mapping[str, Any],
         wanted: Sequence[str] | None = None,
     ) -> pyarrow.RecordBatch:
-        """Whole records as columns.
+        """Convert whole records to columns.
 
         Args:
             names: of the values of a record, in order.
@@ -163,7 +165,7 @@ class CsvDialect:
         return data
 
     def line_in(self, block: bytes | bytearray, record: int) -> int:
-        """The number, from 1, of the line within `block` in which a record begins; records count from 1."""
+        """Return the number, from 1, of the line within `block` in which a record begins; records count from 1."""
         reader = self.reader(io.StringIO(self.without_comments(block).decode("utf-8", "replace"), newline=""))
         while True:
             line = int(reader.line_num) + 1
@@ -175,7 +177,7 @@ class CsvDialect:
                 return line
 
     def reader(self, lines: Any) -> Any:
-        """Gives the values of each record of some lines, as texts."""
+        """Yield the values of each record of some lines, as strings."""
         if self.quote is None:
             return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
         return csv.reader(lines, delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape)

@@ -51,14 +51,14 @@ class CsvFormat(StreamFormat):
 
     @property
     def divisible(self) -> bool:  # type: ignore[override]  # a property here, as it depends on the dialect
-        """Whether a line end is always the end of a record."""
+        """Return whether a line end is always the end of a record."""
         return not self.dialect.newlines_in_values
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         return _CsvCursor(split, self)
 
     def schema_of(self, path: str) -> pyarrow.Schema | None:
-        """Names and types of a file's columns as its first megabyte shows them; None: it has no header line."""
+        """Return names and types of a file's columns as its first megabyte shows them; None: it has no header line."""
         import pyarrow
 
         with open_bytes(path) as file:
@@ -74,7 +74,7 @@ class CsvFormat(StreamFormat):
         return pyarrow.schema([field.with_type(text) if unknown(field.type) else field for field in shown])
 
     def names_in(self, header: bytes, path: str) -> list[str]:
-        """The column names of a file whose first line is `header`.
+        """Return the column names of a file whose first line is `header`.
 
         Raises:
             ValueError: they are not those of the schema.
@@ -105,7 +105,7 @@ class CsvFormat(StreamFormat):
         place: tuple[str, int],
         all_columns: bool = True,
     ) -> pyarrow.RecordBatch:
-        """Whole records as columns.
+        """Convert whole records to columns.
 
         Args:
             place: the file, and where the block begins in it.
@@ -140,11 +140,11 @@ class CsvFormat(StreamFormat):
 
     @property
     def wanted(self) -> Sequence[str] | None:
-        """The columns to emit; None: all that are there."""
+        """Return the columns to emit; None: all that are there."""
         return self.columns if self.columns is not None else None if self.schema is None else self.schema.names
 
     def emitted(self, data: pyarrow.RecordBatch) -> Batch:
-        """The wanted columns, in the wanted form."""
+        """Return the wanted columns, in the wanted form."""
         wanted = self.wanted
         if wanted is not None and list(wanted) != data.schema.names:
             data = data.select(list(wanted))
@@ -186,7 +186,7 @@ class CsvFileSource(FileSource):
         super().__init__(self._csv, paths)
 
     def schema(self) -> pyarrow.Schema:
-        """Names and types of all columns of the files.
+        """Return names and types of all columns of the files.
 
         Raises:
             FileNotFoundError: a path names nothing.
@@ -213,11 +213,11 @@ class _RecordBlocks:
 
     @property
     def offset(self) -> int:
-        """Position of the next block."""
+        """Return the position of the next block."""
         return self._lines.offset - len(self._rest)
 
     def next(self) -> bytes:
-        """The next whole records; empty at the end of the file.
+        """Return the next whole records; empty at the end of the file.
 
         Raises:
             ValueError: a record is longer than `MOST_RECORD_BYTES`.

@@ -43,22 +43,22 @@ class CsvSchema:
 
     @staticmethod
     def builder() -> CsvSchemaBuilder:
-        """A builder without columns."""
+        """Return a builder without columns."""
         return CsvSchemaBuilder()
 
     def get_type_info(self) -> RowTypeInfo:
-        """The type of the records: `Types.ROW_NAMED` of the columns."""
+        """Return the type of the records: `Types.ROW_NAMED` of the columns."""
         return self.row_type
 
     def size(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return len(self.row_type.get_field_names())
 
     def __len__(self) -> int:
         return self.size()
 
     def separator_of(self, name: str) -> str:
-        """Text between the elements of a column."""
+        """Return the string between the elements of a column."""
         return self.separators.get(name, self.marks.elements)
 
 
@@ -72,7 +72,7 @@ class CsvSchemaBuilder:
         self._skips = self._is_strict = self._has_header = False
 
     def build(self) -> CsvSchema:
-        """The schema.
+        """Return the schema.
 
         Raises:
             ValueError: there are no columns, or two of one name.
@@ -92,7 +92,7 @@ class CsvSchemaBuilder:
     def add_array_column(
         self, name: str, separator: str = ";", element_type: TypeInformation | ArrowTyped | None = None
     ) -> CsvSchemaBuilder:
-        """A list.
+        """Add a column of lists.
 
         Args:
             name: of the column.
@@ -110,11 +110,11 @@ class CsvSchemaBuilder:
         return self
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
-        """`true` or `false`."""
+        """Add a column of `true` or `false`."""
         return self._column(name, Types.BOOLEAN())
 
     def add_number_column(self, name: str, number_type: TypeInformation | ArrowTyped | None = None) -> CsvSchemaBuilder:
-        """A number.
+        """Add a column of numbers.
 
         Args:
             name: of the column.
@@ -127,11 +127,11 @@ class CsvSchemaBuilder:
         return self._column(name, Types.LONG() if number_type is None else number_type)
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
-        """A text."""
+        """Add a column of strings."""
         return self._column(name, Types.STRING())
 
     def add_columns_from(self, schema: CsvSchema) -> CsvSchemaBuilder:
-        """The columns of another schema."""
+        """Add the columns of another schema."""
         self._fields += zip(schema.columns.names, schema.row_type.get_field_types(), schema.columns.types, strict=True)
         self._separators.update(schema.separators)
         return self
@@ -143,11 +143,11 @@ class CsvSchemaBuilder:
         return self
 
     def set_allow_comments(self, allow: bool = True) -> CsvSchemaBuilder:
-        """Lines that begin with `#` are no records."""
+        """Skip lines that begin with `#`."""
         return self._with(comments=allow)
 
     def set_any_property_name(self, name: str) -> CsvSchemaBuilder:
-        """Refused: every column has a name and a type.
+        """Refuse columns of any name: every column has a name and a type.
 
         Raises:
             ValueError: always.
@@ -155,63 +155,63 @@ class CsvSchemaBuilder:
         raise ValueError(f"columns beyond those named ({name!r} for any other) are not read; add a column for each")
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:
-        """Lists have one element, the whole text."""
+        """Read lists as one element, the whole string."""
         return self._with(elements="")
 
     def remove_array_element_separator(self, index: int) -> CsvSchemaBuilder:
-        """The list at this position has one element, the whole text."""
+        """Read the list at this position as one element, the whole string."""
         self._separators[self._fields[index][0]] = ""
         return self
 
     def set_array_element_separator(self, separator: str) -> CsvSchemaBuilder:
-        """Text between the elements of lists that have none of their own."""
+        """Set the string between the elements of lists that have none of their own."""
         return self._with(elements=separator)
 
     def set_column_separator(self, char: str) -> CsvSchemaBuilder:
-        """One character between columns."""
+        """Set the one character between columns."""
         return self._with(delimiter=_single(char, "Column separator"))
 
     def disable_escape_char(self) -> CsvSchemaBuilder:
-        """Nothing takes the meaning off a character; the default."""
+        """Use no escape character; the default."""
         return self._with(escape=None)
 
     def set_escape_char(self, char: str) -> CsvSchemaBuilder:
-        """One character that takes the meaning off the next."""
+        """Set the one character that escapes the next."""
         return self._with(escape=_single(char, "Escape char"))
 
     def set_line_separator(self, separator: str) -> CsvSchemaBuilder:
-        """Text after lines that are written; read lines end with `\\n` or `\\r\\n`."""
+        """Set the string after lines that are written; read lines end with `\\n` or `\\r\\n`."""
         return self._with(line_end=separator)
 
     def set_null_value(self, null_value: str) -> CsvSchemaBuilder:
-        """Text of None; by default nothing at all."""
+        """Set the string for None; by default the empty string."""
         return self._with(null=null_value)
 
     def disable_quote_char(self) -> CsvSchemaBuilder:
-        """No quotes around values."""
+        """Use no quotes around values."""
         return self._with(quote=None)
 
     def set_quote_char(self, char: str) -> CsvSchemaBuilder:
-        """One character around values."""
+        """Set the one quote character around values."""
         return self._with(quote=_single(char, "Quote char"))
 
     def set_skip_first_data_row(self, skip: bool = True) -> CsvSchemaBuilder:
-        """The first line is no record."""
+        """Skip the first line of data: it is no record."""
         self._skips = skip
         return self
 
     def set_strict_headers(self, strict: bool = True) -> CsvSchemaBuilder:
-        """A header must name the columns of the schema in its order."""
+        """Require a header that names the columns of the schema in its order."""
         self._is_strict = strict
         return self
 
     def set_use_header(self, use: bool = True) -> CsvSchemaBuilder:
-        """Files begin with a line of names, which is written; without strict headers it is passed over when read."""
+        """Begin files with a line of names, which is written; without strict headers it is passed over when read."""
         self._has_header = use
         return self
 
     def size(self) -> int:
-        """The number of columns so far."""
+        """Return the number of columns so far."""
         return len(self._fields)
 
     def __len__(self) -> int:
@@ -242,7 +242,7 @@ class CsvReaderFormat(CsvFormat):
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
-        """A format of the schema's columns."""
+        """Return a format of the schema's columns."""
         marks = schema.marks
         lists = {name: schema.separator_of(name) for name in _lists_of(schema)}
         dialect = CsvDialect(
@@ -256,7 +256,7 @@ class CsvBulkWriters:
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> RowDataBulkWriterFactory:
-        """A factory for rows of a schema; files begin with a header where the schema uses one."""
+        """Return a factory for rows of a schema; files begin with a header where the schema uses one."""
         return _CsvFactory(schema)
 
 

@@ -95,12 +95,12 @@ class _LineFeeds(io.StringIO):
 
 
 def _columns_of(batch: ArrowBatch) -> Sequence[dict[str, Any]]:
-    """In place of records: the columns and their types."""
+    """Return the columns and their types in place of records."""
     return [dict(zip(batch.data.schema.names, batch.data.schema.types, strict=True))]
 
 
 def _names_of(record: Any) -> list[str] | None:
-    """The names of a record's fields, if it has any."""
+    """Return the names of a record's fields, if it has any."""
     names: Any = record if isinstance(record, dict) else getattr(record, "_fields", None)
     if isinstance(record, Row):
         names = record._names
@@ -124,7 +124,7 @@ def _ensure_known(records: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[Any]]:
-    """Each record's fields, those with names in the order of `names`."""
+    """Return each record's fields, those with names in the order of `names`."""
     if isinstance(batch, ArrowBatch):
         columns = batch.data.columns if names is None else [batch.data.column(name) for name in names]
         return zip(*[_shown(column) for column in columns], strict=True)
@@ -132,7 +132,7 @@ def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[A
 
 
 def _shown(column: pyarrow.Array) -> list[Any]:
-    """The values of a column; of numbers of 32 bits those that their shortest decimals stand for."""
+    """Return the values of a column; of numbers of 32 bits those that their shortest decimals stand for."""
     import pyarrow
 
     if pyarrow.types.is_float32(column.type):
@@ -142,7 +142,7 @@ def _shown(column: pyarrow.Array) -> list[Any]:
 
 
 def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
-    """The fields of one record, those with names in the order of `names`."""
+    """Return the fields of one record, those with names in the order of `names`."""
     if isinstance(value, dict):
         return [value.get(name) for name in names or value]
     if isinstance(value, Row):
@@ -151,7 +151,8 @@ def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
 
 
 def text_file_sink(folder: str | os.PathLike[str], encoding: str = "utf-8", roll_bytes: int = PART_BYTES) -> FileSink:
-    """A sink of lines, the text of each record, in `part-<subtask>-<n>.txt`; a later job replaces files of its names.
+    """Return a sink of lines, the text of each record, in `part-<subtask>-<n>.txt`; a later job replaces files of its
+    names.
 
     Raises:
         ValueError: `roll_bytes` is below 1.
@@ -165,7 +166,7 @@ def csv_file_sink(
     delimiter: str = ",",
     roll_bytes: int = PART_BYTES,
 ) -> FileSink:
-    """A sink that writes records of fields as `part-<subtask>-<n>.csv`; a later job replaces those of its names.
+    """Return a sink that writes records of fields as `part-<subtask>-<n>.csv`; a later job replaces those of its names.
 
     Raises:
         ValueError: `roll_bytes` is below 1.

@@ -44,7 +44,8 @@ class InferredColumns:
         """Whether records may lack columns that others have."""
 
     def of(self, batch: Batch) -> pyarrow.RecordBatch:
-        """The columns of a batch; of columns that `schema` has too by now it may lack some, or have them narrower.
+        """Return the columns of a batch; of columns that `schema` has too by now it may lack some, or have them
+        narrower.
 
         Raises:
             ValueError: a record does not fit; names it.
@@ -93,7 +94,7 @@ class InferredColumns:
 def _as_declared(
     named: Sequence[dict[str, Any]], schema: pyarrow.Schema, records: Sequence[Any]
 ) -> pyarrow.RecordBatch:
-    """Records, as values by name, as columns of a schema.
+    """Return records, as values by name, as columns of a schema.
 
     Raises:
         ValueError: one does not fit; names it.
@@ -112,7 +113,7 @@ def _as_declared(
 
 
 def joined(schemas: Sequence[pyarrow.Schema], is_open: bool = False) -> pyarrow.Schema:
-    """The narrowest schema into which values of all of them go.
+    """Return the narrowest schema that values of all schemas fit into.
 
     Args:
         is_open: columns may be missing.
@@ -136,7 +137,7 @@ def joined(schemas: Sequence[pyarrow.Schema], is_open: bool = False) -> pyarrow.
 
 
 def _in_utc(schema: pyarrow.Schema, name: str) -> pyarrow.Schema:
-    """A schema with the moments of a column in UTC, if they have a zone."""
+    """Return a schema with the moments of a column in UTC, if they have a zone."""
     import pyarrow
 
     at = schema.get_field_index(name)
@@ -147,7 +148,7 @@ def _in_utc(schema: pyarrow.Schema, name: str) -> pyarrow.Schema:
 
 
 def fitted(block: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
-    """The columns of a block as those of a schema; columns that it lacks are null.
+    """Return the columns of a block as those of a schema; columns that it lacks are null.
 
     Raises:
         pyarrow.ArrowInvalid: a value does not go into its type.
@@ -165,7 +166,7 @@ def fitted(block: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.Record
 
 
 def _inferred(records: Sequence[Any]) -> tuple[pyarrow.RecordBatch, bool]:
-    """Records as columns of their own types, and whether they may lack columns."""
+    """Return records as columns of their own types, and whether they may lack columns."""
     import pyarrow
 
     named = [_named(record, None) for record in records]
@@ -188,7 +189,7 @@ def _inferred(records: Sequence[Any]) -> tuple[pyarrow.RecordBatch, bool]:
 
 
 def _array(column: Sequence[Any]) -> pyarrow.Array:
-    """Values as Arrow has them; moments of several zones in UTC, as when they come in several batches."""
+    """Return values as Arrow has them; moments of several zones in UTC, as when they come in several batches."""
     import pyarrow
 
     found = pyarrow.array(column)
@@ -200,7 +201,7 @@ def _array(column: Sequence[Any]) -> pyarrow.Array:
 
 
 def _named(record: Any, names: Sequence[str] | None) -> dict[str, Any]:
-    """The fields of a record by name.
+    """Return the fields of a record by name.
 
     Args:
         names: for records that have none; None: f0, f1, ...

@@ -13,7 +13,7 @@ _NEWLINE, _OPEN, _CLOSE = b"\n{}"
 
 
 def arrow_table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table | None:
-    """The columns of a schema; None: not each line is just one object, which Arrow would read as something else.
+    """Return the columns of a schema; None: not each line is just one object, which Arrow would read as something else.
 
     Args:
         block: whole lines.

@@ -61,7 +61,7 @@ class JsonLinesFormat(StreamFormat):
         return _JsonCursor(split, self)
 
     def value_of(self, line: bytes) -> Any:
-        """The record of a line.
+        """Return the record of a line.
 
         Raises:
             ValueError: there is none in it.
@@ -70,7 +70,7 @@ class JsonLinesFormat(StreamFormat):
         return json.loads(line) if self._rows is None else self._rows.deserialize(line)
 
     def records_of(self, lines: Sequence[bytes], path: str, offset: int) -> list[Any]:
-        """The records of lines, those of the file from byte `offset` on.
+        """Return the records of lines, those of the file from byte `offset` on.
 
         Raises:
             ValueError: one is malformed; names file and line.
@@ -145,12 +145,12 @@ class _JsonCursor:
 
 
 def _first_misfit(lines: Sequence[bytes], schema: pyarrow.Schema) -> int:
-    """The number, from 0, of the first line that does not become columns of a schema."""
+    """Return the number, from 0, of the first line that does not become columns of a schema."""
     return first_failing(len(lines), lambda first, behind: _table_of(b"\n".join(lines[first:behind]), schema))
 
 
 def _table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table:
-    """The objects of whole lines as columns.
+    """Return the objects of whole lines as columns.
 
     Raises:
         ValueError, pyarrow.ArrowException: a line has none, or a value is not of its type.
@@ -162,7 +162,7 @@ def _table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table:
 
 
 def json_lines_encoder(type_info: TypeInformation | None = None) -> Encoder:
-    """One JSON object a line.
+    """Return one JSON object a line.
 
     >>> json_lines_encoder().encode(Row(id=1, name="a"))
     b'{"id":1,"name":"a"}\\n'

@@ -14,7 +14,7 @@ LARGE = re.compile(rb"[0-9.][eE]\+?[0-9]")
 
 
 def first_failing(size: int, attempt: Callable[[int, int], Any]) -> int:
-    """The index of the first of `size` items, of which one at least fails; halves are tried, not each.
+    """Return the index of the first of `size` items, of which one at least fails; halves are tried, not each.
 
     >>> first_failing(9, lambda first, behind: [1 / (number - 6) for number in range(first, behind)])
     6

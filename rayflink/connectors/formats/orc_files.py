@@ -61,7 +61,7 @@ class OrcBulkWriters:
         writer_properties: Configuration | Mapping[str, str] | None = None,
         hadoop_config: Configuration | None = None,
     ) -> RowDataBulkWriterFactory:
-        """A factory for rows of a type.
+        """Return a factory for rows of a type.
 
         Args:
             row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.
@@ -132,7 +132,7 @@ class _Calm:
         return len(data)
 
     def flush(self) -> None:
-        """The sink flushes."""
+        """Do nothing; the sink flushes."""
 
     def tell_error(self) -> None:
         """Raise what went wrong."""

@@ -48,7 +48,7 @@ class ParquetFormat(BulkFormat):
         self._groups: Callable[[Any], bool] | None = None
 
     def of_groups(self, wanted: Callable[[Any], bool]) -> ParquetFormat:
-        """The same, that passes over some row groups.
+        """Return this format, extended to skip some row groups.
 
         Args:
             wanted: whether a row group, as pyarrow's metadata describe it, is read.
@@ -106,7 +106,7 @@ class ParquetBulkWriters:
     def for_row_type(
         row_type: Any, hadoop_config: Configuration | None = None, utc_timestamp: bool = False
     ) -> RowDataBulkWriterFactory:
-        """A factory for rows of a type, in row groups of 65,536 records, packed with snappy.
+        """Return a factory for rows of a type, in row groups of 65,536 records, packed with snappy.
 
         Args:
             row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.

@@ -137,7 +137,7 @@ class _WideTextCursor:
         return RowBatch(values) if values else None
 
     def _line(self, ahead: int) -> str:
-        """The next piece of text; `ahead` lines are read but not counted yet."""
+        """Return the next piece of text; `ahead` lines are read but not counted yet."""
         try:
             line = self._file.readline()
             if not line and getattr(self._file, "bytebuffer", None):

@@ -34,7 +34,9 @@ class BlockStore(Protocol):
         """Put a block behind those that the partition has."""
 
     def read(self, partition: int, position: int) -> tuple[bytes, int] | None:
-        """The block at a position, which is 0 for the first, and the position behind it; None behind the last."""
+        """Return the block at a position, which is 0 for the first, and the position behind it; None behind the
+        last.
+        """
 
     def clear(self) -> None:
         """Give up all blocks."""
@@ -65,7 +67,9 @@ class FileBlocks:
             raise OSError(f"cached result {path} cannot be written ({error}); {remedy}") from error
 
     def read(self, partition: int, position: int) -> tuple[bytes, int] | None:
-        """The block at a position, which is 0 for the first, and the position behind it; None behind the last."""
+        """Return the block at a position, which is 0 for the first, and the position behind it; None behind the
+        last.
+        """
         if not os.path.exists(self._path(partition)):
             return None
         with open(self._path(partition), "rb") as file:
@@ -97,7 +101,7 @@ class CachePlace:
     partitions: int = 1
 
     def there(self) -> BlockStore:
-        """The store."""
+        """Return the store."""
         assert self.store is not None, "a cache is given its store before its job starts"
         return self.store
 
@@ -143,7 +147,7 @@ class _CacheWriter(SinkWriter):
 
 
 def _dumped(batch: Batch) -> bytes:
-    """The batch as bytes.
+    """Return the batch as bytes.
 
     Raises:
         NotSerializable: a record cannot be pickled; names it.
@@ -175,7 +179,7 @@ class CacheSplit:
 
     @property
     def split_id(self) -> str:
-        """The partition."""
+        """Return the partition."""
         return f"partition {self.partition}"
 
 

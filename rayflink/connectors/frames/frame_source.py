@@ -65,7 +65,7 @@ class FrameStore(Protocol):
 
     @property
     def surroundings(self) -> Mapping[str, str]:
-        """Variables of the environment that a process needs before the store is unpickled there."""
+        """Return the environment variables that a process needs before the store is unpickled there."""
 
     def append(self, partition: int, attempt: int, number: int, block: pyarrow.RecordBatch) -> str:
         """Put a block of an attempt at a partition behind its others; where it is then, the same for all of them.
@@ -75,27 +75,27 @@ class FrameStore(Protocol):
         """
 
     def keep(self, parts: Sequence[FramePart]) -> None:
-        """These are the partitions; what other attempts have written is given up.
+        """Keep these partitions; blocks that other attempts have written are discarded.
 
         Raises:
             FrameLost: blocks of them are gone.
         """
 
     def hold(self) -> None:
-        """The job whose coordinator this process is reads the blocks: they stay until it ends."""
+        """Keep the blocks until the end of the job that reads them, whose coordinator is this process."""
 
     def need_while(self, needed: Callable[[], bool]) -> None:
-        """The program needs the blocks as long as that is true, and `leave` has not been called."""
+        """Keep the blocks for the program as long as the function returns True and `leave` has not been called."""
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
-        """A block of a partition, 0 for the first.
+        """Return a block of a partition, 0 for the first.
 
         Raises:
             FrameLost: it is gone.
         """
 
     def leave(self) -> None:
-        """The program needs the blocks no more: they go with the last job that holds them."""
+        """Release the blocks for the program: they are removed with the last job that uses them."""
 
 
 class SentStore:
@@ -109,7 +109,7 @@ class SentStore:
         self._surroundings, self._packed = dict(store.surroundings), pickle.dumps(store)
 
     def open(self) -> FrameStore:
-        """The store, in the process that this was sent to."""
+        """Return the store, in the process that this was sent to."""
         for name, value in self._surroundings.items():
             os.environ.setdefault(name, value)
         store: FrameStore = pickle.loads(self._packed)
@@ -150,13 +150,13 @@ class FrameFolder:
             raise FrameLost(f"{os.path.join(self._folder, lost[0])} is not there")
 
     def hold(self) -> None:
-        """The program outlives its jobs."""
+        """Do nothing: the program outlives its jobs."""
 
     def need_while(self, needed: Callable[[], bool]) -> None:
-        """Files stay until `leave`."""
+        """Do nothing: files stay until `leave`."""
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
-        """A block of a partition; its columns are the file's pages."""
+        """Return a block of a partition; its columns are the file's pages."""
         import pyarrow
         from pyarrow import ipc
 
@@ -186,7 +186,7 @@ class FrameSplit:
 
     @property
     def split_id(self) -> str:
-        """The partition."""
+        """Return the partition."""
         return f"partition {self.part.partition}"
 
 
@@ -212,7 +212,7 @@ class FrameSource(Source):
 
     @property
     def rows(self) -> int:
-        """Of all partitions."""
+        """Return the number of rows of all partitions."""
         return sum(part.rows for part in self.parts)
 
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
@@ -227,7 +227,7 @@ class FrameSource(Source):
 
 
 def hold_blocks(source: Source | None) -> None:
-    """The job whose coordinator this process is reads the blocks of a source, and of those within it.
+    """Let the job whose coordinator this process is read the blocks of a source, and of sources within it.
 
     Said when it begins: a source that is read after others, or when there is room, has no enumerator by then, and the
     program may end before there is one.

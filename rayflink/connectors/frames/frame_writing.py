@@ -58,7 +58,7 @@ class Frame:
     schema: pyarrow.Schema
 
     def block(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
-        """A block of a part, in the columns of the schema.
+        """Return a block of a part, in the columns of the schema.
 
         Raises:
             FrameLost: it is gone.
@@ -66,7 +66,7 @@ class Frame:
         return fitted(self.store.read(part, number), self.schema)
 
     def groups(self) -> list[list[FramePart]]:
-        """The parts, those of a subtask that follow one another together up to `PART_BYTES`."""
+        """Return the parts, those of a subtask that follow one another together up to `PART_BYTES`."""
         found: list[list[FramePart]] = []
         for part in self.parts:
             last = found[-1] if found else []
@@ -156,7 +156,7 @@ class FrameOperator(Operator):
 
 
 def frame_of(store: FrameStore, written: Sequence[WrittenPart], line: str = "") -> Frame:
-    """All that a stream has put into a store; blocks that are not among it are given up.
+    """Return a frame of everything a stream has put into a store; other blocks are discarded.
 
     Args:
         line: of the program, which wants it.

@@ -99,7 +99,7 @@ def _filed(df: Any, path: str | os.PathLike[str], schema: pyarrow.Schema) -> Fil
 
 @contextmanager
 def _configured(conf: Any, values: Mapping[str, str]) -> Iterator[None]:
-    """Within the block Spark has these settings."""
+    """Apply these settings to Spark within the block."""
     before = {name: conf.get(name, None) for name in values}
     try:
         for name, value in values.items():
@@ -114,7 +114,7 @@ def _configured(conf: Any, values: Mapping[str, str]) -> Iterator[None]:
 
 
 def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schema:
-    """The columns of a DataFrame.
+    """Return the columns of a DataFrame.
 
     Args:
         what: it is, for the error.
@@ -167,7 +167,7 @@ class _Named:
 
 
 def in_arrow(df: Any, work: ArrowWork, schema: str) -> Any:
-    """`df.mapInArrow(work, schema)` for columns of any name.
+    """Return `df.mapInArrow(work, schema)` for columns of any name.
 
     PySpark 3.5 looks each of them up by its name, and so finds none with a dot or a backtick in it, and two where names
     differ in case alone.
@@ -177,7 +177,7 @@ def in_arrow(df: Any, work: ArrowWork, schema: str) -> Any:
 
 
 def renamed(batches: Iterator[pyarrow.RecordBatch], names: Sequence[str]) -> Iterator[pyarrow.RecordBatch]:
-    """Batches with other names of their columns."""
+    """Yield batches with other names for their columns."""
     import pyarrow
 
     for batch in batches:
@@ -186,7 +186,7 @@ def renamed(batches: Iterator[pyarrow.RecordBatch], names: Sequence[str]) -> Ite
 
 
 def reason_of(error: Exception) -> str:
-    """What Spark says went wrong, without the stacks of the JVM.
+    """Return Spark's reason for a failure, without the stacks of the JVM.
 
     >>> reason_of(ValueError("a\\nb"))
     'ValueError: a'
@@ -205,7 +205,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    """What each task of Spark does with its partition: it tells what it has put where."""
+    """Return the function that each task of Spark applies to its partition: it reports where it has put each block."""
     sent = SentStore(store)
 
     def put(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -227,7 +227,7 @@ def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Ite
 
 
 def blocks_of(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Batches put together to about `BLOCK_BYTES`, and at most `BLOCK_ROWS` rows where they come in smaller ones."""
+    """Combine batches to about `BLOCK_BYTES`, and at most `BLOCK_ROWS` rows where they come in smaller ones."""
     import pyarrow
 
     held: list[pyarrow.RecordBatch] = []

@@ -39,7 +39,7 @@ def ensure_session(spark: Any) -> None:
 
 
 def wanted_schema(schema: Any) -> pyarrow.Schema | None:
-    """A schema in Spark's words or in others, as Arrow's.
+    """Convert a schema, Spark's or another, to Arrow's.
 
     Args:
         schema: a StructType or a text like "id long, word string", a RowTypeInfo or a pyarrow Schema; None stays so.
@@ -67,7 +67,7 @@ def wanted_schema(schema: Any) -> pyarrow.Schema | None:
 
 
 def spark_schema(schema: pyarrow.Schema) -> Any:
-    """Columns of Arrow as a `pyspark.sql.types.StructType`; times without a zone stay so.
+    """Convert columns of Arrow to a `pyspark.sql.types.StructType`; times without a zone stay so.
 
     Raises:
         TypeMismatch: Spark has no type for one of them.
@@ -89,7 +89,7 @@ def spark_schema(schema: pyarrow.Schema) -> Any:
 
 
 def plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
-    """A type without a dictionary and without long offsets, whose values are the same."""
+    """Return a type without a dictionary and without long offsets, whose values are the same."""
     import pyarrow
 
     types = pyarrow.types
@@ -109,7 +109,7 @@ def plain_type(kind: pyarrow.DataType) -> pyarrow.DataType:
 
 
 def dataframe(spark: Any, frame: Frame) -> Any:
-    """A frame as a `pyspark.sql.DataFrame`, whose blocks stay until Spark ends.
+    """Convert a frame to a `pyspark.sql.DataFrame`, whose blocks stay until Spark ends.
 
     Raises:
         TypeMismatch: Spark has no type for one of its columns; the blocks are given up.
@@ -133,7 +133,9 @@ def dataframe(spark: Any, frame: Frame) -> Any:
 
 
 def _reading(frame: Frame) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    """What each task of Spark does with the number of a group: it gives the rows of that."""
+    """Return the function that each task of Spark applies to the number of a group: it yields the rows of that
+    group.
+    """
     groups, parts, schema, sent = frame.groups(), frame.parts, frame.schema, SentStore(frame.store)
 
     def read(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

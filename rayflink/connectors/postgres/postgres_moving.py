@@ -90,7 +90,7 @@ class Mover(Committer):
         return bool(found)
 
     def _prune(self, chunk: Chunk) -> None:
-        """Now and then, forget what was committed long ago."""
+        """Remove the records of old commits from time to time."""
         self._commits += 1
         if self._commits % _PRUNED_EVERY == 1:
             text = "DELETE FROM {ledger} WHERE chunk IN (SELECT chunk FROM {ledger} WHERE committed_at < "

@@ -52,7 +52,7 @@ class PostgresError(RayflinkError):
 
 
 def driver() -> Any:
-    """The module psycopg.
+    """Return the module psycopg.
 
     Raises:
         PostgresError: it is not installed.
@@ -66,7 +66,7 @@ def driver() -> Any:
 
 
 def place_of(dsn: str) -> str:
-    """What a connection string leads to, without password.
+    """Return the server and database that a connection string leads to, without password.
 
     >>> place_of("postgresql://me:secret@db.example:5433/shop")
     "host='db.example' port='5433' dbname='shop' user='me'"
@@ -84,7 +84,7 @@ def place_of(dsn: str) -> str:
 
 
 def wait_at_most(cursor: psycopg.Cursor[Any], seconds: int) -> None:
-    """In this transaction wait no longer for what somebody has locked, unless the server says how long."""
+    """Limit the wait for locks in this transaction, unless the server sets a limit."""
     text = "SELECT set_config('lock_timeout', %s, true) WHERE current_setting('lock_timeout') = '0'"
     cursor.execute(text, (f"{seconds}s",))
 

@@ -95,7 +95,7 @@ class PostgresSink(TwoPhaseCommittingSink):
         return Mover(self._session())
 
     def _session(self) -> Session:
-        """The connection that writer and committer of a subtask share."""
+        """Return the connection that writer and committer of a subtask share."""
         if self._held is None:
             self._held = Session(self._dsn)
         return self._held

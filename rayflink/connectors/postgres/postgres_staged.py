@@ -28,7 +28,7 @@ class StagedRows:
 
 
 def staged_rows(dsn: str, schema: str = "public") -> list[StagedRows]:
-    """What is staged in a schema, oldest first: by jobs that run, or by such that are gone and were not restored.
+    """Return the rows staged in a schema, oldest first: of running jobs, and of ended ones that were not restored.
 
     Raises:
         PostgresError: there is no connection.

@@ -67,7 +67,7 @@ class Tables:
     staging: str
 
     def statement(self, text: str, **more: Any) -> Any:
-        """An SQL statement with the names of the tables and columns in it.
+        """Return an SQL statement with the names of the tables and columns in it.
 
         Args:
             text: one with `%s` is executed with parameters.
@@ -88,7 +88,7 @@ class Tables:
         return sql.SQL(text).format(**names, **more)
 
     def on_conflict(self, has_parameters: bool = False) -> Any:
-        """What an INSERT says of rows that are there: nothing without keys.
+        """Return the ON CONFLICT clause of an INSERT; empty without keys.
 
         Args:
             has_parameters: whether the INSERT is executed with parameters.
@@ -106,7 +106,7 @@ class Tables:
         return sql.SQL("ON CONFLICT ({}) DO UPDATE SET {}").format(keys, changes)
 
     def move(self) -> Any:
-        """Moves the rows of a chunk from the staging table to the target; gives how many."""
+        """Move the rows of a chunk from the staging table to the target and return their number."""
         newest = "SELECT * FROM moved"
         if self.keys:
             newest = "SELECT DISTINCT ON ({keys}) * FROM moved ORDER BY {keys}, {row} DESC"
@@ -120,7 +120,7 @@ class Tables:
 
 
 def identifier(*names: str, has_parameters: bool = False) -> Any:
-    """A name in a statement, quoted.
+    """Return a name in a statement, quoted.
 
     Args:
         names: its parts, as schema and table.
@@ -132,7 +132,7 @@ def identifier(*names: str, has_parameters: bool = False) -> Any:
 
 
 def parts_of(table: str) -> tuple[str, ...]:
-    """Schema and name of a table: parts with points stand in double quotes, as PostgreSQL writes them.
+    """Return schema and name of a table: parts with points stand in double quotes, as PostgreSQL writes them.
 
     >>> parts_of('sales.Orders'), parts_of('"my.schema"."a "" b"')
     (('sales', 'Orders'), ('my.schema', 'a " b'))

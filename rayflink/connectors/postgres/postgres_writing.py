@@ -69,7 +69,7 @@ class Rows:
         self._keys = [(tables.columns.index(key), key) for key in tables.keys]
 
     def of(self, record: Any) -> tuple[Any, ...]:
-        """The values of a record.
+        """Return the values of a record.
 
         Raises:
             UnwritableRecord: it has not those that are wanted.
@@ -130,7 +130,7 @@ class Rows:
 
 
 def _context(error: Exception) -> str:
-    """Where the server says that it stood, or nothing."""
+    """Return the context that the server reports for an error, or an empty string."""
     diagnosis = getattr(error, "diag", None)
     return "" if diagnosis is None else diagnosis.context or ""
 
@@ -269,7 +269,7 @@ class Stager(DirectWriter):
         cursor.execute(count, (staged, chunk.id))
 
     def _take_over(self, cursor: psycopg.Cursor[Any]) -> None:
-        """Stage in the place of earlier attempts of this subtask, and of those subtasks that are no more.
+        """Stage in place of earlier attempts of this subtask, and of subtasks that no longer exist.
 
         What they have staged and no checkpoint knows is deleted. Numbers rise over all subtasks, so chunks of a subtask
         that the checkpoint does not name came behind it where they have at least the highest number that it does name.

@@ -106,7 +106,7 @@ class _Deadline:
             self._timer = asyncio.get_running_loop().call_later(timeout_s, self._end)
 
     def met(self) -> None:
-        """The work is done, or has been ended."""
+        """Note that the work is done or has been ended."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -117,7 +117,7 @@ class _Deadline:
 
 
 def _list_of(results: Any, source: str = "") -> list[Any]:
-    """The results of a record.
+    """Return the results of a record.
 
     Args:
         source: where a list is to be returned from, for people.

@@ -58,7 +58,7 @@ class AsyncOperator(Operator):
 
     @abstractmethod
     def emitted(self, answered: list[Request]) -> Iterable[Element]:
-        """The elements for requests that have been answered.
+        """Return the elements for requests that have been answered.
 
         Raises:
             UserCodeError: an answer is a failure.
@@ -66,7 +66,7 @@ class AsyncOperator(Operator):
 
     @abstractmethod
     def life_cycle(self) -> tuple[Callable[..., Any], Callable[[], Any]]:
-        """What opens (given a RuntimeContext) and closes the user's function."""
+        """Return the object that opens the user's function, given a RuntimeContext, and closes it."""
 
     # life
 
@@ -164,7 +164,7 @@ class AsyncOperator(Operator):
         return self._elements(taken) if taken else ()
 
     def heed(self, request: Request) -> None:
-        """An answer has come, whose turn to be emitted may be later.
+        """Take an answer; its turn to be emitted may come later.
 
         Raises:
             UserCodeError: it is a failure.
@@ -188,7 +188,7 @@ class AsyncOperator(Operator):
         return [*elements, *self.emitted(answered)]
 
     def failure(self, where: str, record: str) -> UserCodeError:
-        """The error to raise from the exception of the user's function."""
+        """Return the error to raise from the exception of the user's function."""
         return UserCodeError(self.ctx.operator_name, self.ctx.call_site, record, where)
 
 

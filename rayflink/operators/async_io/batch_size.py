@@ -29,7 +29,7 @@ class AdaptiveBatchSize:
         """The size of the next batch."""
 
     def measured(self, records: int, seconds: float) -> None:
-        """A batch has come back; one of another size than the current says nothing."""
+        """Learn from a batch that has come back; one of another size than the current one is ignored."""
         if records != self.records:
             return
         if seconds > self._target_s:
@@ -53,7 +53,7 @@ class FixedBatchSize:
         self.records = records
 
     def measured(self, records: int, seconds: float) -> None:
-        """Nothing is learned."""
+        """Learn nothing: the size is fixed."""
 
 
 __all__ = ["AdaptiveBatchSize", "FixedBatchSize"]

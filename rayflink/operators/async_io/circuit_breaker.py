@@ -30,7 +30,7 @@ class CircuitBreaker:
 
     @property
     def state(self) -> str:
-        """ "closed", "open", or "half-open" while a probe is under way."""
+        """Return "closed", "open", or "half-open" while a probe is under way."""
         if self.open_since_ms is None:
             return "closed"
         return "half-open" if self._probing else "open"
@@ -45,16 +45,16 @@ class CircuitBreaker:
         return True
 
     def wait_ms(self, now_ms: int) -> int:
-        """Milliseconds after which it makes sense to ask `may_call` again, at least 1."""
+        """Return the milliseconds after which it makes sense to ask `may_call` again, at least 1."""
         left = self._pause_ms if self._probing else self._failed_at_ms + self._pause_ms - now_ms
         return max(1, left)
 
     def succeeded(self) -> None:
-        """A call came back well."""
+        """Record a call that succeeded."""
         self._failures, self._probing, self.open_since_ms = 0, False, None
 
     def failed(self, now_ms: int) -> None:
-        """A call failed."""
+        """Record a call that failed."""
         self._failures += 1
         self._probing, self._failed_at_ms = False, now_ms
         if self.open_since_ms is None and self._failures >= self._threshold:

@@ -54,7 +54,7 @@ class CoroutineRunner(Protocol):
         """Let coroutines go on, where they do not by themselves."""
 
     def next_due_ms(self) -> int | None:
-        """Epoch milliseconds at which `advance` makes sense; None: not before somebody is woken."""
+        """Return the epoch milliseconds at which `advance` makes sense; None until another thread wakes the loop."""
 
     def close(self, last: Callable[[], Any]) -> None:
         """Cancel what runs, call `last` in the loop, and end it.
@@ -66,7 +66,7 @@ class CoroutineRunner(Protocol):
 
 
 def coroutine_runner(ctx: OperatorContext) -> CoroutineRunner:
-    """The runner of coroutines for an operator."""
+    """Return the runner of coroutines for an operator."""
     if ctx.wake is None:
         return SteppedLoop(ctx.clock)
     return LoopThread(f"async {ctx.operator_name}", ctx.clock, ctx.wake)
@@ -176,7 +176,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self._running: set[asyncio.Task[None]] = set()
 
     def time(self) -> float:
-        """Seconds, as `monotonic()` of the clock; the due time of a timer while it fires."""
+        """Return seconds, like `monotonic()` of the clock; while a timer fires, the time at which it was due."""
         return float(self._at)
 
     def begin(self, what_for: Any, ask: Ask) -> None:

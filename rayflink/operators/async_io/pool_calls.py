@@ -111,7 +111,7 @@ class PoolCalls:
             worker.close()
 
     async def answer(self, data: Any) -> BatchAnswer:
-        """Have a batch worked; raises nothing of the user's."""
+        """Have a worker process a batch; errors of the user's function are not raised here."""
         attempts = 0
         while True:
             worker = await self._free.get()
@@ -167,7 +167,7 @@ class PoolCalls:
         return BatchAnswer(result, None, asyncio.get_running_loop().time() - started)
 
     async def _is_ready(self, worker: Worker) -> bool:
-        """Return whether it is there in time; the log says meanwhile what is waited for."""
+        """Return whether the worker is ready in time; meanwhile the log reports the wait."""
         telling = asyncio.ensure_future(self._tell_what_is_awaited(worker))
         try:
             return await _is_done(worker.ready(), self._pool.start_timeout_ms)
@@ -203,7 +203,7 @@ class PoolCalls:
 
 
 async def _is_done(work: Coroutine[Any, Any, Any] | asyncio.Future[Any], timeout_ms: int) -> bool:
-    """Return whether it is done within the time; else it is cancelled. What it raised is raised.
+    """Return whether the call finishes within the time; else it is cancelled. What it raised is raised.
 
     Args:
         timeout_ms: 0: for ever.

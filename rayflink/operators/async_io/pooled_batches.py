@@ -167,7 +167,7 @@ class PooledBatchesOperator(AsyncOperator):
 
 
 def _call_of(function: Any) -> Callable[..., Any]:
-    """What a worker calls with a batch.
+    """Return the callable that a worker applies to a batch.
 
     Raises:
         InvalidFunction: it cannot be called with one.

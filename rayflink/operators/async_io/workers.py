@@ -55,7 +55,7 @@ class BatchFunction:
             self._instance = _guarded(make) if isclass(make) else make
 
     def __call__(self, data: Any) -> Any:
-        """The result for a batch: a list for a list, a RecordBatch for a RecordBatch.
+        """Return the result for a batch: a list for a list, a RecordBatch for a RecordBatch.
 
         Raises:
             TypeError: it is in none of the forms.
@@ -97,7 +97,7 @@ class WorkerSpec:
 
     @property
     def wanted(self) -> str:
-        """What its process takes, for people.
+        """Describe the resources that the worker's process takes, for messages.
 
         >>> WorkerSpec(BatchFunction(list, "rows"), "score", 0.5).wanted
         'num_cpus=0.5, num_gpus=0'
@@ -117,17 +117,17 @@ class Worker(Protocol):
         """
 
     async def awaited(self) -> str:
-        """Why it is not ready yet, for people."""
+        """Describe why the worker is not ready yet, for messages."""
 
     async def call(self, data: Any) -> Any:
-        """What the function gives for a batch.
+        """Return the function's result for a batch.
 
         Raises:
             WorkerLost: its process is gone.
         """
 
     def close(self) -> None:
-        """End it, with what it works at."""
+        """End the worker, with the work it is doing."""
 
 
 MAKES_FUNCTION = "its process is there and makes its function"
@@ -190,7 +190,7 @@ class InlineWorker:
 
 
 def worker_opener(ctx: OperatorContext) -> Callable[[WorkerSpec], Worker]:
-    """What makes workers for an operator."""
+    """Return the function that creates workers for an operator."""
     if ctx.open_worker is not None:
         return ctx.open_worker
     return InlineWorker if ctx.wake is None else ThreadWorker

@@ -34,7 +34,7 @@ class IdleAdvance:
             self.next_ms = now_ms + self._timeout_ms // 2
 
     def due(self, now_ms: int) -> int | None:
-        """The watermark to go on to now, at first that which is; None when it is not time for a step."""
+        """Return the watermark to advance to now, at first the current one; None when it is not time for a step."""
         if self._since is None or self.next_ms is None or now_ms < self.next_ms:
             return None
         assert self._timeout_ms is not None

@@ -23,7 +23,7 @@ class Part(WatermarkOutput):
         self.is_paused = False
 
     def seen(self) -> None:
-        """A record came."""
+        """Note that a record came."""
         if self.idleness is not None:
             self.idleness.active()
 
@@ -69,7 +69,7 @@ class PartialWatermarks:
         self._waits = False
 
     def hold(self, names: Collection[str]) -> list[str]:
-        """These are the parts from now on: new ones begin, the others have ended; those that ended."""
+        """Replace the set of parts: new ones begin, the others end. Return those that ended."""
         names = names or (WHOLE,)
         gone = [name for name in self.parts if name not in names]
         for name in gone:
@@ -91,7 +91,7 @@ class PartialWatermarks:
         self._ended = max(self._ended, part.watermark)
 
     def seen(self, name: str) -> Part:
-        """Records of this part came; the part."""
+        """Note records of a part and return the part."""
         part = self.parts[name]
         part.seen()
         return part
@@ -116,7 +116,7 @@ class PartialWatermarks:
         self.changed()
 
     def changed(self) -> None:
-        """A part has another watermark or status."""
+        """Note that a part has another watermark or status."""
         if self._waits:
             return
         active = [part.watermark for part in self.parts.values() if not part.idle]
@@ -126,7 +126,7 @@ class PartialWatermarks:
             self._become_idle()
 
     def mark_active(self) -> None:
-        """Consumers wait for this stream's watermarks again."""
+        """Make consumers wait for this stream's watermarks again."""
         if self.is_idle:
             self.is_idle = False
             self.pending.append(WatermarkStatus(False))
@@ -147,13 +147,13 @@ class PartialWatermarks:
             self.pending.append(Watermark(timestamp))
 
     def take(self) -> list[Element]:
-        """What was sent since the last call."""
+        """Return the elements that were sent since the last call."""
         sent, self.pending = self.pending, []
         return sent
 
 
 def batch_method(generator: WatermarkGenerator) -> Callable[[object], None] | None:
-    """The generator's `on_batch`, unless a class below the one that has it has an `on_event` of its own."""
+    """Return the generator's `on_batch`, unless a class below the one that has it has an `on_event` of its own."""
     for kind in type(generator).__mro__:
         if "on_batch" in vars(kind):
             found: Callable[[object], None] = generator.on_batch  # type: ignore[attr-defined]

@@ -22,14 +22,14 @@ class AlignedReading:
         """The greatest watermark with which it may read on; before the group has said it, none."""
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether it is time for a report; the next one is then due an interval later."""
+        """Return whether a report is due; the next one is then due an interval later."""
         if self.next_ms is None or now_ms < self.next_ms:
             return False
         self.next_ms = now_ms + self.alignment.update_ms
         return True
 
     def ended(self) -> None:
-        """Nothing is reported any more."""
+        """Stop reporting."""
         self.next_ms = None
 
     def must_wait(self, watermark: int) -> bool:
@@ -37,7 +37,9 @@ class AlignedReading:
         return watermark > self.max_allowed
 
     def drift(self, watermark: int) -> int | None:
-        """Milliseconds by which a watermark is ahead of the slowest of the group; None where that is not known."""
+        """Return the milliseconds by which a watermark is ahead of the slowest of the group; None where that is not
+        known.
+        """
         slowest = self.max_allowed - self.alignment.max_drift_ms
         is_told = MIN_TIMESTAMP < slowest and self.max_allowed < MAX_TIMESTAMP
         return watermark - slowest if is_told and MIN_TIMESTAMP < watermark < MAX_TIMESTAMP else None

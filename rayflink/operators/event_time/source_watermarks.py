@@ -56,7 +56,7 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
         self._held = held
 
     def work(self, batch: Batch, reader: SourceReader) -> Iterable[Element]:
-        """Records that the reader polled just now."""
+        """Process records that the reader polled just now."""
         if self._held is not None:
             split = reader.current_split()
             if split not in self.watermarks.parts:  # it ended with these records
@@ -87,11 +87,11 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether the source is so far ahead of its group that nothing more is to be read now."""
+        """Return whether the source is so far ahead of its group that it must not read now."""
         return self._aligned is not None and self._aligned.must_wait(self.watermarks.current)
 
     def announced(self, max_allowed: int, reader: SourceReader) -> None:
-        """The group allows reading up to this watermark; splits that are beyond it wait, where the reader can."""
+        """Allow reading up to the group's watermark; splits that are beyond it wait, where the reader supports it."""
         if self._aligned is None:
             return
         self._aligned.max_allowed = max_allowed
@@ -104,7 +104,7 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
         self._mark_paused()
 
     def _mark_paused(self) -> None:
-        """Time in which nothing may be read makes nobody idle."""
+        """Exclude the time in which nothing may be read from the idle timeout."""
         waits = self.waits_for_others
         for split, part in self.watermarks.parts.items():
             part.is_paused = waits or split in self._paused

@@ -40,7 +40,7 @@ class BatchTimestampAssigner:
 
     @property
     def by_clock(self) -> bool:
-        """Whether records get their time of arrival (ingestion time)."""
+        """Return whether records get their time of arrival (ingestion time)."""
         return isinstance(self._assigner, IngestionTime)
 
     def tick(self) -> int:

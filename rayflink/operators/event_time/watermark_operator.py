@@ -92,17 +92,17 @@ class TimestampsAndWatermarksOperator(Operator):
 
     @property
     def tells_splits(self) -> bool:
-        """Whether it matters which split a record is of: not by the clock, nor without watermarks."""
+        """Return whether watermarks depend on the split of a record: not in ingestion time, nor without watermarks."""
         makes_none = self._assigner.by_clock or self._strategy.create_generator is NoWatermarks
         return self._is_progressive and not makes_none
 
     def hold(self, splits: Collection[str]) -> list[str]:
-        """These are the splits now; gives those that have ended."""
+        """Replace the set of splits and return those that have ended."""
         with UserCode(self.ctx, "on_periodic_emit"):
             return [name for name in self.watermarks.hold(splits) if name != WHOLE]
 
     def reading(self, split: str) -> None:
-        """The next records are of this split."""
+        """Note the split of the next records."""
         self._reading = split
 
     # records and events
@@ -121,7 +121,7 @@ class TimestampsAndWatermarksOperator(Operator):
         return self._given(batch, part)
 
     def _passed(self, batch: Batch) -> Iterable[Element]:
-        """Nothing is assigned and no watermark made: records are only counted as a sign of life."""
+        """Pass records on without timestamps or watermarks; they only count as a sign of activity."""
         if len(batch):
             self.watermarks.seen(self._reading)
         if isinstance(batch, ArrowBatch):
@@ -187,7 +187,7 @@ class TimestampsAndWatermarksOperator(Operator):
         return self.watermarks.take()
 
     def _follow_clock(self) -> None:
-        """In ingestion time the clock makes the watermark, whether records come or not."""
+        """Advance the watermark by the clock in ingestion time, whether records come or not."""
         part = self.watermarks.parts[WHOLE]
         assert part.on_batch is not None
         part.on_batch([self._assigner.tick()])

@@ -34,7 +34,7 @@ class WatermarkValve:
         self._idle = False
 
     def watermark(self, channel: int, timestamp: int) -> list[Event]:
-        """A watermark arrived; one of an idle channel, or below the channel's last, is not looked at.
+        """Handle a watermark; one of an idle channel, or one below the channel's last, is ignored.
 
         The last of all, `MAX_TIMESTAMP`, makes an idle channel active: its input has ended.
         """
@@ -53,13 +53,13 @@ class WatermarkValve:
         return self._advance()
 
     def status(self, channel: int, idle: bool) -> list[Event]:
-        """A channel became idle or active."""
+        """Handle a change of a channel to idle or active."""
         if self._ended[channel] or self._active[channel] is not idle:
             return []
         return self._leave(channel) if idle else self._join(channel)
 
     def end(self, channel: int) -> list[Event]:
-        """A channel has ended: the others go on without it. After the last one nothing is given out."""
+        """Handle the end of a channel: the others go on without it. After the last one nothing is emitted."""
         if self._ended[channel]:
             return []
         self._ended[channel] = True
@@ -87,12 +87,12 @@ class WatermarkValve:
         return self._rise_to(min(aligned)) if aligned else []
 
     def advance_to(self, timestamp: int) -> list[Event]:
-        """Event time goes on though no channel says so; channels take part again when they have caught up."""
+        """Advance event time though no channel says so; channels take part again when they have caught up."""
         return self._rise_to(timestamp)
 
     @property
     def all_at_end(self) -> bool:
-        """Whether every channel has sent the last watermark of all, or has ended."""
+        """Return whether every channel has sent the MAX watermark or has ended."""
         return all(mark == MAX_TIMESTAMP or ended for mark, ended in zip(self.watermarks, self._ended, strict=True))
 
     def _rise_to(self, timestamp: int) -> list[Event]:
@@ -129,7 +129,7 @@ class InputWatermarks:
 
     @property
     def current(self) -> int:
-        """The watermark given out last."""
+        """Return the watermark emitted last."""
         return self._valves[self._place[0][0]].current if self._is_one else self._current
 
     @property
@@ -138,12 +138,12 @@ class InputWatermarks:
 
     @property
     def by_input(self) -> list[int]:
-        """Watermark of each input."""
+        """Return the watermark of each input."""
         return [self.current] if self._is_one else [self._marks[number] for number in sorted(self._marks)]
 
     @property
     def sources_are_idle(self) -> bool:
-        """Whether all channels are idle, and their producers make the watermarks themselves.
+        """Return whether all channels are idle and their producers generate the watermarks themselves.
 
         Those of other tasks go on by themselves, and so are not idle for long.
         """
@@ -154,7 +154,7 @@ class InputWatermarks:
         return bool(left) and all(status is not None and not status.relayed for status in left)
 
     def advance_to(self, timestamp: int) -> list[Event]:
-        """Event time goes on though all channels are idle; the task is active from where it stands now."""
+        """Advance event time though all channels are idle; the task is active again from there."""
         if timestamp <= self.current:
             return [WatermarkStatus(False)]
         for valve in self._valves.values():
@@ -164,22 +164,22 @@ class InputWatermarks:
 
     @property
     def watermarks(self) -> list[int]:
-        """Watermark of each channel, for metrics."""
+        """Return the watermark of each channel, for metrics."""
         return [self._valves[number].watermarks[index] for number, index in self._place]
 
     def watermark(self, channel: int, timestamp: int) -> list[Event]:
-        """A watermark arrived on a channel."""
+        """Handle a watermark of a channel."""
         number, index = self._place[channel]
         return self._combined(number, self._valves[number].watermark(index, timestamp))
 
     def status(self, channel: int, idle: bool, relayed: bool = False) -> list[Event]:
-        """A channel became idle or active."""
+        """Handle a change of a channel to idle or active."""
         self._channel_idle[channel] = WatermarkStatus(True, relayed) if idle else None
         number, index = self._place[channel]
         return self._combined(number, self._valves[number].status(index, idle))
 
     def end(self, channel: int) -> list[Event]:
-        """A channel has ended; an input all of whose channels have ended holds nobody back."""
+        """Handle the end of a channel; an input all of whose channels have ended no longer holds the watermark back."""
         self._channel_ended[channel] = True
         number, index = self._place[channel]
         events = self._valves[number].end(index)

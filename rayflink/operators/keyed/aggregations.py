@@ -16,7 +16,7 @@ Position = int | str
 
 
 def aggregation(kind: str, position: Position = 0) -> Combine:
-    """The reduce function of a built-in aggregation.
+    """Return the reduce function of a built-in aggregation.
 
     Args:
         kind: sum, min, max, min_by or max_by.
@@ -45,7 +45,7 @@ def aggregation(kind: str, position: Position = 0) -> Combine:
 
 
 def orders(kind: str, position: Position) -> Callable[[Any, Any], bool]:
-    """Of min_by or max_by: whether the first record wins over the second; of equal ones none does.
+    """Return whether the first record wins over the second, for min_by or max_by; of equal records none wins.
 
     Raises:
         TypeError: a record has no such field, or they cannot be compared.
@@ -55,7 +55,7 @@ def orders(kind: str, position: Position) -> Callable[[Any, Any], bool]:
 
 
 def field_of(record: Any, position: Position) -> Any:
-    """The field of a record at an index or name; the record itself where it has no fields and the position is 0.
+    """Return the field of a record at an index or name; the record itself where it has no fields and the position is 0.
 
     Raises:
         TypeError: the record has no such field.
@@ -70,7 +70,7 @@ def field_of(record: Any, position: Position) -> Any:
 
 
 def misfit(kind: str, position: Position, first: Any, second: Any) -> TypeError:
-    """Why two records cannot be aggregated: their fields are not there, or do not go together."""
+    """Describe why two records cannot be aggregated: fields are missing or incompatible."""
     try:
         before, found = (type(field_of(record, position)).__name__ for record in (first, second))
     except TypeError as error:
@@ -119,7 +119,7 @@ def _on_field(kind: str, position: Position, combine: Combine) -> Combine:
 
 
 def _on_tuple_field(kind: str, position: int, combine: Combine, otherwise: Combine) -> Combine:
-    """The same as `otherwise`, but quick for plain tuples that have the field."""
+    """Return the same as `otherwise`, but quick for plain tuples that have the field."""
     after = position + 1
 
     def on_tuple_field(first: Any, second: Any) -> Any:

@@ -29,7 +29,7 @@ _OWNER = "keyed state"
 
 
 def keyed_backend(ctx: OperatorContext) -> KeyedBackend:
-    """The backend of one subtask."""
+    """Return the backend of one subtask."""
     config = reading(ctx.config)
     in_batches = config.get(options.RUNTIME_MODE) is options.RuntimeMode.BATCH
     if in_batches or config.get(options.STATE_BACKEND) is options.StateBackendType.HASHMAP:
@@ -65,13 +65,13 @@ def _ensure_can_be_made(folder: Path) -> None:
 
 
 def hashmap_backend(ctx: OperatorContext) -> KeyedBackend:
-    """The hashmap backend of one subtask."""
+    """Return the hashmap backend of one subtask."""
     groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
     return HashMapBackend(groups, ctx.max_parallelism, ctx.label)
 
 
 def rocksdb_options(config: Configuration) -> RocksDBOptions:
-    """How databases are made."""
+    """Return the options for creating databases."""
     get = config.get
     buffer_size = get(options.ROCKSDB_BUFFER_SIZE)
     return RocksDBOptions(
@@ -87,7 +87,7 @@ def rocksdb_options(config: Configuration) -> RocksDBOptions:
 
 
 def _state_memory(config: Configuration, slot: MemoryManager) -> StateMemory:
-    """What the operators of a slot share; RocksDB's part is taken from the managed memory when it is opened."""
+    """Return the memory that the operators of a slot share; opening it takes RocksDB's part from the managed memory."""
     stated = config.get(options.STATE_MEMORY)
     shape = (
         config.get(options.STATE_CACHE_RATIO),

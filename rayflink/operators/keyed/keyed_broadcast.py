@@ -85,7 +85,7 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
             self.context.key = NO_KEY
 
     def _keys_of(self, descriptor: StateDescriptor) -> tuple[Iterator[tuple[Any, Any]], Callable[[Any], bool]]:
-        """The places of a state, and whether a key has it."""
+        """Return the positions of a state's entries, and whether a key has it."""
         if descriptor.kind == "map":
             maps = self.backend.map_table(descriptor)
             return maps.walk(), lambda key: bool(maps.items(key))

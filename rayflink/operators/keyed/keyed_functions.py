@@ -54,17 +54,17 @@ class _Filter(_WithLifeCycle, KeyedProcessFunction):
 
 
 def keyed_map(key_selector: Any, function: MapFunction) -> KeyedProcessOperator:
-    """A map that sees the state of each record's key."""
+    """Return a map that sees the state of each record's key."""
     return KeyedProcessOperator(key_selector, _Map(function))
 
 
 def keyed_flat_map(key_selector: Any, function: FlatMapFunction) -> KeyedProcessOperator:
-    """A flat map that sees the state of each record's key."""
+    """Return a flat map that sees the state of each record's key."""
     return KeyedProcessOperator(key_selector, _FlatMap(function))
 
 
 def keyed_filter(key_selector: Any, function: FilterFunction) -> KeyedProcessOperator:
-    """A filter that sees the state of each record's key."""
+    """Return a filter that sees the state of each record's key."""
     return KeyedProcessOperator(key_selector, _Filter(function))
 
 
@@ -93,10 +93,10 @@ def _unless_none(result: Any) -> Any:
 
 
 def keyed_co_map(key_selector1: Any, key_selector2: Any, function: CoMapFunction) -> KeyedCoProcessOperator:
-    """A map of two inputs that share the state of a key."""
+    """Return a map of two inputs that share the state of a key."""
     return KeyedCoProcessOperator(key_selector1, key_selector2, _KeyedCoMap(function))
 
 
 def keyed_co_flat_map(key_selector1: Any, key_selector2: Any, function: CoFlatMapFunction) -> KeyedCoProcessOperator:
-    """A flat map of two inputs that share the state of a key."""
+    """Return a flat map of two inputs that share the state of a key."""
     return KeyedCoProcessOperator(key_selector1, key_selector2, _KeyedCoFlatMap(function))

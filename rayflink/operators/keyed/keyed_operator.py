@@ -92,7 +92,9 @@ class KeyedOperator(FunctionOperator):
 
     @property
     def _seat(self) -> bytes:
-        """Subtasks differ where barriers overtake watermarks: one that is restored as it was goes on with its own."""
+        """Return subtask and parallelism as bytes: where barriers overtake watermarks, a subtask restored unchanged
+        goes on with its own.
+        """
         return self.ctx.subtask.to_bytes(4, "big") + self.ctx.parallelism.to_bytes(4, "big")
 
     def declare_state(self) -> None:
@@ -109,7 +111,7 @@ class KeyedOperator(FunctionOperator):
         return OperatorSnapshot({}, lists, functions.raw_keyed, capture=capture, states=states)
 
     def announce(self, checkpoint_id: int) -> None:
-        """A checkpoint will come soon: its capture is prepared in `upkeep`."""
+        """Prepare the capture for a checkpoint that comes soon, in `upkeep`."""
         self.backend.announce(checkpoint_id)
         self._prepare_at = 0
 
@@ -139,14 +141,16 @@ class KeyedOperator(FunctionOperator):
                     self._selector.close()
 
     def next_upkeep_ms(self) -> int | None:
-        """When an announced capture is prepared further, or the sweep of state with a time to live goes on."""
+        """Return when to prepare an announced capture further, or to continue the sweep of state with a time to
+        live.
+        """
         due = [] if self._prepare_at is None else [self._prepare_at]
         if self._swept_a_slice:
             due += (state.sweep_at for state in self.context.swept if state.sweep_at is not None)
         return min(due, default=None)
 
     def upkeep(self, now_ms: int) -> None:
-        """A slice of the work of an announced capture, and of the sweep of each state that is due."""
+        """Do a slice of the work on an announced capture, and of the sweep of each state that is due."""
         monotonic = self.ctx.clock.monotonic
         until = monotonic() + SLICE_SECONDS
         if self._prepare_at is not None and self._prepare_at <= now_ms:
@@ -175,7 +179,8 @@ class KeyedOperator(FunctionOperator):
         return ()
 
     def keys_of(self, batch: Batch) -> list[Any]:
-        """The records' keys as the selector gives them; those that no dict takes, such as lists, in the form of state.
+        """Return the records' keys as the selector gives them; those that no dict takes, such as lists, in the form of
+        state.
 
         Raises:
             UserCodeError: the selector failed, or what it gave cannot be a key.
@@ -210,23 +215,24 @@ class KeyedOperator(FunctionOperator):
         self.backend.prefetch(self.keys_of_input(batch, input_index))
 
     def keys_of_input(self, batch: Batch, input_index: int) -> list[Any]:
-        """Act like `keys_of`, for a batch of that input."""
+        """Return the keys of a batch of that input; see `keys_of`."""
         return self.keys_of(batch)
 
     @property
     def waiting_timers(self) -> int:
-        """How many timers of processing time are set."""
+        """Return the number of registered processing-time timers."""
         return 0
 
     def finish(self) -> Iterable[Element]:
-        """Timers of processing time that are not due yet do not fire at the end, as in Flink; they are counted."""
+        """Drop and count processing-time timers that are not due yet: at the end they do not fire, as in Flink."""
         waiting = self.waiting_timers
         if waiting and self.ctx.metrics is not None:
             self.ctx.metrics.counter(NUM_PROCESSING_TIMERS_DROPPED).inc(waiting)
         return ()
 
     def end_of_keys(self) -> Iterable[Element]:
-        """The keys worked so far will not come again: fire all their timers, then forget them; for batch mode.
+        """Fire all timers of the keys processed so far, then forget these keys; batch mode calls it as they never
+        recur.
 
         Timers that are set meanwhile would fire at once, again and again: they are counted and not set, as in Flink.
         """
@@ -251,7 +257,7 @@ class KeyedOperator(FunctionOperator):
         counter.inc(count)
 
     def check_keys(self, keys: list[Any], batch: Batch) -> None:
-        """Hold keys to the type the program declared, if it did; where they are the records', one is named.
+        """Check keys against the type the program declared, if it did; where they are the records', one is named.
 
         Raises:
             RefusedKeyError: one is not of the type.
@@ -270,7 +276,7 @@ class KeyedOperator(FunctionOperator):
             raise
 
     def canonical(self, key: Any, value: Any) -> Any:
-        """The key in the form it has in state; due for a key that is not found there.
+        """Return the key in the form it has in state; needed for a key that is not found there.
 
         Raises:
             UserCodeError: it cannot be a key.
@@ -283,7 +289,9 @@ class KeyedOperator(FunctionOperator):
             raise RefusedKeyError.of(self._named(), shortened(value)) from too_deep(key)
 
     def _named(self) -> KeyBy:
-        """Whose fault a key is: the step's that dealt the records, or the operator's own where that is not known."""
+        """Return the step at fault for a key: the one that partitioned the records, or this operator where it is
+        unknown.
+        """
         if self._key_by.call_site:
             return self._key_by
         return replace(self._key_by, step=self.ctx.operator_name, call_site=self.ctx.call_site)

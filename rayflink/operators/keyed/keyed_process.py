@@ -44,11 +44,11 @@ class KeyedProcessOperator(KeyedOperator):
         return len(self.processing_timers)
 
     def record_context(self) -> KeyedContext:
-        """What the function is given beside a record."""
+        """Return the context that the function gets along with a record."""
         return KeyedContext(self)
 
     def timer_context(self, domain: TimeDomain) -> KeyedTimerContext:
-        """What the function is given beside a timer."""
+        """Return the context that the function gets along with a timer."""
         return KeyedTimerContext(self, domain)
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
@@ -128,7 +128,7 @@ class KeyedProcessOperator(KeyedOperator):
 
 
 def _no_timer(timestamp: int, context: Any) -> None:
-    """What a plain callable does with timers."""
+    """Ignore a timer, on behalf of a plain callable."""
 
 
 class _Timers(TimerService):

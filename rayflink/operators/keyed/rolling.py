@@ -62,7 +62,7 @@ class KeyedReduceOperator(KeyedOperator):
         return (RowBatch(results, timestamps_of(batch)),)
 
     def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
-        """The results of a batch, one a record; `state` is brought up to date."""
+        """Return the results of a batch, one a record; `state` is brought up to date."""
         get, absent, immutable, reduce = state.get, ABSENT, IMMUTABLE_TYPES, self._function.call
         context, sets_key = self.context, self._sets_key
         results: list[Any] = []
@@ -109,7 +109,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         super().__init__(key_selector, aggregation("sum", position))
         self.position = position
         self._pairs_only = position == 1
-        """Whether the sum is the second field, and all values in state are pairs that nobody can change."""
+        """Return whether the sum is the second field and all values in state are immutable pairs."""
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         super().initialize_state(snapshots)
@@ -124,7 +124,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         return super().process(batch, input_index)
 
     def _summed(self, batch: RowColumns) -> RowColumns | None:
-        """The results, where the batch is (text key, whole number) and so is the state of its keys."""
+        """Return the results, where the batch is (text key, whole number) and so is the state of its keys."""
         if batch.key_column != 0 or len(batch.columns) != 2:
             return None
         texts, numbers = batch.columns
@@ -149,7 +149,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         return RowColumns((Coded(firsts, codes), sums), batch.stamps)
 
     def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
-        """The results of a batch, one a record; `state` is brought up to date."""
+        """Return the results of a batch, one a record; `state` is brought up to date."""
         if not self._pairs_only:
             return super().combined(keys, values, state)
         get, immutable = state.get, IMMUTABLE_TYPES
@@ -191,7 +191,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def keyed_aggregation(key_selector: Any, kind: str, position: Position = 0) -> KeyedReduceOperator:
-    """The operator of a built-in rolling aggregation.
+    """Return the operator of a built-in rolling aggregation.
 
     Args:
         key_selector: a KeySelector or a callable.

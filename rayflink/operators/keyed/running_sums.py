@@ -14,7 +14,7 @@ _LARGEST = 1 << 62
 def running_sums(
     codes: NDArray[np.uint16], numbers: NDArray[np.int64], totals: list[int]
 ) -> tuple[NDArray[np.int64], list[int]] | None:
-    """After each row the total of its key, as if rows were added one by one.
+    """Return the total of its key after each row, as if rows were added one by one.
 
     Args:
         codes: [n] each row's key, in [0, len(totals)); every key occurs.

@@ -97,7 +97,9 @@ class SortedInputOperator(BehindSort[KeyedOperator]):
 
 
 def _chunks(entries: Iterator[Entry], least: int) -> Iterator[tuple[list[Entry], bool]]:
-    """(entries, whether their last key ends with them): whole keys, `least` rows at least, or pieces of a large one."""
+    """Yield (entries, whether their last key ends with them): whole keys, `least` rows at least, or pieces of a large
+    one.
+    """
     chunk: list[Entry] = []
     last_key_at = 0
     for entry in entries:
@@ -120,7 +122,7 @@ def _chunks(entries: Iterator[Entry], least: int) -> Iterator[tuple[list[Entry],
 
 
 def _runs_of_one_input(chunk: list[Entry]) -> Iterator[tuple[int, list[Entry]]]:
-    """(position in the chunk, entries that follow each other and are of one input)."""
+    """Yield (position in the chunk, entries that follow each other and are of one input)."""
     start = 0
     for at in range(1, len(chunk) + 1):
         if at == len(chunk) or chunk[at][3][0] != chunk[start][3][0]:
@@ -131,7 +133,7 @@ def _runs_of_one_input(chunk: list[Entry]) -> Iterator[tuple[int, list[Entry]]]:
 def _last_of_keys(
     given: Iterable[Element], chunk: list[Entry], at: int, count: int, ends_keys: bool
 ) -> Iterator[Element]:
-    """Of results, one a record from position `at` of the chunk on, those of each key's last record."""
+    """Return the results of each key's last record, given one result a record from position `at` of the chunk on."""
     values: list[Any] = []
     times: list[int] = []
     for element in given:

@@ -22,7 +22,7 @@ class WindowAssignerContext(ABC):
 
     @abstractmethod
     def get_current_processing_time(self) -> int:
-        """Epoch milliseconds of the task's wall clock."""
+        """Return the epoch milliseconds of the task's wall clock."""
 
     @abstractmethod
     def get_runtime_context(self) -> Any:
@@ -111,7 +111,7 @@ class _Tumbling(AlignedWindows[Input]):
 
     @classmethod
     def of(cls: type[A], size: Length, offset: Length | None = None) -> A:
-        """Windows of `size`, one after the other, from the epoch shifted by `offset`.
+        """Return an assigner of consecutive windows of `size`, aligned with the epoch shifted by `offset`.
 
         Raises:
             ValueError: the size is not above 0, or the offset not below it.
@@ -125,7 +125,7 @@ class _Sliding(AlignedWindows[Input]):
 
     @classmethod
     def of(cls: type[A], size: Length, slide: Length, offset: Length | None = None) -> A:
-        """Windows of `size` that begin every `slide`, from the epoch shifted by `offset`.
+        """Return an assigner of windows of `size` that begin every `slide`, aligned with the epoch shifted by `offset`.
 
         Raises:
             ValueError: size or slide is not above 0, or the offset not below the slide.

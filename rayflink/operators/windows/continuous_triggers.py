@@ -53,7 +53,7 @@ class ContinuousEventTimeTrigger(_Continuous[Input]):
 
     @staticmethod
     def of(interval: Length) -> ContinuousEventTimeTrigger[Any]:
-        """A trigger that fires every `interval` of event time."""
+        """Return a trigger that fires every `interval` of event time."""
         return ContinuousEventTimeTrigger(to_millis(interval))
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: TriggerContext) -> TriggerResult:
@@ -101,7 +101,7 @@ class ContinuousProcessingTimeTrigger(_Continuous[Input]):
 
     @staticmethod
     def of(interval: Length) -> ContinuousProcessingTimeTrigger[Any]:
-        """A trigger that fires every `interval` of the wall clock."""
+        """Return a trigger that fires every `interval` of the wall clock."""
         return ContinuousProcessingTimeTrigger(to_millis(interval))
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: TriggerContext) -> TriggerResult:

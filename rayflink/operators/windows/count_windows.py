@@ -38,7 +38,7 @@ class _Counted(WindowAssigner[Input, CountWindow]):
 
 
 class CountTumblingWindowAssigner(_Counted[Input]):
-    """Windows of so many records of a key, one after the other.
+    """Windows of a fixed number of records of a key, one after the other.
 
     Args:
         window_size: records in a window, at least 1.
@@ -49,7 +49,7 @@ class CountTumblingWindowAssigner(_Counted[Input]):
 
     @staticmethod
     def of(window_size: int) -> CountTumblingWindowAssigner[Any]:
-        """Windows of `window_size` records.
+        """Return an assigner of windows of `window_size` records.
 
         Raises:
             ValueError: it is below 1.
@@ -61,7 +61,8 @@ class CountTumblingWindowAssigner(_Counted[Input]):
 
 
 class CountSlidingWindowAssigner(_Counted[Input]):
-    """Windows of so many records of a key that begin every few records. Only full windows are evaluated, as in PyFlink.
+    """Windows of a fixed number of records of a key that begin every few records. Only full windows are evaluated, as
+    in PyFlink.
 
     Args:
         window_size: records in a window, at least 1.
@@ -73,7 +74,7 @@ class CountSlidingWindowAssigner(_Counted[Input]):
 
     @staticmethod
     def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner[Any]:
-        """Windows of `window_size` records that begin every `window_slide`.
+        """Return an assigner of windows of `window_size` records that begin every `window_slide` records.
 
         Raises:
             ValueError: one of them is below 1.

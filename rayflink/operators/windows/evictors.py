@@ -29,15 +29,15 @@ class EvictorContext(ABC):
 
     @abstractmethod
     def get_current_processing_time(self) -> int:
-        """Epoch milliseconds of the task's wall clock."""
+        """Return the epoch milliseconds of the task's wall clock."""
 
     @abstractmethod
     def get_current_watermark(self) -> int:
-        """Epoch milliseconds of event time."""
+        """Return the epoch milliseconds of event time."""
 
     @abstractmethod
     def get_metric_group(self) -> Any:
-        """Metric group of the operator."""
+        """Return the metric group of the operator."""
 
 
 class Evictor(Generic[Element, WindowType]):
@@ -113,7 +113,7 @@ class CountEvictor(_OnOneSide[Element, WindowType]):
 
     @staticmethod
     def of(max_count: int, do_evict_after: bool = False) -> CountEvictor[Any, Any]:
-        """Keeps the newest `max_count` records.
+        """Return an evictor that keeps the newest `max_count` records.
 
         Raises:
             ValueError: it is below 0.
@@ -145,7 +145,7 @@ class TimeEvictor(_OnOneSide[Element, WindowType]):
 
     @staticmethod
     def of(window_size: Length, do_evict_after: bool = False) -> TimeEvictor[Any, Any]:
-        """Keeps the records of the last `window_size`.
+        """Return an evictor that keeps the records of the last `window_size`.
 
         Raises:
             ValueError: it is not above 0.
@@ -187,7 +187,7 @@ class DeltaEvictor(_OnOneSide[Element, WindowType]):
     def of(
         threshold: float, delta_function: Callable[[Any, Any], float], do_evict_after: bool = False
     ) -> DeltaEvictor[Any, Any]:
-        """Keeps the records nearer to the newest one than `threshold`.
+        """Return an evictor that keeps the records nearer to the newest one than `threshold`.
 
         Raises:
             TypeError: the delta function is none.

@@ -77,7 +77,9 @@ class _Fold(AggregateFunction):
 
 
 def folding(initial: Any, function: Any) -> WindowContents:
-    """Keeps what the records were folded into. `function`: a FoldFunction or a callable of the value and a record."""
+    """Return contents that keep the result of folding the records. `function`: a FoldFunction or a callable of the
+    value and a record.
+    """
     return aggregating(_Fold(initial, function))
 
 

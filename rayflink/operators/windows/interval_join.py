@@ -163,7 +163,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
                     self._keep(key, value, stamp, side)
 
     def _partners(self, key: Any, stamp: int, side: int) -> list[tuple[int, Any]]:
-        """(timestamp, record) of the other side that match."""
+        """Return the matching (timestamp, record) pairs of the other side."""
         nearest, farthest = self._reaches[side]
         first, last = stamp + nearest, stamp + farthest
         buffer, width = self._buffers[1 - side], self._bucket_ms
@@ -192,7 +192,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
 
 
 def _drawn(results: Any, stamp: int, out: OutputBuffer) -> Iterator[Element]:
-    """Gather what a function gives for a pair; what is too much to hold is handed on."""
+    """Gather the results of a function for a pair; results that exceed the buffer are emitted."""
     drawn = iterate_results(results)
     while not out.draw(drawn, stamp, FIRING_RECORDS):
         yield from out.take()

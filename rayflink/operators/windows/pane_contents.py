@@ -109,7 +109,7 @@ def pane_contents(contents: WindowContents, arrivals: Arrivals) -> PaneContents:
 
 
 def _winners(contents: WindowContents, kind: str, position: int | str, arrivals: Arrivals) -> PaneContents:
-    """Accumulators (number of arrival, record), so that of equal records in several panes the first one is known."""
+    """Return accumulators (number of arrival, record), so that the first of equal records in several panes is known."""
     wins = orders(kind, position)
 
     def add(accumulator: Any, value: Any) -> Any:

@@ -231,7 +231,7 @@ class PaneWindowOperator(WindowOperator):
     def _joins(
         self, key: Any, window: Any, starts: Iterable[int], entry_at: Any, forwards: bool
     ) -> list[tuple[int, Entry]]:
-        """(start of a pane, all panes so far joined) of the panes that hold something."""
+        """Yield (start of a pane, all panes so far joined) of the panes that have contents."""
         found: list[tuple[int, Entry]] = []
         for start in starts:
             entry = entry_at(start)
@@ -286,7 +286,9 @@ class PaneWindowOperator(WindowOperator):
             yield
 
     def _totals(self, keys: list[Any], window: TimeWindow, timers: Any) -> list[tuple[int, Any, Entry, bool]]:
-        """(number of arrival, key, its panes joined, whether several were) for each key; sets the next timers."""
+        """Return (number of arrival, key, its panes joined, whether several were) for each key; sets the next
+        timers.
+        """
         following = self._panes.window(window.start + self._panes.slide_ms)
         goes_on: list[Any] = []
         totals: list[tuple[int, Any, Entry, bool]] = []
@@ -404,7 +406,7 @@ class _Firing:
         return operator._joined(key, window, front[-1][1], running.rest), True, running.newest
 
     def empty_panes(self) -> list[TimeWindow]:
-        """Panes that were looked at and hold nothing."""
+        """Return the panes that were looked up and are empty."""
         return [self._operator._panes.pane(start) for start, state in self._states.items() if not state]
 
     def _state(self, start: int) -> dict[Any, Entry]:

@@ -176,7 +176,7 @@ class SessionWindowOperator(BaseWindowOperator):
         return merged
 
     def _set_timer(self, key: Any, due: int, passed: int, one_of_many: bool = False) -> None:
-        """Wake the key when it is `due`, or before, but behind the time that has `passed`."""
+        """Wake the key when it is `due` or earlier, but later than the time that has `passed`."""
         step: int = (self._assigner.fixed_gap_ms or 0) // _TIMES_A_GAP
         early = due - due % max(1, step)
         while one_of_many and early <= passed and step > 1:
@@ -218,7 +218,7 @@ class SessionWindowOperator(BaseWindowOperator):
                 yield
 
     def drop(self, keys: list[Any], window: Any) -> None:
-        """Nothing: a session is taken out of the state before it is evaluated."""
+        """Do nothing: a session is taken out of the state before it is evaluated."""
 
     def _taken_out(self, keys: list[Any], horizon: int, of_many: bool) -> list[_Due]:
         """Return what is due up to `horizon` for these keys, which have no timer, and set their next timers."""

@@ -16,7 +16,7 @@ from .window import TimeWindow
 
 
 class MergeCallback(ABC, Generic[WindowType]):
-    """Is told which windows become one."""
+    """A callback that is notified of windows to be merged."""
 
     @abstractmethod
     def merge(self, to_be_merged: Iterable[WindowType], merge_result: WindowType) -> None:
@@ -69,7 +69,7 @@ class Sessions(MergingWindowAssigner[Input, TimeWindow]):
 
     @abstractmethod
     def gap_ms(self, element: Any) -> int:
-        """How long the session of `element` waits for the next record."""
+        """Return how long the session of `element` waits for the next record."""
 
 
 class _FixedSessions(Sessions[Input]):
@@ -119,7 +119,7 @@ def are_plain_sessions(assigner: Any) -> bool:
 
 
 def _index(given: Any) -> Any:
-    """An int where the value stands for one, as those of numpy do; else the value itself."""
+    """Return an int where the value stands for one, as those of numpy do; else the value itself."""
     return index(given) if hasattr(type(given), "__index__") and not isinstance(given, bool) else given
 
 
@@ -134,7 +134,7 @@ class DynamicEventTimeSessionWindows(_DynamicSessions[Input]):
 
     @staticmethod
     def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows[Any]:
-        """Sessions that end when no record has come for the gap of the one before."""
+        """Return an assigner of sessions that end when no record has come for the gap of the previous one."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
@@ -149,7 +149,7 @@ class DynamicProcessingTimeSessionWindows(_DynamicSessions[Input]):
 
     @staticmethod
     def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
-        """Sessions that end when no record has come for the gap of the one before."""
+        """Return an assigner of sessions that end when no record has come for the gap of the previous one."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
 
@@ -167,7 +167,7 @@ class EventTimeSessionWindows(_FixedSessions[Input]):
 
     @staticmethod
     def with_gap(size: Length) -> EventTimeSessionWindows[Any]:
-        """Sessions that end when no record has come for `size`.
+        """Return an assigner of sessions that end when no record has come for `size`.
 
         Raises:
             ValueError: it is not above 0.
@@ -176,7 +176,7 @@ class EventTimeSessionWindows(_FixedSessions[Input]):
 
     @staticmethod
     def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows[Any]:
-        """Sessions whose gap each record says."""
+        """Return an assigner of sessions whose gap is extracted from each record."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
@@ -191,7 +191,7 @@ class ProcessingTimeSessionWindows(_FixedSessions[Input]):
 
     @staticmethod
     def with_gap(size: Length) -> ProcessingTimeSessionWindows[Any]:
-        """Sessions that end when no record has come for `size`.
+        """Return an assigner of sessions that end when no record has come for `size`.
 
         Raises:
             ValueError: it is not above 0.
@@ -200,7 +200,7 @@ class ProcessingTimeSessionWindows(_FixedSessions[Input]):
 
     @staticmethod
     def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
-        """Sessions whose gap each record says."""
+        """Return an assigner of sessions whose gap is extracted from each record."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
 

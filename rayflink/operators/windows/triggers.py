@@ -33,15 +33,15 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def get_current_processing_time(self) -> int:
-        """Epoch milliseconds of the task's wall clock."""
+        """Return the epoch milliseconds of the task's wall clock."""
 
     @abstractmethod
     def get_current_watermark(self) -> int:
-        """Epoch milliseconds of event time."""
+        """Return the epoch milliseconds of event time."""
 
     @abstractmethod
     def get_metric_group(self) -> Any:
-        """Metric group of the operator."""
+        """Return the metric group of the operator."""
 
     @abstractmethod
     def register_processing_time_timer(self, time: int) -> None:
@@ -61,7 +61,7 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def get_partitioned_state(self, state_descriptor: Any) -> Any:
-        """State of this key and window; `clear` it in `Trigger.clear`."""
+        """Return the state of this key and window; `clear` it in `Trigger.clear`."""
 
 
 class OnMergeContext(TriggerContext):
@@ -84,22 +84,22 @@ class Trigger(ABC, Generic[Input, WindowType]):
 
     @abstractmethod
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: _Context) -> TriggerResult:
-        """A record was added to the window."""
+        """Decide what to do after a record was added to the window."""
 
     @abstractmethod
     def on_processing_time(self, time: int, window: Any, ctx: _Context) -> TriggerResult:
-        """A processing-time timer fired."""
+        """Decide what to do when a processing-time timer fires."""
 
     @abstractmethod
     def on_event_time(self, time: int, window: Any, ctx: _Context) -> TriggerResult:
-        """An event-time timer fired."""
+        """Decide what to do when an event-time timer fires."""
 
     def can_merge(self) -> bool:
         """Return whether the trigger works with windows that merge; it then needs `on_merge`."""
         return False
 
     def on_merge(self, window: Any, ctx: _OnMerge) -> None:
-        """Several windows became `window`: set its timers, merge its state; the old ones are cleared after it.
+        """Set the timers and merge the state of `window`, which replaces several windows; these are cleared afterwards.
 
         Raises:
             NotImplementedError: the trigger does not work with windows that merge.
@@ -175,7 +175,7 @@ class ProcessingTimeTrigger(Trigger[Input, Any]):
 
 
 class CountTrigger(Trigger[Input, Any]):
-    """Fires at every so many records of a window, and keeps them.
+    """Fires whenever a window has received a number of records, and keeps them.
 
     Args:
         window_size: how many, at least 1.
@@ -192,7 +192,7 @@ class CountTrigger(Trigger[Input, Any]):
 
     @staticmethod
     def of(window_size: int) -> CountTrigger[Any]:
-        """A trigger that fires at every `window_size` records."""
+        """Return a trigger that fires at every `window_size` records."""
         return CountTrigger(window_size)
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: _Context) -> TriggerResult:
@@ -234,7 +234,7 @@ class PurgingTrigger(Trigger[Input, Any]):
 
     @staticmethod
     def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger[Any]:
-        """`nested_trigger`, dropping what it fires."""
+        """Return `nested_trigger` with every firing followed by a purge."""
         return PurgingTrigger(nested_trigger)
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: _Context) -> TriggerResult:
@@ -276,7 +276,7 @@ class NeverTrigger(Trigger[Input, Any]):
         return TriggerResult.CONTINUE
 
     def on_merge(self, window: Any, ctx: _OnMerge) -> None:
-        """Nothing is to be merged."""
+        """Do nothing: there is no state to merge."""
 
     def clear(self, window: Any, ctx: _Context) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""

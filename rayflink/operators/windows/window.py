@@ -63,7 +63,7 @@ class TimeWindow(NamedTuple):
 
     @staticmethod
     def merge_windows(windows: Iterable[TimeWindow], callback: Merging[TimeWindow]) -> None:
-        """Tell `callback` which windows become one: those that overlap or touch; each group the earliest first."""
+        """Notify `callback` of the windows to merge: those that overlap or touch; each group the earliest first."""
         group: list[TimeWindow] = []
         whole: TimeWindow | None = None
         for window in sorted(set(windows)):

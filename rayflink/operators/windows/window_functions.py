@@ -48,13 +48,13 @@ class WindowContents:
 
 
 def reducing(function: Any) -> WindowContents:
-    """Keeps one reduced record. `function`: a ReduceFunction or a callable of two records."""
+    """Return contents that keep one reduced record. `function`: a ReduceFunction or a callable of two records."""
     reduce = as_reduce(function).call
     return WindowContents(_name_of(function), "reducing", "reduce", isolated, reduce, reduce, None, function)
 
 
 def built_in(kind: str, position: Position = 0) -> WindowContents:
-    """Keeps one record of a built-in aggregation: sum, min, max, min_by or max_by of a field."""
+    """Return contents that keep one record of a built-in aggregation: sum, min, max, min_by or max_by of a field."""
     name, combine = {"sum": "SumAggregator"}.get(kind, "ComparableAggregator"), aggregation(kind, position)
 
     def first(value: Any) -> Any:
@@ -65,7 +65,7 @@ def built_in(kind: str, position: Position = 0) -> WindowContents:
 
 
 def aggregating(function: Any) -> WindowContents:
-    """Keeps one accumulator. `function`: an AggregateFunction.
+    """Return contents that keep one accumulator. `function`: an AggregateFunction.
 
     Raises:
         TypeError: it has not its methods.
@@ -85,7 +85,7 @@ def aggregating(function: Any) -> WindowContents:
 
 
 def collecting() -> WindowContents:
-    """Keeps all records, in order of arrival."""
+    """Return contents that keep all records, in order of arrival."""
 
     def append(records: list[Any], value: Any) -> list[Any]:
         records.append(value)
@@ -119,7 +119,7 @@ class WindowEvaluation:
         ensure_takes(3, function.process if self.has_context else self._apply, self.where)
 
     def __call__(self, key: Any, window: Any, context: Any, records: list[Any]) -> Iterable[Any] | None:
-        """Results of one key and window."""
+        """Return the results of one key and window."""
         if self.has_context:
             return self.function.process(key, context, records)  # type: ignore[no-any-return]
         return self._apply(key, window, records)  # type: ignore[no-any-return]
@@ -131,7 +131,8 @@ class WindowEvaluation:
 
 
 def life_cycle(gathering: Any, evaluating: Any) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
-    """`open` and `close` of the function that gathers records and the one that windows are given to; each may be None.
+    """Return `open` and `close` for the function that gathers records and the one that evaluates windows; each may be
+    None.
 
     What gathers records is refused keyed state, as in Flink: a pane it fills may belong to several windows.
     """

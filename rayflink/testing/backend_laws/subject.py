@@ -92,13 +92,13 @@ Law = Callable[[Subject], None]
 
 
 def same(what: str, found: Any, expected: Any) -> None:
-    """Hold `found` to be equal to `expected`."""
+    """Check that `found` equals `expected`."""
     if found != expected:
         raise AssertionError(f"{what}: expected {expected!r:.1000}, found {found!r:.1000}")
 
 
 def same_bag(what: str, found: Iterable[Any], expected: Iterable[Any]) -> None:
-    """Hold two collections of hashable things to be equal but for the order."""
+    """Check that two collections of hashable things are equal but for the order."""
     mine, wanted = list(found), list(expected)
     if len(mine) != len(wanted) or set(mine) != set(wanted):
         missing, more = set(wanted) - set(mine), set(mine) - set(wanted)
@@ -107,7 +107,7 @@ def same_bag(what: str, found: Iterable[Any], expected: Iterable[Any]) -> None:
 
 
 def refused(what: str, error: type[Exception], said: str, action: Callable[[], object]) -> None:
-    """Hold `action` to raise `error` with these words in its text."""
+    """Check that `action` raises `error` with these words in its message."""
     try:
         action()
     except error as raised:
