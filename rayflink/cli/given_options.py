@@ -60,7 +60,7 @@ def options_file(path: Path | None) -> Iterator[None]:
 
 
 def show_options(chosen: argparse.Namespace) -> int:
-    """`rayflink config`: all options, one, or those that are set from outside; returns the exit code."""
+    """Show all options, one, or those set from outside, for `rayflink config`, and return the exit code."""
     configuration = configuration_of(chosen)
     if chosen.set:
         return _show_set(configuration, chosen.json)

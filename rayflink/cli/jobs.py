@@ -90,7 +90,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
 
 
 def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
-    """Ask the job that is meant to end, wait until it has, and say how; returns the exit code."""
+    """Ask the job that is meant to end, wait until it has, say how, and return the exit code."""
     from rayflink import launch
     from rayflink.common.errors import TaskLost
 
@@ -126,7 +126,7 @@ class _HeldUp:
 
 
 def show_log(chosen: argparse.Namespace) -> int:
-    """`rayflink logs`: print what the tasks and the coordinator of a job wrote; returns the exit code."""
+    """Print what the tasks and the coordinator of a job wrote, for `rayflink logs`, and return the exit code."""
     from rayflink import launch
     from rayflink.actors.on_ray.task_log import of_level
 

@@ -32,7 +32,7 @@ def wanted_parallelism(text: str) -> tuple[str, int]:
 
 
 def rescale(chosen: argparse.Namespace) -> int:
-    """Ask the job that is meant, wait until its tasks run again, and print the pause; returns the exit code."""
+    """Ask the job that is meant, wait for its tasks to run again, print the pause, and return the exit code."""
     from rayflink import launch
 
     found = one_job(chosen)

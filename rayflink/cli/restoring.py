@@ -25,7 +25,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configuration) -> int:
-    """Start the stored job that is meant, and wait for its end; returns the exit code.
+    """Start the stored job that is meant, wait for its end, and return the exit code.
 
     Args:
         given: options of the command line, which win over those of the stored job.

@@ -12,11 +12,11 @@ _PENDING: Any = object()
 
 
 class CompletableFuture(Generic[T]):
-    """An answer that is there, or that somebody has to wait for.
+    """An answer that is there, or that can be waited for.
 
     Args:
-        ask: waits at most so many seconds, None for as long as it takes; returns the answer, or `PENDING` where it is
-            not there by then. What it raises is the future's exception.
+        ask: waits at most the seconds that it is passed, None for as long as it takes; returns the answer, or
+            `PENDING` where it is not there by then. What it raises is the future's exception.
 
     >>> future = CompletableFuture.completed(42)
     >>> future.done(), future.result(), future.exception(), future.cancel()
@@ -33,13 +33,13 @@ class CompletableFuture(Generic[T]):
 
     @staticmethod
     def completed(value: T) -> CompletableFuture[T]:
-        """A future whose answer is there."""
+        """Return a future whose answer is there."""
         future: CompletableFuture[T] = CompletableFuture(lambda _: value)
         future._value = value
         return future
 
     def cancel(self) -> bool:
-        """Give up waiting, unless it is done; whether it is given up now. The job itself goes on."""
+        """Give up waiting, unless it is done, and return whether it was given up now. The job itself goes on."""
         if not self.done():
             self._cancelled = True
         return self._cancelled
@@ -49,17 +49,17 @@ class CompletableFuture(Generic[T]):
         return self._cancelled
 
     def done(self) -> bool:
-        """Return whether there is an answer, an exception, or nobody waits any more; does not wait."""
+        """Return whether there is an answer or an exception, or the future was cancelled; does not wait."""
         self._try(0)
         return self._is_complete
 
     def done_within(self, timeout_s: float) -> bool:
-        """The same; waits for it so long at most."""
+        """Return whether it is done, after waiting for it for a limited time."""
         self._try(timeout_s)
         return self._is_complete
 
     def result(self) -> T:
-        """The answer; waits for it.
+        """Wait for the answer and return it.
 
         Raises:
             CancelledError: the future was cancelled.
@@ -75,7 +75,7 @@ class CompletableFuture(Generic[T]):
         return answer
 
     def exception(self) -> Exception | None:
-        """What kept the answer from coming; None where there is an answer, or none yet."""
+        """Return the exception that took the answer's place; None where there is an answer, or none yet."""
         self._try(0)
         return CancelledError() if self._cancelled else self._error
 

@@ -44,7 +44,7 @@ class ConfigOption(Generic[T]):
     unheeded: str = ""
 
     def read(self, raw: Any, key: str = "") -> T:
-        """The typed value of `raw` (text or a Python value), found under `key` (own key when empty).
+        """Return the typed value of `raw` (text or a Python value), found under `key` (own key when empty).
 
         Raises: ConfigError: the value does not parse, is out of range, or the option is refused.
         """
@@ -65,11 +65,11 @@ class ConfigOption(Generic[T]):
         return f"did you mean {spelt[near[0]]}?" if near else f"write for example {self.key}: {self.type.example}"
 
     def default_text(self) -> str:
-        """The default as text, "(none)" where there is none."""
+        """Return the default as text, "(none)" where there is none."""
         return "(none)" if self.default is None else self.type.write(self.default)
 
     def with_fallback_keys(self, *keys: str) -> ConfigOption[T]:
-        """The same option that also answers to `keys`."""
+        """Return the same option that also answers to `keys`."""
         return replace(self, fallback_keys=keys)
 
 
@@ -92,27 +92,27 @@ class ConfigOptions:
             self._key = key
 
         def boolean_type(self) -> ConfigOptions.TypedConfigOptionBuilder[bool]:
-            """Values are true or false."""
+            """Set the type: values are true or false."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, option_types.BOOLEAN)
 
         def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """Values are whole numbers of 32 bits."""
+            """Set the type: values are whole numbers of 32 bits."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, option_types.INT)
 
         def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
-            """Values are whole numbers of 64 bits."""
+            """Set the type: values are whole numbers of 64 bits."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, option_types.LONG)
 
         def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
-            """Values are floats."""
+            """Set the type: values are floats."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, option_types.FLOAT)
 
         def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
-            """Values are floats."""
+            """Set the type: values are floats."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, option_types.DOUBLE)
 
         def string_type(self) -> ConfigOptions.TypedConfigOptionBuilder[str]:
-            """Values are text."""
+            """Set the type: values are strings."""
             return ConfigOptions.TypedConfigOptionBuilder(self._key, option_types.STRING)
 
     class TypedConfigOptionBuilder(Generic[T]):
@@ -122,9 +122,9 @@ class ConfigOptions:
             self._key, self._type = key, type
 
         def default_value(self, value: T) -> ConfigOption[T]:
-            """The option with a default."""
+            """Return the option with a default."""
             return ConfigOption(self._key, self._type, value)
 
         def no_default_value(self) -> ConfigOption[T]:
-            """The option without a default."""
+            """Return the option without a default."""
             return ConfigOption(self._key, self._type)

@@ -39,7 +39,7 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, map: Mapping[str, Any]) -> Configuration:
-        """A configuration that holds the entries of `map`."""
+        """Return a configuration that holds the entries of `map`."""
         config, line = cls(), _line_of_program()
         config._values = dict(map)
         config._origins = {key: (value, line) for key, value in map.items()}
@@ -90,7 +90,7 @@ class Configuration:
     @overload
     def get(self, option: ConfigOption[T]) -> T: ...
     def get(self, option: ConfigOption[T], default: T | None = None) -> T | None:
-        """The typed value of an option: its key, else its fallback keys, else `default`, else its own default.
+        """Return the typed value of an option: its key, else its fallback keys, else `default`, else its own default.
 
         None stands for an option that is not set and has no default.
         Raises: ConfigError: the value does not parse.
@@ -106,7 +106,7 @@ class Configuration:
         return self
 
     def get_string(self, key: str, default_value: str | None = None) -> str | None:
-        """The value as text, whatever it was set as; `default_value` where it is not set."""
+        """Return the value as text, whatever it was set as; `default_value` where it is not set."""
         return STRING.read(self._values[key]) if key in self._values else default_value
 
     def set_string(self, key: str, value: str) -> Configuration:
@@ -115,7 +115,7 @@ class Configuration:
         return self
 
     def get_integer(self, key: str, default_value: int) -> int:
-        """The value as a whole number of 64 bits. Raises: ConfigError."""
+        """Return the value as a whole number of 64 bits. Raises: ConfigError."""
         return self.get(ConfigOption(key, LONG), default_value)
 
     def set_integer(self, key: str, value: int) -> Configuration:
@@ -123,7 +123,7 @@ class Configuration:
         return self.set(ConfigOption(key, LONG), value)
 
     def get_boolean(self, key: str, default_value: bool) -> bool:
-        """The value as a bool. Raises: ConfigError."""
+        """Return the value as a bool. Raises: ConfigError."""
         return self.get(ConfigOption(key, BOOLEAN), default_value)
 
     def set_boolean(self, key: str, value: bool) -> Configuration:
@@ -131,7 +131,7 @@ class Configuration:
         return self.set(ConfigOption(key, BOOLEAN), value)
 
     def get_float(self, key: str, default_value: float) -> float:
-        """The value as a float. Raises: ConfigError."""
+        """Return the value as a float. Raises: ConfigError."""
         return self.get(ConfigOption(key, DOUBLE), float(default_value))
 
     def set_float(self, key: str, value: float) -> Configuration:
@@ -139,7 +139,7 @@ class Configuration:
         return self.set(ConfigOption(key, DOUBLE), value)
 
     def get_bytearray(self, key: str, default_value: bytearray) -> bytearray:
-        """A copy of the bytes set under the key. Raises: ConfigError: the value was not set as bytes."""
+        """Return a copy of the bytes set under the key. Raises: ConfigError: the value was not set as bytes."""
         value = self._values.get(key, default_value)
         if not isinstance(value, (bytes, bytearray)):
             raise ConfigError(key, shorten(value), "bytes", "set it with set_bytearray()")
@@ -152,7 +152,7 @@ class Configuration:
 
     @staticmethod
     def parse_list_value(value: str, standard_yaml: bool = True) -> list[str]:
-        """The items of a list option: ``a;b``, or a list of YAML on one line or several.
+        """Return the items of a list option: ``a;b``, or a list of YAML on one line or several.
 
         >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("- a\\n- b")
         (['a', 'b'], ['a', 'b'])
@@ -163,7 +163,7 @@ class Configuration:
         return LIST.read(value) if value else []
 
     def key_set(self) -> builtins.set[str]:
-        """All keys that are set."""
+        """Return all keys that are set."""
         return set(self._values)
 
     def contains_key(self, key: str) -> bool:
@@ -171,7 +171,7 @@ class Configuration:
         return key in self._values
 
     def remove_config(self, key: str) -> bool:
-        """Remove a key; whether it was set."""
+        """Remove a key and return whether it was set."""
         return self._values.pop(key, _ABSENT) is not _ABSENT
 
     def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
@@ -185,18 +185,19 @@ class Configuration:
         target_dict.update(self._values)
 
     def to_dict(self) -> dict[str, str]:
-        """All entries as text, in the order they were set."""
+        """Return all entries as text, in the order they were set."""
         return {key: STRING.read(value) for key, value in self._values.items()}
 
     def origin(self, key: str) -> str:
-        """Where the value of the key was set: "file:line" of a file of options or of the program, a variable of the
-        environment, or "command line"; "" where that is not known.
+        """Return where the value of a key was set; "" where that is not known.
+
+        It is "file:line" of a file of options or of the program, a variable of the environment, or "command line".
         """
         value, line = self._origins.get(key, (_ABSENT, ""))
         return line if self._values.get(key) is value else ""
 
     def unknown_options(self) -> dict[str, list[str]]:
-        """Keys that no registered option bears, each with up to three known keys that are near it."""
+        """Return the keys that no registered option bears, each with up to three known keys that are near it."""
         from .options.registry import known_keys, takes_any_suffix
 
         known = known_keys()
@@ -204,7 +205,7 @@ class Configuration:
 
     @staticmethod
     def nearest(key: str) -> list[str]:
-        """Up to three known keys that are near one that no option bears, the nearest first."""
+        """Return up to three known keys that are near one that no option bears, the nearest first."""
         from .options.registry import known_keys
 
         return _near(key, known_keys())
@@ -245,7 +246,7 @@ class Configuration:
         return hash(frozenset(self.to_dict().items()))
 
     def __str__(self) -> str:
-        """All entries in the order they were set, as Flink writes them: ``{k1=v1, k2=1}``; secrets are hidden."""
+        """Return all entries in the order they were set, as Flink writes them: ``{k1=v1, k2=1}``; secrets hidden."""
         entries = (f"{key}={shown_value(key, value)}" for key, value in self.to_dict().items())
         return f"{{{', '.join(entries)}}}"
 
@@ -254,14 +255,14 @@ class Configuration:
 
 
 def reading(values: Mapping[str, Any]) -> Configuration:
-    """Options as a job carries them, to read them from; quick, for nobody asks where they were set."""
+    """Return the options as a job carries them, to be read; quick, as the places where they were set are left out."""
     config = Configuration()
     config._values = dict(values)
     return config
 
 
 def shown_value(key: str, value: str) -> str:
-    """The value of an option as people may see it: not where its key says that it is a secret.
+    """Return the value of an option as people may see it: masked where its key says that it is a secret.
 
     Source: apache/flink GlobalConfiguration.isSensitive.
 
@@ -272,7 +273,7 @@ def shown_value(key: str, value: str) -> str:
 
 
 def _line_of_program() -> str:
-    """ "file:line" of the program that is setting an option."""
+    """Return "file:line" of the program that is setting an option."""
     return call_site().partition(" in ")[0]
 
 
@@ -282,11 +283,11 @@ _SECRETS = (
     "basic-auth", "jaas.config", "http-headers",
 )  # fmt: skip
 _NEAR = 0.75
-"""How much alike two texts are that may be meant for each other, in [0, 1]."""
+"""Least similarity, in [0, 1], of two strings of which one may be meant for the other."""
 
 
 def _near(key: str, known: Iterable[str]) -> list[str]:
-    """Up to three known keys that are much like `key`, or have as many parts on end that are; the nearest first."""
+    """Return up to three known keys that resemble `key`, or have as many parts on end that do; the nearest first."""
     matcher, width = difflib.SequenceMatcher(b=key), key.count(".") + 1
 
     def likeness(text: str) -> float:

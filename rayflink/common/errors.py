@@ -1,4 +1,4 @@
-"""What can go wrong for a user, each with what was found against what was wanted, and the remedy.
+"""The errors that users meet, each with what was found against what was wanted, and the remedy.
 
 Arguments are positional, so that every error survives the way from one process to another.
 """
@@ -45,7 +45,7 @@ def assert_never(value: NoReturn) -> NoReturn:
 
 
 def shorten(value: object, limit: int = 200) -> str:
-    """`repr(value)` in at most `limit` characters (at least 20); a repr that raises becomes the name of the type.
+    """Return `repr(value)` in at most `limit` characters, from 20; a repr that raises becomes the name of the type.
 
     So does one that takes longer than a second.
     """
@@ -59,7 +59,7 @@ def shorten(value: object, limit: int = 200) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Name of its type and its text, cut after 10,000 characters.
+    """Return the name of an error's type and its text, cut after 10,000 characters.
 
     Where `__str__` itself raises or takes longer than a second, that is said instead.
     """
@@ -104,7 +104,7 @@ class PlanError(RayflinkError):
 
 
 class InvalidFunction(PlanError, TypeError):
-    """What a step of the program was given for a function cannot be called as the step calls it."""
+    """A step of the program was passed a function that cannot be called as the step calls it."""
 
 
 class InvalidTypesError(RayflinkError):
@@ -209,7 +209,7 @@ class JobCancelled(JobExecutionError):
 
 
 def _after_cancellation(newest: str, deleted: int, directory: str) -> str:
-    """What became of the checkpoints of a cancelled job, and how one goes on."""
+    """Describe what happened to the checkpoints of a cancelled job, and how to go on from one."""
     anew = "from its start, and what its sinks have written already is written again"
     if newest:
         return f"it can go on from {newest} (-s, execution.state-recovery.path); without that it begins {anew}"

@@ -13,9 +13,9 @@ from .options import registry as options
 
 
 class ExecutionConfig:
-    """What `StreamExecutionEnvironment.get_config()` gives: each setting is an option of the configuration.
+    """The settings that `StreamExecutionEnvironment.get_config()` returns: each is an option of the configuration.
 
-    What concerns Java's serializers and closures is kept and has no effect; submitting a job tells so.
+    What concerns Java's serializers and closures is stored and has no effect; submitting a job warns of that.
 
     Args:
         configuration: of the environment; it is changed by the setters.
@@ -36,11 +36,11 @@ class ExecutionConfig:
     # parallelism
 
     def get_parallelism(self) -> int:
-        """Subtasks of operators that set none themselves."""
+        """Return the number of subtasks of operators that set none themselves."""
         return self._configuration.get(options.PARALLELISM)
 
     def set_parallelism(self, parallelism: int) -> ExecutionConfig:
-        """Subtasks of operators that set none themselves, at least 1, or one of the two marks of this class."""
+        """Set the number of subtasks of operators that set none, at least 1, or one of the two marks of this class."""
         if parallelism == self.PARALLELISM_DEFAULT:
             self._configuration.remove_config(options.PARALLELISM.key)
         elif parallelism != self.PARALLELISM_UNKNOWN:
@@ -48,50 +48,50 @@ class ExecutionConfig:
         return self
 
     def get_max_parallelism(self) -> int:
-        """Key groups of operators that set none themselves; -1: chosen by parallelism."""
+        """Return the number of key groups of operators that set none themselves; -1: chosen by parallelism."""
         return self._configuration.get(options.MAX_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
-        """Key groups of operators that set none themselves, in [1, 32768]."""
+        """Set the number of key groups of operators that set none themselves, in [1, 32768]."""
         self._configuration.set(options.MAX_PARALLELISM, max_parallelism)
         return self
 
     # times, in milliseconds
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
-        """Milliseconds between periodic watermarks; 0 turns them off."""
+        """Set the milliseconds between periodic watermarks; 0 turns them off."""
         self._configuration.set(options.AUTO_WATERMARK_INTERVAL, interval)
         return self
 
     def get_auto_watermark_interval(self) -> int:
-        """Milliseconds between periodic watermarks."""
+        """Return the milliseconds between periodic watermarks."""
         return self._configuration.get(options.AUTO_WATERMARK_INTERVAL).to_millis()
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
-        """Milliseconds between two latency markers of a source; 0 and less send none."""
+        """Set the milliseconds between two latency markers of a source; 0 and less send none."""
         self._configuration.set(options.LATENCY_INTERVAL, max(interval, 0))
         return self
 
     def get_latency_tracking_interval(self) -> int:
-        """Milliseconds between two latency markers of a source; 0: none are sent."""
+        """Return the milliseconds between two latency markers of a source; 0: none are sent."""
         return self._configuration.get(options.LATENCY_INTERVAL).to_millis()
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
-        """Milliseconds; kept, without effect: a function that runs is not interrupted."""
+        """Store an interval in milliseconds, without effect: a function that runs is not interrupted."""
         self._configuration.set(options.CANCELLATION_INTERVAL, interval)
         return self
 
     def get_task_cancellation_interval(self) -> int:
-        """Milliseconds between two interrupts of a task that is being cancelled."""
+        """Return the milliseconds between two interrupts of a task that is being cancelled."""
         return self._configuration.get(options.CANCELLATION_INTERVAL).to_millis()
 
     def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
-        """Milliseconds after which the process of a task that does not cancel is ended; 0 waits for ever."""
+        """Set the milliseconds after which the process of a task that does not cancel is ended; 0 waits for ever."""
         self._configuration.set(options.CANCELLATION_TIMEOUT, timeout)
         return self
 
     def get_task_cancellation_timeout(self) -> int:
-        """Milliseconds after which the process of a task that does not cancel is ended; 0: never."""
+        """Return the milliseconds after which the process of a task that does not cancel is ended; 0: never."""
         return self._configuration.get(options.CANCELLATION_TIMEOUT).to_millis()
 
     # switches
@@ -125,12 +125,12 @@ class ExecutionConfig:
         return self._configuration.get(options.AUTO_GENERATED_UIDS)
 
     def enable_generic_types(self) -> ExecutionConfig:
-        """Kept: values of any type are taken."""
+        """Store the setting: values of any type are taken."""
         self._configuration.set(options.GENERIC_TYPES, True)
         return self
 
     def disable_generic_types(self) -> ExecutionConfig:
-        """Kept, without effect: values without a declared type are pickled."""
+        """Store the setting, without effect: values without a declared type are pickled."""
         self._configuration.set(options.GENERIC_TYPES, False)
         return self
 
@@ -139,12 +139,12 @@ class ExecutionConfig:
         return not self._configuration.get(options.GENERIC_TYPES)
 
     def enable_force_kryo(self) -> ExecutionConfig:
-        """Kept, without effect: there is no Kryo."""
+        """Store the setting, without effect: there is no Kryo."""
         self._configuration.set(options.FORCE_KRYO, True)
         return self
 
     def disable_force_kryo(self) -> ExecutionConfig:
-        """Kept: there is no Kryo."""
+        """Store the setting: there is no Kryo."""
         self._configuration.set(options.FORCE_KRYO, False)
         return self
 
@@ -153,12 +153,12 @@ class ExecutionConfig:
         return self._configuration.get(options.FORCE_KRYO)
 
     def enable_force_avro(self) -> ExecutionConfig:
-        """Kept, without effect: records are not written as Avro."""
+        """Store the setting, without effect: records are not written as Avro."""
         self._configuration.set(options.FORCE_AVRO, True)
         return self
 
     def disable_force_avro(self) -> ExecutionConfig:
-        """Kept: records are not written as Avro."""
+        """Store the setting: records are not written as Avro."""
         self._configuration.set(options.FORCE_AVRO, False)
         return self
 
@@ -167,12 +167,12 @@ class ExecutionConfig:
         return self._configuration.get(options.FORCE_AVRO)
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
-        """Kept: Python's functions take along what they use and no more."""
+        """Store the setting: Python's functions take along what they use and no more."""
         self._configuration.set(options.CLOSURE_CLEANER, options.ClosureCleanerLevel.RECURSIVE)
         return self
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
-        """Kept, without effect: Python's functions take along what they use and no more."""
+        """Store the setting, without effect: Python's functions take along what they use and no more."""
         self._configuration.set(options.CLOSURE_CLEANER, options.ClosureCleanerLevel.NONE)
         return self
 
@@ -185,14 +185,14 @@ class ExecutionConfig:
         return self._configuration.get(options.SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
-        """Kept, without effect: snapshots are not compressed."""
+        """Store the setting, without effect: snapshots are not compressed."""
         self._configuration.set(options.SNAPSHOT_COMPRESSION, use_snapshot_compression)
         return self
 
     # parameters of the program
 
     def get_global_job_parameters(self) -> dict[str, str]:
-        """What every function can read from its runtime context."""
+        """Return the parameters that every function can read from its runtime context."""
         within = f"{options.GLOBAL_JOB_PARAMETERS.key}."
         one_by_one = {
             key.removeprefix(within): value
@@ -203,9 +203,9 @@ class ExecutionConfig:
         return {**together, **one_by_one} if together else one_by_one
 
     def set_global_job_parameters(self, global_job_parameters_dict: Mapping[str, Any]) -> ExecutionConfig:
-        """What every function can read with `RuntimeContext.get_job_parameter`, in place of what was set before.
+        """Set the parameters that functions read with `RuntimeContext.get_job_parameter`; they replace earlier ones.
 
-        Values become text.
+        Values become strings.
         """
         whole = options.GLOBAL_JOB_PARAMETERS.key
         for key in self._configuration.key_set():
@@ -218,7 +218,7 @@ class ExecutionConfig:
     # of Flink 1.x
 
     def set_execution_mode(self, execution_mode: ExecutionMode) -> ExecutionConfig:
-        """PIPELINED, which every streaming job is.
+        """Set the execution mode to PIPELINED, which every streaming job is.
 
         Raises:
             ConfigError: another one, which Flink has for its DataSet API.
@@ -229,13 +229,13 @@ class ExecutionConfig:
         return self
 
     def get_execution_mode(self) -> ExecutionMode:
-        """PIPELINED."""
+        """Return PIPELINED."""
         return ExecutionMode.PIPELINED
 
     def set_default_input_dependency_constraint(
         self, input_dependency_constraint: InputDependencyConstraint
     ) -> ExecutionConfig:
-        """ANY, the one that a scheduler has kept to since Flink 1.13.
+        """Set the constraint to ANY, the one that a scheduler has followed since Flink 1.13.
 
         Raises:
             ConfigError: ALL.
@@ -246,21 +246,21 @@ class ExecutionConfig:
         return self
 
     def get_default_input_dependency_constraint(self) -> InputDependencyConstraint:
-        """ANY."""
+        """Return ANY."""
         return InputDependencyConstraint.ANY
 
     # of the JVM
 
     def get_default_kryo_serializer_classes(self) -> dict[str, str]:
-        """{}: there is no Kryo."""
+        """Return {}: there is no Kryo."""
         return {}
 
     def get_registered_kryo_types(self) -> list[str]:
-        """[]: there is no Kryo."""
+        """Return []: there is no Kryo."""
         return []
 
     def get_registered_pojo_types(self) -> list[str]:
-        """[]: there are no Java classes."""
+        """Return []: there are no Java classes."""
         return []
 
     def __eq__(self, other: object) -> bool:

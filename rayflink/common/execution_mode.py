@@ -1,4 +1,4 @@
-"""How a batch program exchanges data, in Flink 1.x."""
+"""The exchange of data in a batch program, in Flink 1.x."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ Exports = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def lazy_exports(package: str, names_by_module: Mapping[str, str]) -> Exports:
-    """What a package needs: its `__getattr__`, `__dir__` and `__all__`.
+    """Return the `__getattr__`, `__dir__` and `__all__` of a package.
 
     Args:
         package: its `__name__`.

@@ -19,7 +19,7 @@ __all__ = [
 SubtaskIndex = NewType("SubtaskIndex", int)
 """Position of a subtask in its vertex, in [0, parallelism)."""
 AttemptNumber = NewType("AttemptNumber", int)
-"""How many attempts of the same subtask came before, from 0."""
+"""The number of earlier attempts of the same subtask, from 0."""
 CheckpointId = NewType("CheckpointId", int)
 """Number of a checkpoint within its job, from 1."""
 

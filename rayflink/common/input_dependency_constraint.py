@@ -1,4 +1,4 @@
-"""When a task may start, in Flink before 1.13."""
+"""The constraint on when a task may start, in Flink before 1.13."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class InputDependencyConstraint(Enum):
-    """Whether a task starts with any or all of its inputs; Flink's scheduler has not read it since 1.13."""
+    """The inputs, any or all, that a task needs before it starts; Flink's scheduler has not read it since 1.13."""
 
     ANY = 0
     ALL = 1

@@ -1,4 +1,4 @@
-"""What a program holds of a job it has submitted."""
+"""The client of a job that a program has submitted."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class JobClient(ABC):
         self._job_id = JobID(job_id)
 
     def get_job_id(self) -> JobID:
-        """32 hex digits, a str."""
+        """Return the job's id: 32 hex digits, a str."""
         return self._job_id
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """Where the job stands now."""
+        """Return where the job stands now."""
         return CompletableFuture.completed(JobStatus(self.status()["state"]))
 
     def cancel(self) -> CompletableFuture[None]:
-        """Ask for the job's cancellation; done when the job has been told, not when it has ended."""
+        """Ask for the job's cancellation; the future is done when the request has arrived, not at the job's end."""
         self._cancel()
         return CompletableFuture.completed(None)
 
@@ -102,7 +102,7 @@ class JobClient(ABC):
         return self._future(partial(self._ask_rescale, request_id, wanted), "cannot be rescaled")
 
     def checkpoints(self, checkpoint_id: int | None = None) -> dict[str, Any]:
-        """Statistics of the job's checkpoints and savepoints, as Flink's `/jobs/:jobid/checkpoints` gives them.
+        """Return statistics of the job's checkpoints and savepoints, as Flink's `/jobs/:jobid/checkpoints` does.
 
         Args:
             checkpoint_id: of this one alone, with each vertex and each subtask.
@@ -118,13 +118,13 @@ class JobClient(ABC):
         return told
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        """Name -> value, merged over the subtasks that have finished so far."""
+        """Return the accumulators, name -> value, merged over the subtasks that have finished so far."""
         return CompletableFuture.completed(self._accumulators())
 
     def get_job_execution_result(
         self, on_progress: Callable[[dict[str, Any]], None] | None = None
     ) -> CompletableFuture[JobExecutionResult]:
-        """The end of the job; its `result()` waits for it.
+        """Return the end of the job; its `result()` waits for it.
 
         `result()` raises `JobFailed` where a function of the program raised, `JobCancelled` where the job was
         cancelled, and `JobExecutionError` where it failed otherwise.
@@ -140,11 +140,11 @@ class JobClient(ABC):
 
     @abstractmethod
     def status(self) -> dict[str, Any]:
-        """The job as plain data: state, timestamps, exceptions, vertices with counters and rates since last asked."""
+        """Return the job as plain data: state, timestamps, exceptions, vertices with counters and current rates."""
 
     @abstractmethod
     def _checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        """Statistics of one checkpoint, of all where it is None; None where that one is not remembered."""
+        """Return the statistics of one checkpoint, or of all for None; None where that one is not remembered."""
 
     @abstractmethod
     def _cancel(self) -> None: ...
@@ -156,13 +156,13 @@ class JobClient(ABC):
     def _ask_result(
         self, timeout_s: float | None, on_progress: Callable[[dict[str, Any]], None] | None
     ) -> JobExecutionResult:
-        """The end of the job, or `CompletableFuture.PENDING` where it has not ended within `timeout_s`."""
+        """Return the end of the job, or `CompletableFuture.PENDING` where it has not ended within `timeout_s`."""
 
     @abstractmethod
     def _ask_savepoint(
         self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float | None
     ) -> tuple[str, str] | None:
-        """Address of the savepoint, and why there is none; None where it is not known within `timeout_s`.
+        """Return the address of the savepoint, and why there is none; None where it is not known within `timeout_s`.
 
         Only the first call of a `request_id` asks for one; later calls wait for it.
         """
@@ -171,14 +171,14 @@ class JobClient(ABC):
     def _ask_rescale(
         self, request_id: str, parallelism: Mapping[str, int], timeout_s: float | None
     ) -> tuple[int, str] | None:
-        """The pause in milliseconds, and why there is no change; None where it is not known within `timeout_s`."""
+        """Return the pause in ms, and why there is no change; None where it is not known within `timeout_s`."""
 
     def _future_savepoint(self, directory: str | None, stop: StopMode | None) -> CompletableFuture[str]:
         request_id, place = uuid.uuid4().hex, from_root(os.fspath(directory)) if directory else ""
         return self._future(partial(self._ask_savepoint, request_id, place, stop), "has no savepoint")
 
     def _future(self, ask: Callable[[float | None], tuple[T, str] | None], failed: str) -> CompletableFuture[T]:
-        """What a request will give, made now; its number makes sure that it is made once."""
+        """Return the future of a request, made now; its number makes sure that it is made once."""
 
         def answer(timeout_s: float | None) -> T:
             given = ask(timeout_s)
@@ -195,7 +195,7 @@ class JobClient(ABC):
         return future
 
     def _repr_html_(self) -> str:
-        """For notebooks: the job's state and a row a vertex."""
+        """Return the job's state and a row a vertex, as HTML for notebooks."""
         return html_table(self.status())
 
 

@@ -1,4 +1,4 @@
-"""What a finished job leaves behind."""
+"""The result of a finished job."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ class JobExecutionResult:
         self._vertices = tuple(vertices)
 
     def get_job_id(self) -> JobID:
-        """32 hex digits, a str."""
+        """Return the job's id: 32 hex digits, a str."""
         return self._job_id
 
     def get_net_runtime(self) -> int:
-        """Milliseconds from RUNNING to the end."""
+        """Return the milliseconds from RUNNING to the end."""
         return self._net_runtime_ms
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """The merged value of an accumulator; None where no task had one of that name."""
+        """Return the merged value of an accumulator; None where no task had one of that name."""
         return self._accumulators.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
-        """All accumulators, name -> merged value."""
+        """Return all accumulators: name -> merged value."""
         return dict(self._accumulators)
 
     def is_job_execution_result(self) -> bool:
-        """True: the job has ended."""
+        """Return True: the job has ended."""
         return True
 
     @property
     def vertices(self) -> tuple[Mapping[str, Any], ...]:
-        """Per vertex: name, parallelism, counters summed over subtasks, average rates, and each subtask's report."""
+        """Return per vertex: name, parallelism, counters summed over subtasks, average rates, each subtask's report."""
         return self._vertices
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The last values of the metrics of all tasks and operators, by identifier (`metrics.scope.*`)."""
+        """Return the last values of the metrics of all tasks and operators, by identifier (`metrics.scope.*`)."""
         return identified(self._vertices)
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class JobExecutionResult:
 
 
 class DetachedJobExecutionResult(JobExecutionResult):
-    """Of a job that goes on without its driver: nothing is known but its id.
+    """The result of a job that goes on without its driver: nothing is known but its id.
 
     >>> DetachedJobExecutionResult("0" * 32).is_job_execution_result()
     False
@@ -92,24 +92,36 @@ class DetachedJobExecutionResult(JobExecutionResult):
         super().__init__(job_id, 0)
 
     def get_net_runtime(self) -> int:
-        """Raises: JobExecutionError: always."""
+        """Refuse, as the job goes on.
+
+        Raises: JobExecutionError: always.
+        """
         raise self._unknown("runtime")
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """Raises: JobExecutionError: always."""
+        """Refuse, as the job goes on.
+
+        Raises: JobExecutionError: always.
+        """
         raise self._unknown("accumulators")
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
-        """Raises: JobExecutionError: always."""
+        """Refuse, as the job goes on.
+
+        Raises: JobExecutionError: always.
+        """
         raise self._unknown("accumulators")
 
     def is_job_execution_result(self) -> bool:
-        """False: the job goes on."""
+        """Return False: the job goes on."""
         return False
 
     @property
     def vertices(self) -> tuple[Mapping[str, Any], ...]:
-        """Raises: JobExecutionError: always."""
+        """Refuse, as the job goes on.
+
+        Raises: JobExecutionError: always.
+        """
         raise self._unknown("vertices")
 
     def __str__(self) -> str:

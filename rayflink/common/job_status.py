@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class JobStatus(Enum):
-    """Where a job stands."""
+    """The states of a job."""
 
     INITIALIZING = "INITIALIZING"
     CREATED = "CREATED"
@@ -25,7 +25,7 @@ class JobStatus(Enum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the job will never run again under this id."""
+        """Return whether the job will never run again under this id."""
         return self in (JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED)
 
     def is_globally_terminal_state(self) -> bool:

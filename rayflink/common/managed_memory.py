@@ -1,6 +1,6 @@
 """Managed memory of a slot: a budget in bytes that algorithms of batch jobs reserve from, and spill when it is short.
 
-Nothing is allocated here or ahead: a reservation is leave to keep so many bytes in memory. Streaming jobs ask for none
+Nothing is allocated here or ahead: a reservation is leave to keep that size in memory. Streaming jobs ask for none
 before their keyed state leaves its cache.
 
 Source: apache/flink MemoryManager (reserveMemory, releaseMemory, releaseAllMemory, availableMemory).
@@ -74,14 +74,14 @@ class MemoryManager:
                 self._reserved.pop(owner, None)
 
     def release_all(self, owner: str) -> int:
-        """Give back what the owner still has; how many bytes that was."""
+        """Give back all that the owner still has and return the number of bytes."""
         with self._changing:
             size = self._reserved.pop(owner, 0)
             self._available += size
             return size
 
     def shared(self, name: str, make: Callable[[MemoryManager], T]) -> T:
-        """What the tasks of the slot have together under this name, made when it is first asked for.
+        """Return the object that the tasks of the slot share under this name, made when it is first asked for.
 
         Source: apache/flink MemoryManager.getSharedMemoryResourceForManagedMemory.
         """
@@ -92,22 +92,22 @@ class MemoryManager:
             return resource
 
     def reserved(self, owner: str) -> int:
-        """Bytes the owner has now."""
+        """Return the number of bytes that the owner has now."""
         return self._reserved.get(owner, 0)
 
     @property
     def available(self) -> int:
-        """Bytes nobody has reserved."""
+        """Return the number of bytes that are not reserved."""
         return self._available
 
     @property
     def used(self) -> int:
-        """Bytes reserved by all owners."""
+        """Return the number of bytes reserved by all owners."""
         return self.total - self._available
 
 
 class Allowance:
-    """What one user of an owner may take of the managed memory: at most so much, and what is there.
+    """The managed memory that one user of an owner may take: up to a limit, as far as the budget has it.
 
     >>> allowance = Allowance(MemoryManager(100), "sort", 60)
     >>> allowance.reserve(50), allowance.reserve(20), allowance.used
@@ -140,18 +140,18 @@ class Allowance:
         self.release(self.used)
 
     def shared(self, name: str, make: Callable[[MemoryManager], T]) -> T:
-        """What all owners have together; see `MemoryManager.shared`."""
+        """Return the object that all owners share; see `MemoryManager.shared`."""
         return self._memory.shared(name, make)
 
     @property
     def available(self) -> int:
-        """Bytes that would be granted now, if nobody else asked first."""
+        """Return the number of bytes that a request would be granted now."""
         return min(self._most - self.used, self._memory.available)
 
     def limited(self, most: int) -> Allowance:
-        """A new allowance of the same owner, of at most so many bytes."""
+        """Return a new allowance of the same owner with a limit in bytes."""
         return Allowance(self._memory, self._owner, min(most, self._most))
 
     def divided(self, parts: int) -> list[Allowance]:
-        """So many new allowances of equal size, together at most this one."""
+        """Return a number of new allowances of equal size, together at most this one."""
         return [Allowance(self._memory, self._owner, self._most // parts) for _ in range(parts)]

@@ -1,4 +1,4 @@
-"""How often and how soon a failed job restarts, with the names of PyFlink 1.20; in 2.x there are only the options."""
+"""Strategies of restarts, with the names of PyFlink 1.20; in 2.x there are only the options."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class RestartStrategyConfiguration:
     _type: options.RestartStrategyType | None = None
 
     def get_description(self) -> str:
-        """What the strategy does, in a few words."""
+        """Return a description of the strategy in a few words."""
         raise NotImplementedError(f"{type(self).__name__}.get_description")
 
     def options(self) -> dict[Any, Any]:
-        """Option -> value of what the strategy sets besides its type."""
+        """Return option -> value of what the strategy sets besides its type."""
         return {}
 
     def apply(self, configuration: Configuration) -> None:
@@ -48,7 +48,7 @@ class RestartStrategyConfiguration:
 
 
 class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
-    """A failed job stays failed."""
+    """A strategy without restarts: a failed job stays failed."""
 
     _type = options.RestartStrategyType.NONE
 
@@ -57,14 +57,14 @@ class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
 
 
 class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
-    """What the options say holds; it sets none."""
+    """The strategy that the options name; it sets none."""
 
     def get_description(self) -> str:
         return "Cluster level default restart strategy"
 
 
 class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-    """So many restarts, each after the same time.
+    """A fixed number of restarts, each after the same time.
 
     Args:
         restart_attempts: restarts before the job fails, at least 0.
@@ -78,11 +78,11 @@ class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
         self._delay = _length(delay_between_attempts_interval, "delay_between_attempts_interval")
 
     def get_restart_attempts(self) -> int:
-        """Restarts before the job fails."""
+        """Return the number of restarts before the job fails."""
         return self._attempts
 
     def get_delay_between_attempts_interval(self) -> timedelta:
-        """Time before a restart."""
+        """Return the time before a restart."""
         return self._delay
 
     def get_description(self) -> str:
@@ -111,15 +111,15 @@ class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
         self._delay = _length(delay_between_attempts_interval, "delay_between_attempts_interval")
 
     def get_max_failure_rate(self) -> int:
-        """Failures within the interval that still restart."""
+        """Return the number of failures within the interval that still restart."""
         return self._rate
 
     def get_failure_interval(self) -> timedelta:
-        """Time in which failures are counted."""
+        """Return the time in which failures are counted."""
         return self._interval
 
     def get_delay_between_attempts_interval(self) -> timedelta:
-        """Time before a restart."""
+        """Return the time before a restart."""
         return self._delay
 
     def get_description(self) -> str:
@@ -150,17 +150,17 @@ class RestartStrategies:
 
     @staticmethod
     def no_restart() -> RestartStrategyConfiguration:
-        """A failed job stays failed."""
+        """Return the strategy by which a failed job stays failed."""
         return NoRestartStrategyConfiguration()
 
     @staticmethod
     def fall_back_restart() -> RestartStrategyConfiguration:
-        """What the options say holds."""
+        """Return the strategy that leaves the choice to the options."""
         return FallbackRestartStrategyConfiguration()
 
     @staticmethod
     def fixed_delay_restart(restart_attempts: int, delay_between_attempts: Length) -> RestartStrategyConfiguration:
-        """So many restarts, each after the same time: milliseconds or a duration.
+        """Return a strategy with a fixed number of restarts, each after the same time: milliseconds or a duration.
 
         Raises:
             TypeError: the time is no length of time.
@@ -171,7 +171,9 @@ class RestartStrategies:
     def failure_rate_restart(
         failure_rate: int, failure_interval: Length, delay_interval: Length
     ) -> RestartStrategyConfiguration:
-        """Restarts while there are at most so many failures within an interval: milliseconds or a duration.
+        """Return a strategy that restarts while there are few enough failures within an interval.
+
+        `failure_rate` is the largest number that still restarts; times are milliseconds or durations.
 
         Raises:
             TypeError: a time is no length of time.
@@ -180,7 +182,7 @@ class RestartStrategies:
 
 
 def restart_strategy_of(configuration: Configuration) -> RestartStrategyConfiguration:
-    """The strategy that the options ask for; the fallback one where they name none, or one PyFlink has no class for."""
+    """Return the strategy that the options ask for; the fallback one where they name none that PyFlink has."""
     kind = configuration.get(options.RESTART_STRATEGY)
     types = options.RestartStrategyType
     if kind in (types.NONE, types.OFF, types.DISABLE):

@@ -1,4 +1,4 @@
-"""How single records become bytes and bytes become records, for files and message queues; names are PyFlink's."""
+"""Schemas that turn single records into bytes and back, for files and message queues; names are PyFlink's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SerializationSchema(ABC):
 
     @abstractmethod
     def serialize(self, element: Any) -> bytes:
-        """The record as bytes."""
+        """Return the record as bytes."""
 
 
 class DeserializationSchema(ABC):
@@ -38,7 +38,7 @@ class DeserializationSchema(ABC):
 
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:
-        """The record that the bytes stand for.
+        """Return the record that the bytes stand for.
 
         Raises:
             ValueError: they stand for none.
@@ -49,12 +49,12 @@ class DeserializationSchema(ABC):
         return False
 
     def get_produced_type(self) -> TypeInformation | None:
-        """The type of the records; None: not known."""
+        """Return the type of the records; None: not known."""
         return None
 
 
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
-    """Texts in one character set.
+    """Strings in one character set.
 
     >>> SimpleStringSchema("latin-1").serialize("é")
     b'\\xe9'
@@ -139,19 +139,19 @@ class Encoder(ABC):
 
     @abstractmethod
     def encode(self, element: Any) -> bytes:
-        """The bytes of one record, with what separates it from the next."""
+        """Return the bytes of one record, with what separates it from the next."""
 
     def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
-        """The bytes of each record."""
+        """Return the bytes of each record."""
         return [self.encode(element) for element in elements]
 
     def for_type(self, type_info: TypeInformation | None) -> Encoder:
-        """The encoder for records of a declared type; None: none was declared."""
+        """Return the encoder for records of a declared type; None: none was declared."""
         return self
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """The text of each record and a line end: `str(record)`, or what Java writes for its declared type.
+        """Return an encoder of each record as a line: `str(record)`, or what Java writes for its declared type.
 
         >>> from rayflink.common.typeinfo import Types
         >>> Encoder.simple_string_encoder().encode(("a", 1))
@@ -166,7 +166,7 @@ class Encoder(ABC):
 
     @staticmethod
     def lines_of(schema: SerializationSchema, separator: bytes = b"\n") -> Encoder:
-        """The bytes a schema gives, each followed by `separator`: JSON lines, for example."""
+        """Return the bytes of each record by a schema, each followed by `separator`: JSON lines, for example."""
         return _Lines(schema, separator)
 
 
@@ -222,19 +222,19 @@ class BulkWriter(ABC):
         """Write what is left and the footer; the file itself is closed by the sink."""
 
     def abandon(self) -> None:  # noqa: B027
-        """The file will be deleted unfinished: release what is held."""
+        """Release everything; the file will be deleted unfinished."""
 
 
 class BulkWriterFactory(ABC):
     """Makes a `BulkWriter` for each file of a sink; a value that can be pickled."""
 
     def for_type(self, type_info: TypeInformation | None) -> BulkWriterFactory:
-        """The factory for records of a declared type; None: none was declared."""
+        """Return the factory for records of a declared type; None: none was declared."""
         return self
 
     @abstractmethod
     def create(self, file: IO[bytes]) -> BulkWriter:
-        """The writer of a new, empty file."""
+        """Return the writer of a new, empty file."""
 
 
 class RowDataBulkWriterFactory(BulkWriterFactory):
@@ -248,5 +248,5 @@ class RowDataBulkWriterFactory(BulkWriterFactory):
         self._row_type = row_type
 
     def get_row_type(self) -> Any:
-        """The type of the records."""
+        """Return the type of the records."""
         return self._row_type

@@ -1,4 +1,4 @@
-"""What writes objects to a stream of bytes, under PyFlink's module path."""
+"""Serializers that write objects to a stream of bytes, under PyFlink's module path."""
 
 from __future__ import annotations
 

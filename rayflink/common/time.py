@@ -29,49 +29,49 @@ class Duration:
 
     @staticmethod
     def of_days(days: int) -> Duration:
-        """A duration of whole days of 24 hours."""
+        """Return a duration of whole days of 24 hours."""
         return Duration.of_hours(days * 24)
 
     @staticmethod
     def of_hours(hours: int) -> Duration:
-        """A duration of whole hours."""
+        """Return a duration of whole hours."""
         return Duration.of_minutes(hours * 60)
 
     @staticmethod
     def of_minutes(minutes: int) -> Duration:
-        """A duration of whole minutes."""
+        """Return a duration of whole minutes."""
         return Duration.of_seconds(minutes * 60)
 
     @staticmethod
     def of_seconds(seconds: int) -> Duration:
-        """A duration of whole seconds."""
+        """Return a duration of whole seconds."""
         return Duration(seconds * _NANOS_PER_SECOND)
 
     @staticmethod
     def of_millis(millis: int) -> Duration:
-        """A duration of whole milliseconds."""
+        """Return a duration of whole milliseconds."""
         return Duration(millis * _NANOS_PER_MILLI)
 
     @staticmethod
     def of_nanos(nanos: int) -> Duration:
-        """A duration of whole nanoseconds."""
+        """Return a duration of whole nanoseconds."""
         return Duration(nanos)
 
     @staticmethod
     def of_timedelta(delta: timedelta) -> Duration:
-        """The same length as a ``timedelta``, exactly."""
+        """Return the same length as a ``timedelta``, exactly."""
         return Duration((delta.days * 86_400 + delta.seconds) * _NANOS_PER_SECOND + delta.microseconds * 1000)
 
     def to_millis(self) -> int:
-        """Whole milliseconds, rounded towards minus infinity."""
+        """Return the length in whole milliseconds, rounded towards minus infinity."""
         return self._nanos // _NANOS_PER_MILLI
 
     def to_nanos(self) -> int:
-        """All nanoseconds."""
+        """Return the length in nanoseconds."""
         return self._nanos
 
     def to_timedelta(self) -> timedelta:
-        """As a ``timedelta``; nanoseconds below one microsecond are dropped."""
+        """Return the length as a ``timedelta``; nanoseconds below one microsecond are dropped."""
         return timedelta(microseconds=self._nanos // 1000)
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +87,7 @@ class Duration:
         return Duration, (self._nanos,)
 
     def __str__(self) -> str:
-        """ISO-8601 as ``java.time.Duration`` writes it: PT1H30M, PT0.01S, PT0S."""
+        """Return ISO-8601 as ``java.time.Duration`` writes it: PT1H30M, PT0.01S, PT0S."""
         sign = -1 if self._nanos < 0 else 1
         seconds, nanos = divmod(abs(self._nanos), _NANOS_PER_SECOND)
         minutes, seconds = divmod(seconds, 60)
@@ -103,7 +103,7 @@ class Duration:
 
 
 def to_millis(amount: Length) -> int:
-    """Milliseconds of any way to give a length of time; an int is milliseconds already.
+    """Convert any form of a length of time to milliseconds; an int is milliseconds already.
 
     Raises: TypeError: `amount` is none of Duration, Time, timedelta, int.
     """
@@ -132,16 +132,16 @@ class Instant:
 
     @staticmethod
     def of_epoch_milli(epoch_milli: int) -> Instant:
-        """The instant `epoch_milli` milliseconds after 1970-01-01T00:00Z."""
+        """Return the instant `epoch_milli` milliseconds after 1970-01-01T00:00Z."""
         seconds, millis = divmod(epoch_milli, 1000)
         return Instant(seconds, millis * _NANOS_PER_MILLI)
 
     def to_epoch_milli(self) -> int:
-        """Milliseconds since 1970-01-01T00:00Z, rounded towards minus infinity."""
+        """Return the milliseconds since 1970-01-01T00:00Z, rounded towards minus infinity."""
         return self.seconds * 1000 + self.nanos // _NANOS_PER_MILLI
 
     def to_datetime(self) -> datetime:
-        """As an aware ``datetime`` in UTC; nanoseconds below one microsecond are dropped."""
+        """Return an aware ``datetime`` in UTC; nanoseconds below one microsecond are dropped."""
         return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(
             seconds=self.seconds, microseconds=self.nanos // 1000
         )
@@ -175,32 +175,32 @@ class Time:
         self._milliseconds = milliseconds
 
     def to_milliseconds(self) -> int:
-        """All milliseconds."""
+        """Return the length in milliseconds."""
         return self._milliseconds
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
-        """A time of whole milliseconds."""
+        """Return a time of whole milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> Time:
-        """A time of whole seconds."""
+        """Return a time of whole seconds."""
         return Time(seconds * 1000)
 
     @staticmethod
     def minutes(minutes: int) -> Time:
-        """A time of whole minutes."""
+        """Return a time of whole minutes."""
         return Time(minutes * 60_000)
 
     @staticmethod
     def hours(hours: int) -> Time:
-        """A time of whole hours."""
+        """Return a time of whole hours."""
         return Time(hours * 3_600_000)
 
     @staticmethod
     def days(days: int) -> Time:
-        """A time of whole days of 24 hours."""
+        """Return a time of whole days of 24 hours."""
         return Time(days * 86_400_000)
 
     def __eq__(self, other: object) -> bool:
@@ -214,4 +214,4 @@ class Time:
 
 
 Length = Duration | Time | timedelta | int
-"""What is taken for a length of time; a plain number is milliseconds."""
+"""The forms of a length of time; a plain number is milliseconds."""

@@ -1,4 +1,4 @@
-"""Where the timestamps of records come from: values that a `WatermarkStrategy` carries, each working a whole batch."""
+"""Sources of the timestamps of records: values that a `WatermarkStrategy` carries, each for a whole batch."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class BatchTimestamps(ABC):
 
     @abstractmethod
     def of(self, batch: Batch) -> Any:
-        """One timestamp a record: a sequence, or an array of numpy or Arrow; None, null or NaT where there is none."""
+        """Return one timestamp a record: a sequence, or an array of numpy or Arrow; None, null or NaT for none."""
 
 
 class FunctionOfBatch(BatchTimestamps):
-    """What a function of the user gives for a list of records, or for a `pyarrow.RecordBatch`.
+    """The timestamps that a user's function gives for a list of records, or for a `pyarrow.RecordBatch`.
 
     Args:
         function: takes the batch's records.
@@ -81,7 +81,7 @@ class IngestionTime(BatchTimestamps):
 
 
 def epoch_ms_of(value: Any) -> Any:
-    """Epoch milliseconds of a datetime, date or Instant, one without a time zone in UTC; anything else as it is."""
+    """Return the epoch milliseconds of a datetime, date or Instant, in UTC if it has no zone; others unchanged."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
         since = aware - datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -94,7 +94,7 @@ def epoch_ms_of(value: Any) -> Any:
 
 
 def checked(stamp: Any) -> int:
-    """A timestamp as an int of 64 bits.
+    """Return a timestamp as an int of 64 bits.
 
     Raises:
         TypeError: it is no integer.

@@ -61,125 +61,128 @@ class Types:
 
     @staticmethod
     def STRING() -> TypeInformation:
-        """str, or None."""
+        """Return the type of str, or None."""
         return BasicTypeInfo(BasicType.STRING)
 
     @staticmethod
     def BYTE() -> TypeInformation:
-        """int in [-128, 127]."""
+        """Return the type of int in [-128, 127]."""
         return BasicTypeInfo(BasicType.BYTE)
 
     @staticmethod
     def BOOLEAN() -> TypeInformation:
-        """bool."""
+        """Return the type of bool."""
         return BasicTypeInfo(BasicType.BOOLEAN)
 
     @staticmethod
     def SHORT() -> TypeInformation:
-        """int of 16 bits."""
+        """Return the type of int of 16 bits."""
         return BasicTypeInfo(BasicType.SHORT)
 
     @staticmethod
     def INT() -> TypeInformation:
-        """int of 32 bits."""
+        """Return the type of int of 32 bits."""
         return BasicTypeInfo(BasicType.INT)
 
     @staticmethod
     def LONG() -> TypeInformation:
-        """int of 64 bits."""
+        """Return the type of int of 64 bits."""
         return BasicTypeInfo(BasicType.LONG)
 
     @staticmethod
     def FLOAT() -> TypeInformation:
-        """float, rounded to 32 bits."""
+        """Return the type of float, rounded to 32 bits."""
         return BasicTypeInfo(BasicType.FLOAT)
 
     @staticmethod
     def DOUBLE() -> TypeInformation:
-        """float."""
+        """Return the type of float."""
         return BasicTypeInfo(BasicType.DOUBLE)
 
     @staticmethod
     def CHAR() -> TypeInformation:
-        """str of one character."""
+        """Return the type of str of one character."""
         return BasicTypeInfo(BasicType.CHAR)
 
     @staticmethod
     def BIG_INT() -> TypeInformation:
-        """int of any size, or None."""
+        """Return the type of int of any size, or None."""
         return BasicTypeInfo(BasicType.BIG_INT)
 
     @staticmethod
     def BIG_DEC() -> TypeInformation:
-        """decimal.Decimal, or None."""
+        """Return the type of decimal.Decimal, or None."""
         return BasicTypeInfo(BasicType.BIG_DEC)
 
     @staticmethod
     def INSTANT() -> TypeInformation:
-        """Instant, or None."""
+        """Return the type of Instant, or None."""
         return InstantTypeInfo(BasicType.INSTANT)
 
     @staticmethod
     def VOID() -> TypeInformation:
-        """None alone."""
+        """Return the type of None alone."""
         return BasicTypeInfo(BasicType.VOID)
 
     @staticmethod
     def SQL_DATE() -> TypeInformation:
-        """datetime.date, or None."""
+        """Return the type of datetime.date, or None."""
         return DateTypeInfo()
 
     @staticmethod
     def SQL_TIME() -> TypeInformation:
-        """datetime.time, or None."""
+        """Return the type of datetime.time, or None."""
         return TimeTypeInfo()
 
     @staticmethod
     def SQL_TIMESTAMP() -> TypeInformation:
-        """datetime.datetime, or None."""
+        """Return the type of datetime.datetime, or None."""
         return TimestampTypeInfo()
 
     @staticmethod
     def PICKLED_BYTE_ARRAY() -> TypeInformation:
-        """Any Python object that pickles."""
+        """Return the type of any Python object that pickles."""
         return PickledBytesTypeInfo()
 
     @staticmethod
     def ROW(field_types: Sequence[TypeInformation]) -> RowTypeInfo:
-        """Row whose fields are named f0, f1, ...; not None."""
+        """Return the type of a Row whose fields are named f0, f1, ...; not None."""
         return RowTypeInfo(field_types)
 
     @staticmethod
     def ROW_NAMED(field_names: Sequence[str], field_types: Sequence[TypeInformation]) -> RowTypeInfo:
-        """Row with the given names; not None."""
+        """Return the type of a Row with the given names; not None."""
         return RowTypeInfo(field_types, field_names)
 
     @staticmethod
     def TUPLE(field_types: Sequence[TypeInformation]) -> TupleTypeInfo:
-        """tuple of fixed length; not None."""
+        """Return the type of a tuple of fixed length; not None."""
         return TupleTypeInfo(field_types)
 
     @staticmethod
     def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """bytes where the element is BYTE, else a list of primitive values; neither it nor its elements are None."""
+        """Return the type of bytes where the element is BYTE, else of a list of primitive values; never None.
+
+        Elements are not None either.
+        """
         return PrimitiveArrayTypeInfo(element_type)
 
     @staticmethod
     def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """list of values of a basic type; elements may be None."""
+        """Return the type of a list of values of a basic type; elements may be None."""
         return BasicArrayTypeInfo(element_type)
 
     @staticmethod
     def OBJECT_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """list of values of any type; elements may be None, the list itself not."""
+        """Return the type of a list of values of any type; elements may be None, the list itself not."""
         return ObjectArrayTypeInfo(element_type)
 
     @staticmethod
     def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
-        """dict; values may be None, keys not."""
+        """Return the type of a dict; values may be None, keys not."""
         return MapTypeInfo(key_type_info, value_type_info)
 
     @staticmethod
     def LIST(element_type_info: TypeInformation) -> TypeInformation:
-        """list; elements may be None."""
+        """Return the type of a list; elements may be None."""
         return ListTypeInfo(element_type_info)

@@ -87,7 +87,7 @@ class Row:
         return dict(zip(self._names, values, strict=False))
 
     def get_row_kind(self) -> RowKind:
-        """The change this row stands for; INSERT unless set."""
+        """Return the change this row stands for; INSERT unless set."""
         return self._row_kind
 
     def set_row_kind(self, row_kind: RowKind) -> None:
@@ -99,7 +99,7 @@ class Row:
         self._names = list(field_names)
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
-        """Values in the order of `names`; all values when the row has no names.
+        """Return the values in the order of `names`; all values when the row has no names.
 
         Raises: ValueError: a name is not a field of the row.
         """
@@ -159,7 +159,7 @@ class Row:
         return f"{begin}{', '.join(f'{name}{value!r}' for name, value in fields)}{end}"
 
     def _repr_parts(self) -> tuple[str, list[tuple[str, Any]], str]:
-        """What stands before the fields in its repr, each field with what stands before it, and the end."""
+        """Return what stands before the fields in its repr, each field with what stands before it, and the end."""
         if self._names is None:
             return "<Row(", [("", value) for value in self._values], ")>"
         named = zip(self._names, self._values, strict=False)
@@ -175,7 +175,7 @@ class Row:
         return self._names is not None and other._names is not None and self._sorted() == other._sorted()
 
     def _sorted(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        """Names and values in the order of names, the form in which named rows compare."""
+        """Return names and values in the order of names, the form in which named rows compare."""
         names = self._names or []
         order = sorted(range(len(names)), key=names.__getitem__)
         return tuple(names[i] for i in order), tuple(self._values[i] for i in order)

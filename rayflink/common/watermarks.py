@@ -1,4 +1,4 @@
-"""How a stream gets its event time: timestamps of records, and watermarks, with PyFlink's names."""
+"""The event time of a stream: timestamps of records, and watermarks, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class TimestampAssigner(ABC):
 
     @abstractmethod
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
-        """Epoch milliseconds of `value`; `record_timestamp` is what it carried before, or `MIN_TIMESTAMP`."""
+        """Return the epoch milliseconds of `value`; `record_timestamp` is what it had before, or `MIN_TIMESTAMP`."""
 
 
 class WatermarkOutput(ABC):
-    """Where a generator sends its watermarks."""
+    """The output to which a generator sends its watermarks."""
 
     @abstractmethod
     def emit_watermark(self, watermark: Watermark) -> None:
@@ -34,11 +34,11 @@ class WatermarkOutput(ABC):
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Consumers need not wait for this stream's watermarks until the next one is sent."""
+        """Let consumers not wait for this stream's watermarks until the next one is sent."""
 
     @abstractmethod
     def mark_active(self) -> None:
-        """Consumers wait for this stream's watermarks again."""
+        """Let consumers wait for this stream's watermarks again."""
 
 
 class WatermarkGenerator(ABC):
@@ -46,11 +46,11 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Called for each record, with its timestamp in epoch milliseconds; what is sent here follows it at once."""
+        """Note a record with its timestamp in epoch milliseconds; what is sent here follows the record at once."""
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Called every `pipeline.auto-watermark-interval`, 200 ms where nothing sets it."""
+        """Send what is due; called every `pipeline.auto-watermark-interval`, 200 ms where nothing sets it."""
 
 
 class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
@@ -74,7 +74,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
             self.max_timestamp = event_timestamp
 
     def on_batch(self, timestamps: Any) -> None:
-        """The same as `on_event` for each of a batch's timestamps: at least one, in a list or an int64 array."""
+        """Note each of a batch's timestamps as `on_event` does: at least one, in a list or an int64 array."""
         greatest = max(timestamps) if isinstance(timestamps, list) else int(timestamps.max())
         if greatest > self.max_timestamp:
             self.max_timestamp = greatest
@@ -84,7 +84,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
 
 
 class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
-    """For timestamps that never fall: the greatest seen less 1."""
+    """A generator for timestamps that never fall: the greatest seen less 1."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -97,7 +97,7 @@ class NoWatermarks(WatermarkGenerator):
         pass
 
     def on_batch(self, timestamps: Any) -> None:
-        """Nothing to see."""
+        """Do nothing, as there are no watermarks."""
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         pass
@@ -122,11 +122,11 @@ class Idleness:
         self._quiet_ms = 0
 
     def active(self) -> None:
-        """A record came."""
+        """Note that a record came."""
         self._active = True
 
     def check(self, now_ms: int) -> bool:
-        """True when no record has come for longer than the timeout."""
+        """Return whether no record has come for longer than the timeout."""
         if self._active:
             self._active, self._checked_ms, self._quiet_ms = False, None, 0
             return False
@@ -139,7 +139,7 @@ class Idleness:
 
 @dataclass(frozen=True)
 class WatermarkAlignment:
-    """How far a source may be ahead of those it is aligned with.
+    """The distance that a source may be ahead of those it is aligned with.
 
     Args:
         group: name of the group; all sources of a job that name it are in it.
@@ -154,11 +154,11 @@ class WatermarkAlignment:
 
 @dataclass(frozen=True)
 class EmitEvery:
-    """When watermarks are emitted besides where records bring them.
+    """The emission of watermarks in addition to those that records bring.
 
     Args:
-        records: after so many, at least 1.
-        interval_ms: and after so many milliseconds, at least 0, 0 never; None: `pipeline.auto-watermark-interval`.
+        records: after this number of records, at least 1.
+        interval_ms: and after these milliseconds, at least 0, 0 never; None: `pipeline.auto-watermark-interval`.
     """
 
     records: int
@@ -186,19 +186,22 @@ class WatermarkStrategy:
     emit_every: EmitEvery | None = None
     """Emission by count and time together; None: by time alone."""
     alignment: WatermarkAlignment | None = None
-    """With which other sources it is aligned; None: with none."""
+    """The alignment with other sources; None: with none."""
 
     def __init__(self, generator: Callable[[], WatermarkGenerator]) -> None:
         self.create_generator = generator
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """For timestamps that never fall within one subtask of the source, or within each split where it has splits."""
+        """Return a strategy for timestamps that never fall within one subtask of the source, or within each split.
+
+        The split counts where the source has splits.
+        """
         return WatermarkStrategy(AscendingTimestampsWatermarks)
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration | timedelta) -> WatermarkStrategy:
-        """For records that come at most `max_out_of_orderness` later than one with a greater timestamp.
+        """Return a strategy for records at most `max_out_of_orderness` later than one with a greater timestamp.
 
         Args:
             max_out_of_orderness: a Duration or timedelta, at least 0.
@@ -212,12 +215,12 @@ class WatermarkStrategy:
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """For streams that use processing time only."""
+        """Return a strategy for streams that use processing time only."""
         return WatermarkStrategy(NoWatermarks)
 
     @staticmethod
     def for_ingestion_time() -> WatermarkStrategy:
-        """Records carry the time at which they were read, in a source, or came here; watermarks follow the clock.
+        """Return a strategy by which records carry the time of reading, or of arrival; watermarks follow the clock.
 
         Timestamps of one subtask never fall, also where its clock is put back, so no record is late before the streams
         of several subtasks meet.
@@ -226,7 +229,7 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_generator(generator: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
-        """With generators of the user's own.
+        """Return a strategy with generators of the user's own.
 
         Args:
             generator: called once a subtask, in a source once a split; the class itself serves.
@@ -239,7 +242,7 @@ class WatermarkStrategy:
         return WatermarkStrategy(generator)
 
     def with_timestamp_assigner(self, timestamp_assigner: Any) -> WatermarkStrategy:
-        """The same strategy with timestamps read from the records.
+        """Return the same strategy with timestamps read from the records.
 
         Args:
             timestamp_assigner: a TimestampAssigner, or a callable of the record and its timestamp so far, which gives
@@ -255,7 +258,7 @@ class WatermarkStrategy:
         return self._with(timestamp_assigner=extract)
 
     def with_timestamp_column(self, column: str | int) -> WatermarkStrategy:
-        """The same strategy with timestamps from a column; Arrow batches stay columns.
+        """Return the same strategy with timestamps from a column; Arrow batches stay columns.
 
         Integers are epoch milliseconds; timestamps, dates and datetimes are taken too, in UTC where they carry no time
         zone, and cut to milliseconds.
@@ -276,7 +279,7 @@ class WatermarkStrategy:
         return self._with(timestamp_assigner=FieldOfRecords(column))
 
     def with_batch_timestamp_assigner(self, function: Callable[[Any], Any]) -> WatermarkStrategy:
-        """The same strategy with timestamps of a whole batch at once; Arrow batches stay columns.
+        """Return the same strategy with timestamps of a whole batch at once; Arrow batches stay columns.
 
         Batches are of any size, so each timestamp must depend on its own record alone.
 
@@ -296,14 +299,14 @@ class WatermarkStrategy:
         return self._with(timestamp_assigner=FunctionOfBatch(function))
 
     def with_null_timestamps_dropped(self) -> WatermarkStrategy:
-        """The same strategy; a record for which the assigner gives None is dropped and counted, it is no error.
+        """Return the same strategy; a record for which the assigner gives None is dropped and counted, it is no error.
 
         The count is the metric `numNullTimestampsDropped`.
         """
         return self._with(drops_null_timestamps=True)
 
     def with_emit_every(self, records: int, interval: Duration | timedelta | None = None) -> WatermarkStrategy:
-        """The same strategy; a watermark is emitted after so many records or so much time, whichever comes first.
+        """Return the same strategy with watermarks after a number of records or an interval, whichever comes first.
 
         Each emission begins both counts anew. By time alone a fast stream gets few watermarks for its records, by count
         alone a slow one waits long for its next.
@@ -323,7 +326,7 @@ class WatermarkStrategy:
         return self._with(emit_every=EmitEvery(records, interval_ms))
 
     def with_idleness(self, idle_timeout: Duration | timedelta) -> WatermarkStrategy:
-        """The same strategy; a subtask or split without records for longer than the timeout does not hold back others.
+        """Return the same strategy; a subtask or split without records for longer than the timeout holds back no other.
 
         Args:
             idle_timeout: a Duration or timedelta above 0, compared in milliseconds of processing time.
@@ -342,7 +345,7 @@ class WatermarkStrategy:
         max_allowed_watermark_drift: Duration | timedelta,
         update_interval: Duration | timedelta | None = None,
     ) -> WatermarkStrategy:
-        """The same strategy; the source pauses while it is ahead of the slowest of its group by more than the drift.
+        """Return the same strategy; the source pauses while it is further ahead of its group's slowest than the drift.
 
         Give it to `from_source`; in batch mode it has no effect.
 
@@ -375,7 +378,7 @@ class WatermarkStrategy:
 
 
 def ensure_strategy(given: object) -> None:
-    """Refuse what is no watermark strategy.
+    """Check that a value is a watermark strategy.
 
     Raises:
         TypeError: it is none.

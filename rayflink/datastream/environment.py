@@ -268,14 +268,14 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     # what a program takes along
 
     def add_jars(self, *jars_path: str) -> None:
-        """Refuse jars.
+        """Refuse jars, as there is no JVM.
 
         Raises: ConfigError: always: there is no JVM in the data path.
         """
         self._configuration.set(options.PIPELINE_JARS, list(jars_path))
 
     def add_classpaths(self, *classpaths: str) -> None:
-        """Refuse classpaths.
+        """Refuse classpaths, as there is no JVM.
 
         Raises: ConfigError: always: there is no JVM in the data path.
         """
@@ -295,7 +295,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         put_on_path([path])
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
-        """Refuse requirements.
+        """Refuse requirements, which are installed where the nodes are made.
 
         Raises: ConfigError: always: packages are installed where the nodes are made.
         """
@@ -303,7 +303,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         raise ConfigError("python requirements", requirements_file_path, "packages that every node has", remedy)
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Refuse archives.
+        """Refuse archives, as tasks of a process share its working directory.
 
         Raises: ConfigError: always: tasks of a process share its working directory.
         """

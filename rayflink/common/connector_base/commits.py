@@ -1,4 +1,4 @@
-"""What a committer is asked to commit, and what it can say of each."""
+"""Requests to commit, and the answers that a committer can signal for each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class CommitOutcome(Enum):
-    """What became of a committable in one call of the committer."""
+    """The outcome of a committable in one call of the committer."""
 
     COMMITTED = "committed"
     ALREADY_COMMITTED = "already committed"
@@ -61,32 +61,32 @@ class CommitRequest(Generic[T]):
         self.error: BaseException | None = None
 
     def get_committable(self) -> T:
-        """What the writer prepared."""
+        """Return the committable that the writer prepared."""
         return self._committable
 
     def get_number_of_retries(self) -> int:
-        """How often it was tried before."""
+        """Return the number of times that it was tried before."""
         return self.retries
 
     def signal_already_committed(self) -> None:
-        """It was committed before: nothing was done."""
+        """Signal that it was committed before: nothing was done."""
         self.outcome = CommitOutcome.ALREADY_COMMITTED
 
     def retry_later(self, error: BaseException | None = None) -> None:
-        """It cannot be committed now; `error` says why, should it be tried too often."""
+        """Signal that it cannot be committed now; `error` says why, should it be tried too often."""
         self.outcome, self.error = CommitOutcome.RETRY, error
 
     def update_and_retry_later(self, committable: T) -> None:
-        """A part of it is committed; `committable` is the rest."""
+        """Signal that a part of it is committed; `committable` is the rest."""
         self._committable = committable
         self.retry_later()
 
     def signal_failed_with_known_reason(self, error: BaseException) -> None:
-        """It can never be committed, and that is expected: it is logged, counted and given up."""
+        """Signal that it can never be committed, and that is expected: it is logged, counted and given up."""
         self.outcome, self.error = CommitOutcome.KNOWN_FAILURE, error
 
     def signal_failed_with_unknown_reason(self, error: BaseException) -> None:
-        """It can not be committed and nobody knows why: the task fails, and what it was is not lost."""
+        """Signal that it cannot be committed for an unknown reason: the task fails, and the committable is not lost."""
         self.outcome, self.error = CommitOutcome.UNKNOWN_FAILURE, error
 
 

@@ -1,4 +1,4 @@
-"""What a sink promises about each record."""
+"""The promise of a sink about each record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DeliveryGuarantee(Enum):
-    """How often a record arrives where a sink writes, when tasks are restarted in between."""
+    """The number of times that a record arrives where a sink writes, when tasks are restarted in between."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"

@@ -1,4 +1,4 @@
-"""What a sink is: a writer a subtask. What writers hand over at a checkpoint is made visible by a committer."""
+"""Sinks: a writer a subtask, and a committer that makes visible what writers hand over at a checkpoint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class WriterContext:
-    """What a writer knows of its subtask.
+    """The facts that a writer knows of its subtask.
 
     Args:
         subtask: index in [0, parallelism).
@@ -50,7 +50,7 @@ class WriterContext:
     epoch: int = 0
 
     def now_ms(self) -> int:
-        """Processing time in epoch milliseconds."""
+        """Return the processing time in epoch milliseconds."""
         return int(self.clock.now_ms())
 
 
@@ -69,7 +69,7 @@ class UnwritableRecord(Exception):
 def all_or_named(
     write_all: Callable[[Sequence[Any]], list[_T]], write: Callable[[Any], _T], records: Sequence[Any]
 ) -> list[_T]:
-    """What `write_all` makes of the records; where it fails, `write` says on which of them.
+    """Return the result of `write_all` on the records; where it fails, `write` finds the record it failed on.
 
     Raises:
         UnwritableRecord: `write` failed on one of them.
@@ -89,38 +89,39 @@ class SinkWriter(ABC):
     """Writes the records of one subtask."""
 
     state_mode: ClassVar[str] = "split"
-    """How the states of all writers are dealt out to those that are restored: "split", or "union", all to each."""
+    """The way in which the states of all writers are distributed: "split", or "union", all to each."""
 
     @abstractmethod
     def write(self, batch: Batch) -> None:
-        """Take a batch, in order."""
+        """Write a batch, in order."""
 
     @abstractmethod
     def flush(self, end_of_input: bool) -> None:
-        """Before a checkpoint, and with `end_of_input` after the last record: nothing may be held back any more."""
+        """Write out everything, before a checkpoint and, with `end_of_input`, after the last record."""
 
     def next_time_ms(self) -> int | None:
-        """Epoch milliseconds at which `on_time` shall be called; None: not at all."""
+        """Return the epoch milliseconds at which `on_time` shall be called; None: not at all."""
         return None
 
     def on_time(self, now_ms: int) -> None:  # noqa: B027
-        """The time that `next_time_ms` gave has come."""
+        """Act on the arrival of the time that `next_time_ms` returned."""
 
     def on_watermark(self, watermark_ms: int) -> None:  # noqa: B027
-        """No later record is expected at or before this time, in epoch milliseconds."""
+        """Note that no later record is expected at or before this time, in epoch milliseconds."""
 
     def snapshot_state(self) -> Any:
-        """State to find again in `WriterContext.restored`, or None; can be pickled."""
+        """Return the state to find again in `WriterContext.restored`, or None; can be pickled."""
         return None
 
     def prepare_commit(self) -> Sequence[Any]:
-        """What was written since the last call and waits to be committed; given to the sink's `Committer`."""
+        """Return the committables written since the last call; they are given to the sink's `Committer`."""
         return ()
 
     def snapshot_unfinished(self) -> Sequence[Any]:
-        """What is to be committed should the job be restored from this checkpoint, but not while it runs on.
+        """Return committables for a restore from this checkpoint, which are not committed while the job runs on.
 
-        Such as the beginning of a file that is still written to. Called between `prepare_commit` and the next record.
+        The beginning of a file that is still written to is such a one. Called between `prepare_commit` and the next
+        record.
         """
         return ()
 
@@ -136,7 +137,7 @@ class Committer(ABC):
     """
 
     most_at_once: ClassVar[int] = 100
-    """How many requests a call is given at most; between two calls the task may do other work."""
+    """The number of requests that a call is given at most; between two calls the task may do other work."""
 
     @abstractmethod
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
@@ -154,38 +155,40 @@ class Sink(ABC, Generic[Input]):
     """A sink, as `Sink[str]` of strings: a value that can be pickled and makes writers."""
 
     name = "Sink"
-    """The operator's name where the user gave none."""
+    """The operator's name where the user named none."""
 
     @property
     def max_parallelism(self) -> int | None:
-        """The highest parallelism at which it can run; None: any."""
+        """Return the highest parallelism at which it can run; None: any."""
         return None
 
     @property
     def writes_alone_to(self) -> str:
-        """What no other sink of its job may write to, for one would replace what the other wrote; "": nothing."""
+        """The target to which no other sink of its job may write, as one would replace the other's data; "": none."""
         return ""
 
     @property
     def shows_with_checkpoints(self) -> bool:
-        """Whether records are seen when a checkpoint is complete, or at the end of a job that takes none."""
+        """True where records are seen when a checkpoint is complete, or at the end of a job that takes none."""
         return type(self).create_committer is not Sink.create_committer
 
     def for_type(self, type_info: TypeInformation | None) -> Sink[Input]:
-        """The sink for a stream of this declared type; None: none was declared."""
+        """Return the sink for a stream of this declared type; None: none was declared."""
         return self
 
     @abstractmethod
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
-        """The writer of one subtask."""
+        """Return the writer of one subtask."""
 
     def create_committer(self) -> Committer | None:
-        """The committer for what writers prepare; None for a sink whose writers make records visible themselves."""
+        """Return the committer of what writers prepare; None where the writers make records visible themselves."""
         return None
 
 
 class TwoPhaseCommittingSink(Sink[Input]):
-    """A sink that writes in two phases: what its writers prepare, its committers make visible after the checkpoint.
+    """A sink that writes in two phases: its writers prepare committables, its committers make them visible.
+
+    The second phase follows the checkpoint.
 
     >>> from rayflink.common.records.batches import rows_of
     >>> from rayflink.datastream import StreamExecutionEnvironment
@@ -228,4 +231,4 @@ class TwoPhaseCommittingSink(Sink[Input]):
 
     @abstractmethod
     def create_committer(self) -> Committer:
-        """The committer for what writers prepare."""
+        """Return the committer of what writers prepare."""

@@ -1,4 +1,4 @@
-"""What a source is: an enumerator that finds splits of the input and deals them out, and readers that read them.
+"""Sources: an enumerator that finds splits of the input and distributes them, and readers that read them.
 
 The enumerator runs once, at the job's coordinator; each parallel subtask runs one reader. Both are plain objects called
 from one thread; neither blocks.
@@ -18,14 +18,14 @@ from ..records.batches import ArrowBatch, RowBatch, Watermark, WatermarkStatus
 
 
 class Boundedness(Enum):
-    """Whether a source ends by itself."""
+    """The boundedness of a source: whether it ends by itself."""
 
     BOUNDED = 0
     CONTINUOUS_UNBOUNDED = 1
 
 
 class Poll(Enum):
-    """What a reader answers when it has no records at hand."""
+    """The answer of a reader that has no records at hand."""
 
     PENDING = 0
     """Nothing now; more may come (a split, the network, the next moment of a rate limit)."""
@@ -37,12 +37,12 @@ PENDING = Poll.PENDING
 END = Poll.END
 
 Polled = RowBatch | ArrowBatch | Watermark | WatermarkStatus | Poll
-"""What a reader's `poll` may answer; a source that knows event time emits watermarks between its batches."""
+"""The answers of a reader's `poll`; a source that knows event time emits watermarks between its batches."""
 
 
 @dataclass
 class ReaderContext:
-    """What a reader knows of its subtask.
+    """The facts that a reader knows of its subtask.
 
     Args:
         subtask: index in [0, parallelism).
@@ -57,19 +57,19 @@ class ReaderContext:
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def now_ms(self) -> int:
-        """Processing time in epoch milliseconds."""
+        """Return the processing time in epoch milliseconds."""
         return int(self.clock.now_ms())
 
 
 class EnumeratorContext(Protocol):
-    """What the coordinator does for an enumerator."""
+    """The services of the coordinator for an enumerator."""
 
     def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
         """Send splits to readers; subtask -> splits."""
         ...
 
     def signal_no_more_splits(self, subtask: int) -> None:
-        """Tell a reader that it will get no further split."""
+        """Signal to a reader that it will get no further split."""
         ...
 
     def current_parallelism(self) -> int:
@@ -81,7 +81,7 @@ class SourceReader(ABC):
     """Reads the splits given to one subtask."""
 
     def start(self) -> None:  # noqa: B027
-        """Called once, before anything else; splits restored from a checkpoint follow by `add_splits`."""
+        """Start the reader; called once, before anything else; restored splits follow by `add_splits`."""
 
     @abstractmethod
     def add_splits(self, splits: list[Any]) -> None:
@@ -89,29 +89,29 @@ class SourceReader(ABC):
 
     @abstractmethod
     def notify_no_more_splits(self) -> None:
-        """No further split will come: answer END once those held are read."""
+        """Note that no further split will come: answer END once those at hand are read."""
 
     @abstractmethod
     def poll(self, max_records: int) -> Polled:
-        """The next records, at most about `max_records`, without blocking; or a watermark, PENDING or END."""
+        """Return the next records, at most about `max_records`, without blocking; or a watermark, PENDING or END."""
 
     def needs_split(self) -> bool:
-        """True when the reader has nothing left to read and would take another split."""
+        """Return whether the reader has nothing left to read and would take another split."""
         return False
 
     def next_poll_ms(self) -> int | None:
-        """Epoch milliseconds at which polling makes sense again after PENDING; None: when a split arrives."""
+        """Return the epoch milliseconds of the next useful poll after PENDING; None: when a split arrives."""
         return None
 
     def split_ids(self) -> Collection[str] | None:
-        """Ids of the splits held, those still to be read among them; None: all it gives counts as one stream.
+        """Return the ids of the splits at hand, those still to be read among them; None: all records are one stream.
 
-        Each split has watermarks of its own, and the source's are the minimum over the splits held.
+        Each split has watermarks of its own, and the source's are the minimum over the splits at hand.
         """
         return None
 
     def current_split(self) -> str:
-        """Id of the split that the records polled last are from; asked only where `split_ids` names it."""
+        """Return the id of the split that the records polled last are from; asked only where `split_ids` names it."""
         raise NotImplementedError(f"{type(self).__name__} names splits and does not say which it reads")
 
     def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
@@ -124,7 +124,7 @@ class SourceReader(ABC):
 
     @abstractmethod
     def snapshot_state(self) -> list[Any]:
-        """The splits not yet finished, each with the position up to which its records were given out."""
+        """Return the splits not yet finished, each with the position up to which its records were given out."""
 
     def close(self) -> None:  # noqa: B027
         """Release files and connections; called exactly once."""
@@ -134,22 +134,22 @@ class SplitEnumerator(ABC):
     """Finds splits and assigns them to readers, at the coordinator."""
 
     def start(self) -> None:  # noqa: B027
-        """Called once, before anything else."""
+        """Start the enumerator; called once, before anything else."""
 
     @abstractmethod
     def handle_split_request(self, subtask: int) -> None:
-        """A reader has nothing to read: assign it a split or signal that there are no more."""
+        """Assign a split to a reader that has nothing to read, or signal that there are no more."""
 
     @abstractmethod
     def add_splits_back(self, splits: list[Any], subtask: int) -> None:
         """Take back splits of a reader that failed before a checkpoint had them."""
 
     def add_reader(self, subtask: int) -> None:  # noqa: B027
-        """A reader has started."""
+        """Note that a reader has started."""
 
     @abstractmethod
     def snapshot_state(self) -> Any:
-        """The splits not assigned yet (and what else is needed); can be pickled."""
+        """Return the splits not assigned yet (and what else is needed); can be pickled."""
 
     def close(self) -> None:  # noqa: B027
         """Release files and connections; called exactly once."""
@@ -161,39 +161,39 @@ class Source(ABC, Generic[Output]):
     @property
     @abstractmethod
     def boundedness(self) -> Boundedness:
-        """Whether the source ends by itself."""
+        """The boundedness of the source: whether it ends by itself."""
 
     @property
     def max_parallelism(self) -> int | None:
-        """The highest parallelism at which it can run; None: any."""
+        """Return the highest parallelism at which it can run; None: any."""
         return None
 
     def check(self) -> None:
-        """Look whether it can be read; called where its enumerator will run, before a job that starts afresh has slots.
+        """Check that it can be read; called where its enumerator will run, before a job that starts afresh has slots.
 
         Raises: what keeps it from being read.
         """
 
     @property
     def produced_type(self) -> TypeInformation | None:
-        """The type of the records, which the stream then has where the program declares none; None: it is unknown."""
+        """Return the type of the records, which the stream has where the program declares none; None: it is unknown."""
         return None
 
     @abstractmethod
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        """The enumerator of a job that starts afresh."""
+        """Return the enumerator of a job that starts afresh."""
 
     @abstractmethod
     def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
-        """The enumerator of a job that goes on from what `SplitEnumerator.snapshot_state` gave."""
+        """Return the enumerator of a job that goes on from what `SplitEnumerator.snapshot_state` gave."""
 
     @abstractmethod
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        """The reader of one subtask."""
+        """Return the reader of one subtask."""
 
 
 class PendingSplits(SplitEnumerator):
-    """Deals out splits known from the start, one for each request, in order.
+    """An enumerator that distributes splits known from the start, one for each request, in order.
 
     Args:
         ctx: the coordinator.

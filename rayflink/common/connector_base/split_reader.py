@@ -14,11 +14,11 @@ class SplitCursor(Protocol):
     """Reads one split from its position on."""
 
     def read(self, max_records: int) -> Polled | None:
-        """The next records, at most about `max_records`; PENDING when there are none yet; None at the split's end."""
+        """Return the next records, about `max_records` at most; PENDING: none are there yet; None: the split's end."""
         ...
 
     def position(self) -> Any:
-        """The split with the position up to which `read` gave records out."""
+        """Return the split with the position up to which `read` gave records out."""
         ...
 
     def close(self) -> None:
@@ -121,6 +121,6 @@ class OneByOneReader(SourceReader):
 
 
 def split_id(split: Any) -> str:
-    """What people call a split: its `split_id`, else its repr; the same for all positions in it where it has one."""
+    """Return the split's `split_id`, else its repr; the same for all positions in it where it has one."""
     found = getattr(split, "split_id", None)
     return repr(split)[:200] if found is None else str(found() if callable(found) else found)

@@ -47,7 +47,7 @@ class BasicType(Enum):
 
 
 class _Rule(NamedTuple):
-    """How one basic type takes values."""
+    """The rule by which one basic type takes values."""
 
     exact: type
     accepts: Callable[[Any], bool]
@@ -119,12 +119,12 @@ class BasicTypeInfo(TypeInformation):
 
     @property
     def accepts_none(self) -> bool:  # type: ignore[override]  # a property here, as it depends on the basic type
-        """Whether None is a value of the type itself."""
+        """Return whether None is a value of the type itself."""
         return self._rule.none
 
     @property
     def python_form(self) -> str:  # type: ignore[override]
-        """What to give, for error messages."""
+        """Return a description of what to pass, for error messages."""
         return self._rule.python_form
 
     def _parameters(self) -> tuple[Any, ...]:
@@ -243,17 +243,17 @@ class SqlTimeTypeInfo:
 
     @staticmethod
     def DATE() -> DateTypeInfo:
-        """The type of a date."""
+        """Return the type of a date."""
         return DateTypeInfo()
 
     @staticmethod
     def TIME() -> TimeTypeInfo:
-        """The type of a time of day."""
+        """Return the type of a time of day."""
         return TimeTypeInfo()
 
     @staticmethod
     def TIMESTAMP() -> TimestampTypeInfo:
-        """The type of a timestamp."""
+        """Return the type of a timestamp."""
         return TimestampTypeInfo()
 
 
@@ -261,7 +261,7 @@ class LocalTimeTypeInfo(_CalendarTypeInfo):
     """A date, time or timestamp without a time zone."""
 
     class TimeType(Enum):
-        """Which of the three."""
+        """The one of the three types that it is."""
 
         LOCAL_DATE = 0
         LOCAL_TIME = 1

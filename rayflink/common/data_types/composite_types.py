@@ -31,7 +31,7 @@ _values_of = attrgetter("_values")
 
 
 def _convert_columns(fields: Sequence[TypeInformation], records: Sequence[Any]) -> list[tuple[Any, ...]] | None:
-    """Records of equal length converted field by field, as tuples; None where no value changes."""
+    """Convert records of equal length field by field, into tuples; None where no value changes."""
     columns = [list(map(itemgetter(index), records)) for index in range(len(fields))]
     converted = [field._convert_column(column) for field, column in zip(fields, columns, strict=True)]
     if all(old is new for old, new in zip(columns, converted, strict=True)):
@@ -55,7 +55,7 @@ class TupleTypeInfo(TypeInformation):
         self._field_types = only_types(field_types, "a tuple type")
 
     def get_field_types(self) -> list[TypeInformation]:
-        """The types of the fields in order."""
+        """Return the types of the fields in order."""
         return list(self._field_types)
 
     def _parameters(self) -> tuple[Any, ...]:
@@ -110,31 +110,31 @@ class RowTypeInfo(TypeInformation):
         self._names = names if names is not None else [f"f{index}" for index in range(len(self._field_types))]
 
     def get_field_names(self) -> list[str]:
-        """The names in order."""
+        """Return the names in order."""
         return list(self._names)
 
     def get_field_types(self) -> list[TypeInformation]:
-        """The types of the fields in order."""
+        """Return the types of the fields in order."""
         return list(self._field_types)
 
     def get_field_index(self, field_name: str) -> int:
-        """Position of a named field; -1 where the type has no names or not this one."""
+        """Return the position of a named field; -1 where the type has no names or not this one."""
         names = self._field_names or []
         return names.index(field_name) if field_name in names else -1
 
     def arrow_schema(self) -> pyarrow.Schema | None:
-        """The columns, where the type knows more of them than its fields say."""
+        """Return the columns, where the type knows more of them than its fields say."""
         return None
 
     def text_of(self, row: Any) -> str | None:
-        """The text of a row where such rows have one of their own; None: they have that of all rows."""
+        """Return the string of a row where such rows have one of their own; None: they have that of all rows."""
         return None
 
     def _parameters(self) -> tuple[Any, ...]:
         return self._field_types
 
     def _items(self, value: Any) -> Sequence[Any] | None:
-        """The fields of a value in the order of the type; None where it does not have them."""
+        """Return the fields of a value in the order of the type; None where it does not have them."""
         if isinstance(value, Row):
             names = value._names
             if names is None or names == self._names or self._field_names is None:
@@ -236,7 +236,7 @@ class ListTypeInfo(_ElementsTypeInfo):
 
     @property
     def elem_type(self) -> TypeInformation:
-        """The type of the elements."""
+        """Return the type of the elements."""
         return self._element_type
 
 
@@ -281,7 +281,7 @@ class PrimitiveArrayTypeInfo(_ElementsTypeInfo):
 
     @property
     def python_form(self) -> str:  # type: ignore[override]  # a property here, as it depends on the element
-        """What to give, for error messages."""
+        """Return a description of what to pass, for error messages."""
         return "bytes" if self._is_bytes else "a list without None"
 
     def _fault(self, value: Any, path: str) -> Fault | None:

@@ -1,4 +1,4 @@
-"""What every type of the type system can do: check, convert, compare, describe itself."""
+"""The operations of every type of the type system: check, convert, compare, describe itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Info = TypeVar("_Info", bound="TypeInformation")
 
 
 class Fault(NamedTuple):
-    """Where inside a value the type does not hold."""
+    """The place inside a value where the type does not hold."""
 
     path: str
     found: str
@@ -36,14 +36,14 @@ class TypeInformation:
     """
 
     accepts_none: ClassVar[bool] = True
-    """Whether None is a value of the type itself; as a field or element, None is always one."""
+    """True where None is a value of the type itself; as a field or element, None is always one."""
     python_form: ClassVar[str] = "a value"
-    """What to give, for error messages."""
+    """A description of what to pass, for error messages."""
     is_declared: ClassVar[bool] = True
-    """Whether the program said it, and records are held to it; else it is known of them, as of a table's rows."""
+    """True where the program declared it, and records are checked; else it is known of them, as of a table's rows."""
 
     def check(self, value: Any, where: str = "value", line: str = "") -> None:
-        """Hold one value to the type.
+        """Check that one value is of the type.
 
         Args:
             where: what is being checked, for the message: ``result of map 'parse'``.
@@ -55,7 +55,7 @@ class TypeInformation:
             raise TypeMismatch(where, fault.path, fault.found, fault.wanted, fault.remedy, line)
 
     def check_batch(self, values: Sequence[Any], where: str = "value", line: str = "") -> None:
-        """Act like `check` on each value, without a Python loop where all values are of the exact Python type.
+        """Check each value, without a Python loop where all values are of the exact Python type.
 
         Raises: TypeMismatch: for the first value that is not of the type.
         """
@@ -69,16 +69,16 @@ class TypeInformation:
         return self._convert_field(value)
 
     def convert_batch(self, values: Sequence[Any], where: str = "value", line: str = "") -> Sequence[Any]:
-        """Act like `convert` on each value; `values` itself where nothing changes."""
+        """Convert each value; `values` itself is returned where nothing changes."""
         self.check_batch(values, where, line)
         return self._convert_column(values)
 
     def of_other_times(self) -> TypeInformation:
-        """The type of such records where their event times are no more those that one of their fields holds."""
+        """Return the type of such records where their event times are no more those that one of their fields holds."""
         return self
 
     def in_state(self: _Info) -> _Info:
-        """The type as keyed state holds its values: as here, but a FLOAT keeps the precision a Python float has.
+        """Return the type as keyed state holds its values: as here, but a FLOAT keeps the precision a Python float has.
 
         PyFlink's state holds the Python object, so a sum kept in FLOAT state is not rounded at each update.
         """
@@ -90,42 +90,42 @@ class TypeInformation:
         return form
 
     def serializer(self) -> TypeSerializer:
-        """The versioned serializer of the type's values."""
+        """Return the versioned serializer of the type's values."""
         from .type_serializers import TypeSerializer
 
         return TypeSerializer(self)
 
     def create_serializer(self, execution_config: object = None) -> TypeSerializer:
-        """Act like `serializer`; under Flink's name."""
+        """Return the versioned serializer of the type's values; the name in Flink of `serializer`."""
         return self.serializer()
 
     # What subclasses say. `_fault` sees None only where the type does not accept it; `_convert_value` never does and
     # may rely on the check; columns may hold None, which is why those of fields go through `_field_column_fits`.
 
     def _parameters(self) -> tuple[Any, ...]:
-        """What tells two types of one class apart."""
+        """Return the parameters that distinguish two types of one class."""
         return ()
 
     def _fault(self, value: Any, path: str) -> Fault | None:
-        """Why the value is not of the type, or None."""
+        """Return why the value is not of the type, or None."""
         raise NotImplementedError(f"{type(self).__name__}._fault")
 
     def _column_fits(self, values: Sequence[Any]) -> bool:
-        """True only if all values are surely of the type and none is None; False means look at each."""
+        """Return True only if all values are surely of the type and none is None; False means look at each."""
         return False
 
     def _convert_value(self, value: Any) -> Any:
         return value
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
-        """All values converted; `values` itself where nothing changes."""
+        """Return all values converted; `values` itself where nothing changes."""
         return _same_or(values, [self._convert_field(value) for value in values])
 
     def _convert_field(self, value: Any) -> Any:
         return None if value is None else self._convert_value(value)
 
     def _field_fault(self, value: Any, path: str) -> Fault | None:
-        """Act like `_fault`, for a field or element, where None is allowed."""
+        """Return why a field or element is not of the type, or None; None is allowed there as a value."""
         return None if value is None else self._fault(value, path)
 
     def _field_column_fits(self, values: Sequence[Any]) -> bool:
@@ -169,12 +169,12 @@ def _in_state(part: Any) -> Any:
 
 
 def _same_or(values: Sequence[Any], converted: list[Any]) -> Sequence[Any]:
-    """`values` where each converted value is the value itself."""
+    """Return `values` where each converted value is the value itself, else the converted ones."""
     return values if all(old is new for old, new in zip(values, converted, strict=True)) else converted
 
 
 def only_types(fields: Iterable[Any], of: str) -> tuple[TypeInformation, ...]:
-    """The fields as a tuple. Raises: InvalidTypesError: one is not a TypeInformation."""
+    """Return the fields as a tuple. Raises: InvalidTypesError: one is not a TypeInformation."""
     types = tuple(fields)
     for field in types:
         if not isinstance(field, TypeInformation):

@@ -1,4 +1,4 @@
-"""From Python to types: hints, classes, annotations of functions, and values.
+"""The way from Python to types: hints, classes, annotations of functions, and values.
 
 A Python int has no bound, so `int` means BIG_INT. What has no exact counterpart is PICKLED_BYTE_ARRAY, which takes
 every object as it is: an annotation never narrows what a program may do.
@@ -58,7 +58,7 @@ _ITERABLES = (
 
 
 def to_type_info(declared: Any, line: str = "") -> TypeInformation:
-    """The type a program means by a TypeInformation, a typing hint or a class.
+    """Return the type a program means by a TypeInformation, a typing hint or a class.
 
     >>> to_type_info(tuple[str, list[float]]), to_type_info(str)
     (TupleTypeInfo(String, ListTypeInfo<Double>), String)
@@ -92,7 +92,7 @@ def _shortcuts() -> type:
 
 
 def _generic(origin: Any, arguments: tuple[Any, ...], line: str) -> TypeInformation:
-    """The type of ``origin[arguments]``."""
+    """Return the type of ``origin[arguments]``."""
     if origin is tuple and arguments not in ((), ((),)) and Ellipsis not in arguments:
         return TupleTypeInfo([_field(argument, line) for argument in arguments])
     if origin is list and arguments:
@@ -109,7 +109,7 @@ def _generic(origin: Any, arguments: tuple[Any, ...], line: str) -> TypeInformat
 
 
 def _field(hint: Any, line: str) -> TypeInformation:
-    """The type of a field or element: there None is a value of every type, so Optional adds nothing."""
+    """Return the type of a field or element: there None is a value of every type, so Optional adds nothing."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         some = [argument for argument in typing.get_args(hint) if argument is not type(None)]
         return to_type_info(some[0], line) if len(some) == 1 else _PICKLED
@@ -117,7 +117,7 @@ def _field(hint: Any, line: str) -> TypeInformation:
 
 
 def return_type_of(function: Callable[..., Any], many: bool = False) -> TypeInformation | None:
-    """The type a function says it returns, or None where it does not say: a lambda, no annotation, a name unknown.
+    """Return the type a function declares to return, or None where it does not: a lambda, no annotation, unknown name.
 
     Args:
         many: the function returns or yields any number of values; the type is that of one of them.
@@ -130,7 +130,7 @@ def return_type_of(function: Callable[..., Any], many: bool = False) -> TypeInfo
     try:
         hints = typing.get_type_hints(target)
     except (NameError, TypeError, AttributeError):
-        return None  # an annotation nobody can resolve says nothing; types are optional everywhere
+        return None  # an annotation that cannot be resolved says nothing; types are optional everywhere
     if "return" not in hints:
         return None
     hint = hints["return"]
@@ -146,7 +146,7 @@ def return_type_of(function: Callable[..., Any], many: bool = False) -> TypeInfo
 
 
 def infer_type(value: Any) -> TypeInformation:
-    """The type of one value; PICKLED_BYTE_ARRAY where no other type takes it unchanged.
+    """Return the type of one value; PICKLED_BYTE_ARRAY where no other type takes it unchanged.
 
     >>> infer_type(("a", 1.5)), infer_type([1, 2]), infer_type({1, 2})
     (TupleTypeInfo(String, Double), ListTypeInfo<BigInteger>, PickledByteArrayTypeInfo)
@@ -168,6 +168,6 @@ def infer_type(value: Any) -> TypeInformation:
 
 
 def _common(values: typing.Iterable[Any]) -> TypeInformation | None:
-    """The one type of all values that are not None; None where there is no such type."""
+    """Return the one type of all values that are not None; None where there is no such type."""
     kinds = {infer_type(value) for value in values if value is not None}
     return kinds.pop() if len(kinds) == 1 else None

@@ -54,7 +54,7 @@ class TypeSerializer:
         self.type_info = type_info
 
     def to_bytes(self, value: Any) -> bytes:
-        """The bytes of a value, which is converted to the type's form first.
+        """Return the bytes of a value, which is converted to the type's form first.
 
         Raises: SerializationError: the value is not of the type, or does not pickle where the type says pickled.
         """
@@ -67,14 +67,14 @@ class TypeSerializer:
         return bytes(out)
 
     def from_bytes(self, data: bytes) -> Any:
-        """The value whose bytes these are. Raises: MalformedBytesError: they are too short or too long."""
+        """Return the value whose bytes these are. Raises: MalformedBytesError: they are too short or too long."""
         value, end = _read_nullable(self.type_info, data, 0)
         if end != len(data):
             raise MalformedBytesError(f"a value of {self.type_info} in {end} bytes", f"{len(data)} bytes")
         return value
 
     def snapshot(self) -> str:
-        """What a snapshot records: name, version and type; a restore compares it with what the job declares."""
+        """Return the facts that a snapshot records: name, version and type; a restore compares it with the job's."""
         return f"{type(self).__name__} v{self.version} {self.type_info}"
 
     def __eq__(self, other: object) -> bool:
@@ -188,7 +188,7 @@ def _read_basic(basic: BasicType, data: bytes, at: int) -> tuple[Any, int]:
 
 
 def _write_fields(types: tuple[TypeInformation, ...], out: bytearray, values: Any) -> None:
-    """A bit a field, lowest first, set where it is None; then the others."""
+    """Write a bit a field, lowest first, set where it is None; then the others."""
     fields = list(values)
     mask = sum(1 << index for index, field in enumerate(fields) if field is None)
     out += mask.to_bytes((len(fields) + 7) // 8, "little")

@@ -20,7 +20,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def get_local_value(self) -> R:
-        """What this subtask has so far."""
+        """Return the value of this subtask so far."""
 
     @abstractmethod
     def merge(self: A, other: A) -> None:
@@ -28,7 +28,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def reset_local(self) -> None:
-        """Empty it."""
+        """Reset it to its first value."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.get_local_value()!r})"
@@ -82,7 +82,7 @@ class _Extremum(Accumulator[Any, Any]):
     @staticmethod
     @abstractmethod
     def _better(one: Any, other: Any) -> Any:
-        """The one of two values that is kept."""
+        """Return the one of two values that wins."""
 
     def add(self, value: Any) -> None:
         self._value = value if self._value is None else self._better(self._value, value)
@@ -137,7 +137,7 @@ class AverageAccumulator(Accumulator[float, float]):
 
 
 class Histogram(Accumulator[int, dict[int, int]]):
-    """How often each value was added, in ascending order of the values."""
+    """The number of times that each value was added, in ascending order of the values."""
 
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
@@ -180,7 +180,7 @@ class ListAccumulator(Accumulator[Any, list[Any]]):
 
 
 def merge_accumulators(parts: Iterable[Mapping[str, Accumulator[Any, Any]]]) -> dict[str, Accumulator[Any, Any]]:
-    """The accumulators of all subtasks as one per name; the parts are left as they are.
+    """Merge the accumulators of all subtasks into one per name; the parts are left as they are.
 
     Raises:
         TypeError: two subtasks use one name for accumulators of different types.

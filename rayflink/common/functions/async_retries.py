@@ -1,4 +1,4 @@
-"""How async calls are tried again: strategies and predicates, with PyFlink's names."""
+"""Strategies and predicates by which async calls are tried again, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OUT = TypeVar("OUT")
 
 
 class RetryPredicate(AsyncRetryPredicate[OUT], Generic[OUT]):
-    """Which outcomes are tried again, as two functions.
+    """The outcomes that are tried again, as two functions.
 
     Args:
         result_predicate: of the list of results; None: none is.

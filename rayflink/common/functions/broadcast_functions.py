@@ -22,40 +22,40 @@ V = TypeVar("V")
 
 
 class BaseBroadcastProcessFunction(Function):
-    """What both kinds of broadcast process function have in common."""
+    """The common base of both kinds of broadcast process function."""
 
     class BaseContext(ABC):
-        """Valid only during the call it was given to."""
+        """The context of a call; valid only during the call it was given to."""
 
         @abstractmethod
         def timestamp(self) -> Any:
-            """Epoch milliseconds of the record or the firing timer; None where no timestamps were assigned."""
+            """Return the epoch milliseconds of the record or the firing timer; None where no timestamps were set."""
 
         @abstractmethod
         def current_processing_time(self) -> int:
-            """Epoch milliseconds of the task's wall clock."""
+            """Return the epoch milliseconds of the task's wall clock."""
 
         @abstractmethod
         def current_watermark(self) -> int:
-            """Epoch milliseconds of event time."""
+            """Return the epoch milliseconds of event time."""
 
     class Context(BaseContext):
-        """Of the broadcast side: state may be written."""
+        """The context of the broadcast side: state may be written."""
 
         @abstractmethod
         def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> BroadcastState[K, V]:
-            """The broadcast state of a descriptor that was given to `broadcast`.
+            """Return the broadcast state of a descriptor that was given to `broadcast`.
 
             Raises:
                 StateError: no descriptor of this name was.
             """
 
     class ReadOnlyContext(BaseContext):
-        """Of the other side: state may only be read."""
+        """The context of the other side: state may only be read."""
 
         @abstractmethod
         def get_broadcast_state(self, state_descriptor: MapStateDescriptor[K, V]) -> ReadOnlyBroadcastState[K, V]:
-            """The broadcast state of a descriptor that was given to `broadcast`, for reading.
+            """Return the broadcast state of a descriptor that was given to `broadcast`, for reading.
 
             Raises:
                 StateError: no descriptor of this name was.
@@ -66,26 +66,26 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[Input1, Inp
     """Applies broadcast records to a stream without keys."""
 
     class Context(BaseBroadcastProcessFunction.Context):
-        """Of the broadcast side."""
+        """The context of the broadcast side."""
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext):
-        """Of the side that is not broadcast."""
+        """The context of the side that is not broadcast."""
 
     @abstractmethod
     def process_element(
         self, value: Input1, ctx: BroadcastProcessFunction.ReadOnlyContext
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the stream that is not broadcast; `yield tag, record` for a side output."""
+        """Return the records for `value` of the stream that is not broadcast; `yield tag, record` for a side output."""
 
     @abstractmethod
     def process_broadcast_element(
         self, value: Input2, ctx: BroadcastProcessFunction.Context
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the broadcast stream, from each subtask; it must write the same state in all."""
+        """Return the records for `value` of the broadcast stream, from each subtask; all must write the same state."""
 
 
 class KeyedStateFunction(ABC, Generic[KeyInput, StateInput]):
-    """What `apply_to_keyed_state` calls for each key; a callable of key and state does as well."""
+    """A function that `apply_to_keyed_state` calls for each key; a callable of key and state does as well."""
 
     @abstractmethod
     def process(self, key: KeyInput, state: StateInput) -> None:
@@ -96,7 +96,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KeyInp
     """Applies broadcast records to a keyed stream, with keyed state and timers."""
 
     class Context(BaseBroadcastProcessFunction.Context, Generic[ContextKey]):
-        """Of the broadcast side, which has no current key."""
+        """The context of the broadcast side, which has no current key."""
 
         @abstractmethod
         def apply_to_keyed_state(
@@ -114,43 +114,43 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KeyInp
             """
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, Generic[ContextKey]):
-        """Of the keyed side."""
+        """The context of the keyed side."""
 
         @abstractmethod
         def timer_service(self) -> TimerService:
-            """Reads clocks and sets timers of the current key."""
+            """Return the service that reads clocks and sets timers of the current key."""
 
         @abstractmethod
         def get_current_key(self) -> ContextKey:
-            """Key of the record or of the firing timer."""
+            """Return the key of the record or of the firing timer."""
 
     class OnTimerContext(ReadOnlyContext[ContextKey]):
-        """Of a firing timer."""
+        """The context of a firing timer."""
 
         @abstractmethod
         def time_domain(self) -> TimeDomain:
-            """Which clock fired."""
+            """Return which clock fired."""
 
     @abstractmethod
     def process_element(
         self, value: Input1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the keyed stream; `yield tag, record` for a side output."""
+        """Return the records for `value` of the keyed stream; `yield tag, record` for a side output."""
 
     @abstractmethod
     def process_broadcast_element(
         self, value: Input2, ctx: KeyedBroadcastProcessFunction.Context[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the broadcast stream, from each subtask; it must write the same state in all."""
+        """Return the records for `value` of the broadcast stream, from each subtask; all must write the same state."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
+        """Return the records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
 def as_broadcast_process(function: Any) -> UserFunctionPair:
-    """`(value, context) -> iterable or None` for each side, from a broadcast function or a pair of callables."""
+    """Return `(value, context) -> iterable or None` for each side, from a broadcast function or a pair."""
     methods = ("process_element", "process_broadcast_element")
     return as_pair(function, methods, "a (Keyed)BroadcastProcessFunction", "process", 2)
 

@@ -41,7 +41,7 @@ class UserFunctionPair(NamedTuple):
 
 @dataclass(frozen=True)
 class KeyBy:
-    """What a step that deals records by key was given, so that a failure of it names that step and its line.
+    """The arguments of a step that partitions records by key, so that a failure names that step and its line.
 
     Args:
         selector: a KeySelector or a callable, record -> key.
@@ -57,17 +57,17 @@ class KeyBy:
 
     @classmethod
     def of(cls, given: Any) -> KeyBy:
-        """The KeyBy itself; anything else is a selector of an unknown line."""
+        """Return the KeyBy itself; anything else is a selector of an unknown line."""
         return given if isinstance(given, cls) else cls(given)
 
     def __call__(self, record: Any) -> Any:
-        """The key of a record."""
+        """Return the key of a record."""
         return as_key_selector(self.selector).call(record)
 
 
 @dataclass(frozen=True)
 class SplitBy:
-    """What `split` was given, so that a failure of it names that line.
+    """The argument of `split`, so that a failure of it names its line.
 
     Args:
         call: record -> names of outputs.
@@ -92,14 +92,14 @@ def _nothing(*_: object) -> None:
 
 
 def life_cycle_of(function: Any) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
-    """The function's own `open` and `close`, or calls that do nothing for plain functions."""
+    """Return the function's own `open` and `close`, or calls that do nothing for plain functions."""
     if inspect.isroutine(function) or not hasattr(function, "open") or not hasattr(function, "close"):
         return _nothing, _nothing
     return function.open, function.close
 
 
 def _method_of(function: Any, method: str, kind: str, step: str, width: int) -> Callable[..., Any]:
-    """What to call of a function with `width` arguments, for the step of a program that it was given to.
+    """Return the call of a function with `width` arguments, for the step of a program that it was passed to.
 
     Raises:
         InvalidFunction: it cannot be called so.
@@ -124,7 +124,7 @@ def _method_of(function: Any, method: str, kind: str, step: str, width: int) -> 
 
 
 def ensure_takes(width: int, call: Callable[..., Any], step: str) -> None:
-    """Refuse what cannot be called with so many arguments; a callable that does not tell is taken as it is.
+    """Refuse a callable that does not take this number of arguments; one whose signature is unknown is taken as it is.
 
     Raises:
         InvalidFunction: it takes more or fewer.
@@ -164,38 +164,38 @@ def as_pair(function: Any, methods: tuple[str, str], kind: str, step: str, width
 
 
 def as_map(function: Any, step: str = "map") -> UserFunction:
-    """`value -> value`, from a MapFunction or a callable; `step` is what it was given to."""
+    """Return `value -> value`, from a MapFunction or a callable, which was passed to `step`."""
     return _single(function, "map", "a MapFunction", step)
 
 
 def as_flat_map(function: Any) -> UserFunction:
-    """`value -> iterable or None`, from a FlatMapFunction or a callable."""
+    """Return `value -> iterable or None`, from a FlatMapFunction or a callable."""
     return _single(function, "flat_map", "a FlatMapFunction", "flat_map")
 
 
 def as_filter(function: Any) -> UserFunction:
-    """`value -> truth`, from a FilterFunction or a callable."""
+    """Return `value -> truth`, from a FilterFunction or a callable."""
     return _single(function, "filter", "a FilterFunction", "filter")
 
 
 def as_reduce(function: Any) -> UserFunction:
-    """`(value, value) -> value`, from a ReduceFunction or a callable."""
+    """Return `(value, value) -> value`, from a ReduceFunction or a callable."""
     return _single(function, "reduce", "a ReduceFunction", "reduce", 2)
 
 
 def as_fold(function: Any) -> UserFunction:
-    """`(accumulator, value) -> accumulator`, from a FoldFunction or a callable."""
+    """Return `(accumulator, value) -> accumulator`, from a FoldFunction or a callable."""
     return _single(function, "fold", "a FoldFunction", "fold", 2)
 
 
 def as_key_selector(function: Any) -> UserFunction:
-    """`value -> key`, from a KeySelector or a callable, or the KeyBy that holds one."""
+    """Return `value -> key`, from a KeySelector or a callable, or the KeyBy that holds one."""
     given = KeyBy.of(function)
     return _single(given.selector, "get_key", "a KeySelector", given.step)
 
 
 def as_output_selector(function: Any) -> Callable[[Any], Any]:
-    """`value -> names of outputs`, from an OutputSelector or a callable."""
+    """Return `value -> names of outputs`, from an OutputSelector or a callable."""
     if inspect.isclass(function) and hasattr(function, "select"):
         problem = f"split: an OutputSelector is wanted, but the class {function.__name__} itself was passed"
         raise InvalidFunction(problem, f"pass an instance: {function.__name__}(...)", call_site())
@@ -203,12 +203,12 @@ def as_output_selector(function: Any) -> Callable[[Any], Any]:
 
 
 def as_partitioner(function: Any) -> UserFunction:
-    """`(key, num_partitions) -> index`, from a Partitioner or a callable."""
+    """Return `(key, num_partitions) -> index`, from a Partitioner or a callable."""
     return _single(function, "partition", "a Partitioner", "partition_custom", 2)
 
 
 def as_process(function: Any) -> UserFunction:
-    """`(value, context) -> iterable or None`, from a (Keyed)ProcessFunction or a callable."""
+    """Return `(value, context) -> iterable or None`, from a (Keyed)ProcessFunction or a callable."""
     if hasattr(function, "process_broadcast_element"):
         problem = f"process was given {type(function).__name__}, which also wants the records of a broadcast stream"
         raise InvalidFunction(problem, "call connect(stream.broadcast(descriptor)) before process(...)", call_site())
@@ -216,32 +216,32 @@ def as_process(function: Any) -> UserFunction:
 
 
 def as_sink(function: Any) -> UserFunction:
-    """`value -> None`, from a SinkFunction or a callable."""
+    """Return `value -> None`, from a SinkFunction or a callable."""
     return _single(function, getattr(function, "takes_records_by", "invoke"), "a SinkFunction", "add_sink")
 
 
 def as_co_map(function: Any) -> UserFunctionPair:
-    """`value -> value` for each input, from a CoMapFunction or a pair of callables."""
+    """Return `value -> value` for each input, from a CoMapFunction or a pair of callables."""
     return as_pair(function, ("map1", "map2"), "a CoMapFunction", "map")
 
 
 def as_co_flat_map(function: Any) -> UserFunctionPair:
-    """`value -> iterable or None` for each input, from a CoFlatMapFunction or a pair of callables."""
+    """Return `value -> iterable or None` for each input, from a CoFlatMapFunction or a pair of callables."""
     return as_pair(function, ("flat_map1", "flat_map2"), "a CoFlatMapFunction", "flat_map")
 
 
 def as_co_process(function: Any) -> UserFunctionPair:
-    """`(value, context) -> iterable or None` for each input, from a (Keyed)CoProcessFunction or a pair of callables."""
+    """Return `(value, context) -> iterable or None` for each input, from a (Keyed)CoProcessFunction or a pair."""
     return as_pair(function, ("process_element1", "process_element2"), "a CoProcessFunction", "process", 2)
 
 
 def as_single(function: Any, method: str, kind: str, step: str, width: int) -> UserFunction:
-    """A call of `width` arguments, from an object with `method` or a callable; `step` is what it was given to."""
+    """Return a call of `width` arguments, from an object with `method` or a callable, which was passed to `step`."""
     return _single(function, method, kind, step, width)
 
 
 def as_async(function: Any, step: str) -> UserAsync:
-    """`value -> awaitable of results`, from an AsyncFunction or an `async def`; `step` is what it was given to.
+    """Return `value -> awaitable of results`, from an AsyncFunction or an `async def`, which was passed to `step`.
 
     Raises:
         InvalidFunction: it is neither.
@@ -264,7 +264,7 @@ def as_async(function: Any, step: str) -> UserAsync:
 
 
 def timed_out(value: Any) -> list[Any]:
-    """What an async function that says nothing else does when a call takes too long.
+    """Raise the error of an async call that takes too long, where the function does not say what to do.
 
     Raises:
         TimeoutError: always.

@@ -20,14 +20,14 @@ from .runtime_context import KeyedStateStore
 
 @dataclass(frozen=True)
 class FunctionInitializationContext:
-    """What `initialize_state` is given; valid only during the call, the states it gives for the life of the function.
+    """The context of `initialize_state`, valid only during the call; its states are valid for the life of the function.
 
     Args:
         operator_name: whose function it is, for errors.
         operator_state: the subtask's operator state.
         keyed_state: state of the current key, None on a stream that is not keyed.
         restored: whether the job starts from a snapshot.
-        raw: partitions of raw operator state that were dealt to this subtask.
+        raw: partitions of raw operator state that this subtask received.
         raw_keyed: raw keyed state; key group -> bytes.
         key_groups: those that the subtask owns.
     """
@@ -45,11 +45,11 @@ class FunctionInitializationContext:
         return self.restored
 
     def get_operator_state_store(self) -> OperatorStateStore:
-        """Gives list state, union list state and broadcast state."""
+        """Return the store of list state, union list state and broadcast state."""
         return self.operator_state
 
     def get_keyed_state_store(self) -> KeyedStateStore:
-        """Gives the handles of keyed state; there is no current key yet to use them with.
+        """Return the store of keyed state handles; there is no current key yet to use them with.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed.
@@ -62,17 +62,17 @@ class FunctionInitializationContext:
         return self.keyed_state
 
     def get_raw_operator_state_inputs(self) -> Iterator[io.BytesIO]:
-        """The partitions of raw operator state that this subtask was dealt, each to be read."""
+        """Return the partitions of raw operator state that this subtask received, each to be read."""
         return raw_inputs(self.raw)
 
     def get_raw_keyed_state_inputs(self) -> Iterator[tuple[int, io.BytesIO]]:
-        """(key group, its raw keyed state to be read) of the key groups that this subtask owns now."""
+        """Return (key group, its raw keyed state to be read) of the key groups that this subtask owns now."""
         return raw_keyed_inputs(self.raw_keyed, self.key_groups)
 
 
 @dataclass(frozen=True)
 class FunctionSnapshotContext:
-    """What `snapshot_state` is given; valid only during the call.
+    """The context of `snapshot_state`; valid only during the call.
 
     Args:
         checkpoint_id: rises from one checkpoint to the next.
@@ -85,15 +85,15 @@ class FunctionSnapshotContext:
     raw_keyed: RawKeyedStateOutput | None = None
 
     def get_checkpoint_id(self) -> int:
-        """The number of the checkpoint."""
+        """Return the number of the checkpoint."""
         return self.checkpoint_id
 
     def get_raw_operator_state_output(self) -> RawOperatorStateOutput:
-        """Where bytes are written that come back by `get_raw_operator_state_inputs`, dealt out by partition."""
+        """Return the output of bytes that `get_raw_operator_state_inputs` restores, distributed by partition."""
         return self.raw
 
     def get_raw_keyed_operator_state_output(self) -> RawKeyedStateOutput:
-        """Where bytes of a key group are written that come back by `get_raw_keyed_state_inputs`.
+        """Return the output of bytes of a key group that `get_raw_keyed_state_inputs` restores.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed.
@@ -107,7 +107,7 @@ class FunctionSnapshotContext:
 
 
 class CheckpointedFunction(ABC):
-    """What a function derives from, besides its own kind, to keep operator state.
+    """The base class of a function that has operator state, in addition to its own kind.
 
     >>> from rayflink.datastream.functions import MapFunction
     >>> from rayflink.datastream.state import ListStateDescriptor
@@ -128,15 +128,15 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        """Called once, before `open`: get the states, and what a snapshot kept in them."""
+        """Get the states, and what a snapshot stored in them; called once, before `open`."""
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Called for each checkpoint, between two records: put into the states what shall be kept."""
+        """Put into the states what shall be stored; called for each checkpoint, between two records."""
 
 
 def checkpointed_of(function: Any) -> tuple[Any, ...]:
-    """The functions in `function` that keep operator state: itself, or what it wraps; () for others.
+    """Return the functions in `function` that have operator state: itself, or what it wraps; () for others.
 
     A class counts that has both methods, whether it derives from `CheckpointedFunction` or not. One that wraps others
     names them in `wrapped_functions`.

@@ -49,7 +49,7 @@ from .type_variables import (
 
 
 class TimeDomain(Enum):
-    """Which clock fires a timer."""
+    """The clock that fires a timer."""
 
     EVENT_TIME = 0
     PROCESSING_TIME = 1
@@ -60,11 +60,11 @@ class TimerService(ABC):
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """The task's wall clock, in epoch milliseconds."""
+        """Return the task's wall clock, in epoch milliseconds."""
 
     @abstractmethod
     def current_watermark(self) -> int:
-        """Event time: the watermark received last, in epoch milliseconds."""
+        """Return event time: the watermark received last, in epoch milliseconds."""
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:
@@ -84,13 +84,13 @@ class TimerService(ABC):
 
 
 class Function(ABC):  # noqa: B024 - a marker: each kind adds its own abstract method
-    """What all functions have: a life cycle."""
+    """The life cycle that all functions have."""
 
     def open(self, runtime_context: RuntimeContext) -> None:  # noqa: B027
-        """Called once a subtask, before its first record; the place to ask `runtime_context` for state."""
+        """Prepare the function; called once a subtask, before its first record; `runtime_context` gives state."""
 
     def close(self) -> None:  # noqa: B027
-        """Called once, after the last record or a failure."""
+        """Release everything; called once, after the last record or a failure."""
 
 
 class RichFunction(Function):
@@ -102,7 +102,7 @@ class RichFunction(Function):
         self._runtime_context = runtime_context
 
     def get_runtime_context(self) -> RuntimeContext:
-        """The context of the running task.
+        """Return the context of the running task.
 
         Raises:
             RuntimeError: the function has not been opened.
@@ -117,7 +117,7 @@ class MapFunction(Function, Generic[Input, Output]):
 
     @abstractmethod
     def map(self, value: Input) -> Output:
-        """The record that takes the place of `value`."""
+        """Return the record that takes the place of `value`."""
 
 
 class FlatMapFunction(Function, Generic[Input, Output]):
@@ -125,7 +125,7 @@ class FlatMapFunction(Function, Generic[Input, Output]):
 
     @abstractmethod
     def flat_map(self, value: Input) -> Iterable[Output] | None:
-        """The records that take the place of `value`: an iterable or None."""
+        """Return the records that take the place of `value`: an iterable or None."""
 
 
 class FilterFunction(Function, Generic[Input]):
@@ -133,7 +133,7 @@ class FilterFunction(Function, Generic[Input]):
 
     @abstractmethod
     def filter(self, value: Input) -> bool:
-        """True to keep `value`."""
+        """Return True to keep `value`, False to drop it."""
 
 
 class ReduceFunction(Function, Generic[Whole]):
@@ -146,7 +146,7 @@ class ReduceFunction(Function, Generic[Whole]):
 
     @abstractmethod
     def reduce(self, value1: Whole, value2: Whole) -> Whole:
-        """The combination of both."""
+        """Return the combination of both."""
 
 
 class FoldFunction(Function, Generic[Input, Whole]):
@@ -157,7 +157,7 @@ class FoldFunction(Function, Generic[Input, Whole]):
 
     @abstractmethod
     def fold(self, accumulator: Whole, value: Input) -> Whole:
-        """The accumulator with `value` in it; may be the same object."""
+        """Return the accumulator with `value` in it; may be the same object."""
 
 
 class AggregateFunction(Function, Generic[Input, Whole, Output]):
@@ -169,19 +169,19 @@ class AggregateFunction(Function, Generic[Input, Whole, Output]):
 
     @abstractmethod
     def create_accumulator(self) -> Whole:
-        """A new, empty accumulator."""
+        """Return a new, empty accumulator."""
 
     @abstractmethod
     def add(self, value: Input, accumulator: Whole) -> Whole:
-        """The accumulator with `value` in it; may be the same object."""
+        """Return the accumulator with `value` in it; may be the same object."""
 
     @abstractmethod
     def get_result(self, accumulator: Whole) -> Output:
-        """The result of what was added."""
+        """Return the result of what was added."""
 
     @abstractmethod
     def merge(self, acc_a: Whole, acc_b: Whole) -> Whole:
-        """One accumulator with the content of both; needed where windows merge."""
+        """Return one accumulator with the content of both; needed where windows merge."""
 
 
 class KeySelector(Function, Generic[Input, Key]):
@@ -189,7 +189,7 @@ class KeySelector(Function, Generic[Input, Key]):
 
     @abstractmethod
     def get_key(self, value: Input) -> Key:
-        """The key of `value`."""
+        """Return the key of `value`."""
 
 
 class NullByteKeySelector(KeySelector[Any, int]):
@@ -204,7 +204,7 @@ class Partitioner(Function, Generic[KeyInput]):
 
     @abstractmethod
     def partition(self, key: KeyInput, num_partitions: int) -> int:
-        """Index in [0, num_partitions)."""
+        """Return the index in [0, num_partitions)."""
 
 
 class OutputSelector(ABC, Generic[Input]):
@@ -212,7 +212,7 @@ class OutputSelector(ABC, Generic[Input]):
 
     @abstractmethod
     def select(self, value: Input) -> Iterable[str]:
-        """Names of the outputs of `value`; none for a record that only those see who select nothing."""
+        """Return the names of the outputs of `value`; none for a record that only those see who select nothing."""
 
 
 class CoMapFunction(Function, Generic[Input1, Input2, Output]):
@@ -220,11 +220,11 @@ class CoMapFunction(Function, Generic[Input1, Input2, Output]):
 
     @abstractmethod
     def map1(self, value: Input1) -> Output | None:
-        """The record that takes the place of `value` of the first stream; None for no record."""
+        """Return the record that takes the place of `value` of the first stream; None for no record."""
 
     @abstractmethod
     def map2(self, value: Input2) -> Output | None:
-        """The record that takes the place of `value` of the second stream; None for no record."""
+        """Return the record that takes the place of `value` of the second stream; None for no record."""
 
 
 class CoFlatMapFunction(Function, Generic[Input1, Input2, Output]):
@@ -232,11 +232,11 @@ class CoFlatMapFunction(Function, Generic[Input1, Input2, Output]):
 
     @abstractmethod
     def flat_map1(self, value: Input1) -> Iterable[Output] | None:
-        """Records for `value` of the first stream."""
+        """Return the records for `value` of the first stream."""
 
     @abstractmethod
     def flat_map2(self, value: Input2) -> Iterable[Output] | None:
-        """Records for `value` of the second stream."""
+        """Return the records for `value` of the second stream."""
 
 
 class SourceFunction(Function, Generic[Output]):
@@ -244,10 +244,10 @@ class SourceFunction(Function, Generic[Output]):
 
     @abstractmethod
     def run(self) -> Iterable[Output]:
-        """The records; drawn from only while there is room for them."""
+        """Return the records; drawn from only while there is room for them."""
 
     def cancel(self) -> None:
-        """Called when no more records are wanted."""
+        """Stop the source; called when no more records are wanted."""
 
 
 class SinkFunction(Function, Generic[Input]):
@@ -261,103 +261,103 @@ class SinkFunction(Function, Generic[Input]):
 class _TimedContext(ABC):
     @abstractmethod
     def timer_service(self) -> TimerService:
-        """Reads clocks and, on keyed streams, sets timers."""
+        """Return the service that reads clocks and, on keyed streams, sets timers."""
 
     @abstractmethod
     def timestamp(self) -> Any:
-        """Epoch milliseconds of the current record or of the firing timer; None where no timestamps were assigned."""
+        """Return the epoch milliseconds of the current record or firing timer; None where no timestamps were set."""
 
 
 class _KeyedContext(_TimedContext, Generic[ContextKey]):
     @abstractmethod
     def get_current_key(self) -> ContextKey:
-        """Key of the current record or of the firing timer."""
+        """Return the key of the current record or of the firing timer."""
 
 
 class _KeyedTimerContext(_KeyedContext[ContextKey]):
     @abstractmethod
     def time_domain(self) -> TimeDomain:
-        """Which clock fired."""
+        """Return which clock fired."""
 
 
 class ProcessFunction(Function, Generic[Input, Output]):
     """Sees each record together with its timestamp and the clocks, and may use side outputs."""
 
     class Context(_TimedContext):
-        """Valid only during the call it was given to."""
+        """The context of a record; valid only during the call it was given to."""
 
     @abstractmethod
     def process_element(
         self, value: Input, ctx: ProcessFunction.Context
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value`; `yield tag, record` for a side output."""
+        """Return the records for `value`; `yield tag, record` for a side output."""
 
 
 class KeyedProcessFunction(Function, Generic[KeyInput, Input, Output]):
     """A process function on a keyed stream, with keyed state and timers."""
 
     class Context(_KeyedContext[ContextKey]):
-        """Valid only during the call it was given to."""
+        """The context of a record; valid only during the call it was given to."""
 
     class OnTimerContext(_KeyedTimerContext[ContextKey]):
-        """Valid only during the call it was given to."""
+        """The context of a timer; valid only during the call it was given to."""
 
     @abstractmethod
     def process_element(
         self, value: Input, ctx: KeyedProcessFunction.Context[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value`; `yield tag, record` for a side output."""
+        """Return the records for `value`; `yield tag, record` for a side output."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
+        """Return the records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
 class CoProcessFunction(Function, Generic[Input1, Input2, Output]):
     """A process function over two connected streams."""
 
     class Context(_TimedContext):
-        """Valid only during the call it was given to."""
+        """The context of a record; valid only during the call it was given to."""
 
     @abstractmethod
     def process_element1(
         self, value: Input1, ctx: CoProcessFunction.Context
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the first stream."""
+        """Return the records for `value` of the first stream."""
 
     @abstractmethod
     def process_element2(
         self, value: Input2, ctx: CoProcessFunction.Context
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the second stream."""
+        """Return the records for `value` of the second stream."""
 
 
 class KeyedCoProcessFunction(Function, Generic[KeyInput, Input1, Input2, Output]):
     """A process function over two connected keyed streams, with state and timers of the common key."""
 
     class Context(_KeyedContext[ContextKey]):
-        """Valid only during the call it was given to."""
+        """The context of a record; valid only during the call it was given to."""
 
     class OnTimerContext(_KeyedTimerContext[ContextKey]):
-        """Valid only during the call it was given to."""
+        """The context of a timer; valid only during the call it was given to."""
 
     @abstractmethod
     def process_element1(
         self, value: Input1, ctx: KeyedCoProcessFunction.Context[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the first stream."""
+        """Return the records for `value` of the first stream."""
 
     @abstractmethod
     def process_element2(
         self, value: Input2, ctx: KeyedCoProcessFunction.Context[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for `value` of the second stream."""
+        """Return the records for `value` of the second stream."""
 
     def on_timer(
         self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext[KeyInput]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Records for the timer that fires at `timestamp`, in epoch milliseconds."""
+        """Return the records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
 class WindowFunction(Function, Generic[Input, Output, KeyInput, WindowInput]):
@@ -365,7 +365,7 @@ class WindowFunction(Function, Generic[Input, Output, KeyInput, WindowInput]):
 
     @abstractmethod
     def apply(self, key: KeyInput, window: WindowInput, inputs: Iterable[Input]) -> Iterable[Output] | None:
-        """Results of the window."""
+        """Return the results of the window."""
 
 
 class AllWindowFunction(Function, Generic[Input, Output, WindowInput]):
@@ -373,61 +373,61 @@ class AllWindowFunction(Function, Generic[Input, Output, WindowInput]):
 
     @abstractmethod
     def apply(self, window: WindowInput, inputs: Iterable[Input]) -> Iterable[Output] | None:
-        """Results of the window."""
+        """Return the results of the window."""
 
 
 class _WindowContext(ABC, Generic[ContextWindow]):
     @abstractmethod
     def window(self) -> ContextWindow:
-        """The window that is evaluated."""
+        """Return the window that is evaluated."""
 
     @abstractmethod
     def window_state(self) -> KeyedStateStore:
-        """State of this key and window; release it in `clear`."""
+        """Return the state of this key and window; release it in `clear`."""
 
     @abstractmethod
     def global_state(self) -> KeyedStateStore:
-        """State of this key over all windows."""
+        """Return the state of this key over all windows."""
 
     @abstractmethod
     def current_processing_time(self) -> int:
-        """Epoch milliseconds of the task's wall clock."""
+        """Return the epoch milliseconds of the task's wall clock."""
 
     @abstractmethod
     def current_watermark(self) -> int:
-        """Epoch milliseconds of event time."""
+        """Return the epoch milliseconds of event time."""
 
 
 class ProcessWindowFunction(Function, Generic[Input, Output, KeyInput, WindowInput]):
     """Evaluates the records of one key and window, with access to times and state."""
 
     class Context(_WindowContext[ContextWindow]):
-        """Valid only during the call it was given to."""
+        """The context of a window; valid only during the call it was given to."""
 
     @abstractmethod
     def process(
         self, key: KeyInput, context: ProcessWindowFunction.Context[WindowInput], elements: Iterable[Input]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Results of the window; `yield tag, record` for a side output."""
+        """Return the results of the window; `yield tag, record` for a side output."""
 
     def clear(self, context: ProcessWindowFunction.Context[WindowInput]) -> None:
-        """The window is over: release its `window_state`."""
+        """Release the `window_state`, as the window is over."""
 
 
 class ProcessAllWindowFunction(Function, Generic[Input, Output, WindowInput]):
     """Evaluates the records of one window of a stream without keys, with access to times and state."""
 
     class Context(_WindowContext[ContextWindow]):
-        """Valid only during the call it was given to."""
+        """The context of a window; valid only during the call it was given to."""
 
     @abstractmethod
     def process(
         self, context: ProcessAllWindowFunction.Context[WindowInput], elements: Iterable[Input]
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """Results of the window; `yield tag, record` for a side output."""
+        """Return the results of the window; `yield tag, record` for a side output."""
 
     def clear(self, context: ProcessAllWindowFunction.Context[WindowInput]) -> None:
-        """The window is over: release its `window_state`."""
+        """Release the `window_state`, as the window is over."""
 
 
 class AsyncRetryPredicate(ABC, Generic[Whole]):
@@ -435,11 +435,11 @@ class AsyncRetryPredicate(ABC, Generic[Whole]):
 
     @abstractmethod
     def result_predicate(self) -> Callable[[list[Whole]], bool] | None:
-        """True for results that are tried again; None: none."""
+        """Return the predicate of results that are tried again; None: none are."""
 
     @abstractmethod
     def exception_predicate(self) -> Callable[[Exception], bool] | None:
-        """True for exceptions that are tried again; None: none."""
+        """Return the predicate of exceptions that are tried again; None: none are."""
 
 
 class AsyncRetryStrategy(ABC, Generic[Whole]):
@@ -451,15 +451,15 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """Milliseconds to wait before the next attempt."""
+        """Return the milliseconds to wait before the next attempt."""
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[Whole]:
-        """Which outcomes are tried again."""
+        """Return the predicates of the outcomes that are tried again."""
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
-        """Nothing is tried again."""
+        """Return the strategy that tries nothing again."""
         from .async_retries import NO_RETRY_STRATEGY
 
         return NO_RETRY_STRATEGY
@@ -471,7 +471,7 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
         result_predicate: Callable[[list[Whole]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> AsyncRetryStrategy[Whole]:
-        """Up to `max_attempts` further attempts, with the same pause before each."""
+        """Return a strategy with up to `max_attempts` further attempts and the same pause before each."""
         from .async_retries import FixedDelayRetryStrategy
 
         return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
@@ -485,7 +485,7 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
         result_predicate: Callable[[list[Whole]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> AsyncRetryStrategy[Whole]:
-        """Up to `max_attempts` further attempts, each pause `multiplier` times the one before."""
+        """Return a strategy with up to `max_attempts` further attempts, each pause `multiplier` times the last."""
         from .async_retries import ExponentialBackoffDelayRetryStrategy
 
         how = (max_attempts, initial_delay, max_retry_delay, multiplier)
@@ -500,10 +500,10 @@ class AsyncFunction(Function, Generic[Input, Output]):
 
     @abstractmethod
     async def async_invoke(self, value: Input) -> list[Output]:
-        """Records for `value`; an exception fails the task."""
+        """Return the records for `value`; an exception fails the task."""
 
     def timeout(self, value: Input) -> list[Output]:
-        """Records for a `value` whose call took too long; raises TimeoutError unless overridden."""
+        """Return the records for a `value` whose call took too long; raises TimeoutError unless overridden."""
         return timed_out(value)
 
 

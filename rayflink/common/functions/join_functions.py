@@ -20,7 +20,7 @@ class JoinFunction(Function, Generic[Input1, Input2, Output]):
 
     @abstractmethod
     def join(self, first: Input1, second: Input2) -> Output:
-        """The result for a record of the first stream and one of the second."""
+        """Return the result for a record of the first stream and one of the second."""
 
 
 class FlatJoinFunction(Function, Generic[Input1, Input2, Output]):
@@ -28,7 +28,7 @@ class FlatJoinFunction(Function, Generic[Input1, Input2, Output]):
 
     @abstractmethod
     def join(self, first: Input1, second: Input2) -> Iterable[Output] | None:
-        """The results for a record of the first stream and one of the second: an iterable or None."""
+        """Return the results for a record of the first stream and one of the second: an iterable or None."""
 
 
 class CoGroupFunction(Function, Generic[Input1, Input2, Output]):
@@ -36,7 +36,7 @@ class CoGroupFunction(Function, Generic[Input1, Input2, Output]):
 
     @abstractmethod
     def co_group(self, first: list[Input1], second: list[Input2]) -> Iterable[Output] | None:
-        """The results for the records of both streams, in order of arrival: an iterable or None.
+        """Return the results for the records of both streams, in order of arrival: an iterable or None.
 
         One of the lists may be empty, so that outer joins can be written.
         """
@@ -46,31 +46,31 @@ class ProcessJoinFunction(Function, Generic[Input1, Input2, Output]):
     """Any number of results for each pair of records that an interval join finds."""
 
     class Context(ABC):
-        """Of a pair; valid only during the call it was given to. Times are epoch milliseconds."""
+        """The context of a pair; valid only during the call it was given to. Times are epoch milliseconds."""
 
         @abstractmethod
         def get_left_timestamp(self) -> int:
-            """Of the record of the first stream."""
+            """Return the timestamp of the record of the first stream."""
 
         @abstractmethod
         def get_right_timestamp(self) -> int:
-            """Of the record of the second stream."""
+            """Return the timestamp of the record of the second stream."""
 
         @abstractmethod
         def get_timestamp(self) -> int:
-            """Of the pair and its results: the greater of the two."""
+            """Return the timestamp of the pair and its results: the greater of the two."""
 
     @abstractmethod
     def process_element(
         self, left: Input1, right: Input2, ctx: ProcessJoinFunction.Context
     ) -> Iterable[Output | tuple[OutputTag, Any]] | None:
-        """The results for a pair: an iterable or None; `yield tag, record` for a side output."""
+        """Return the results for a pair: an iterable or None; `yield tag, record` for a side output."""
 
 
 def as_join(function: Any, step: str = "apply") -> tuple[UserFunction, bool]:
-    """`(first, second) -> result` of a JoinFunction or a callable, and whether it gives an iterable of results or None.
+    """Return `(first, second) -> result` and whether it gives an iterable of results or None.
 
-    A generator function gives many, as a FlatJoinFunction does.
+    It comes from a JoinFunction or a callable. A generator function gives many, as a FlatJoinFunction does.
     """
     made = as_single(function, "join", "a JoinFunction or FlatJoinFunction", step, 2)
     is_plain = not isinstance(function, JoinFunction | FlatJoinFunction)
@@ -78,12 +78,12 @@ def as_join(function: Any, step: str = "apply") -> tuple[UserFunction, bool]:
 
 
 def as_co_group(function: Any) -> UserFunction:
-    """`(list, list) -> iterable or None`, from a CoGroupFunction or a callable."""
+    """Return `(list, list) -> iterable or None`, from a CoGroupFunction or a callable."""
     return as_single(function, "co_group", "a CoGroupFunction", "apply", 2)
 
 
 def as_process_join(function: Any) -> UserFunction:
-    """`(left, right, context) -> iterable or None`, from a ProcessJoinFunction, a callable, or what `as_join` takes."""
+    """Return `(left, right, context) -> iterable or None`, from a ProcessJoinFunction or what `as_join` takes."""
     if not _joins(function):
         return as_single(function, "process_element", "a ProcessJoinFunction", "process", 3)
     made, is_flat = as_join(function, "process")

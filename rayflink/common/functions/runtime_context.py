@@ -1,4 +1,4 @@
-"""What a user's function may ask about the task it runs in, and the services it may use there."""
+"""The facts that a user's function may ask about its task, and the services it may use there."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class KeyedStateStore(ABC):
 
     @abstractmethod
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
-        """The `ValueState` of a `ValueStateDescriptor`."""
+        """Return the `ValueState` of a `ValueStateDescriptor`."""
 
     @abstractmethod
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """The `ListState` of a `ListStateDescriptor`."""
+        """Return the `ListState` of a `ListStateDescriptor`."""
 
     @abstractmethod
     def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
-        """The `MapState` of a `MapStateDescriptor`."""
+        """Return the `MapState` of a `MapStateDescriptor`."""
 
     @abstractmethod
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
-        """The `ReducingState` of a `ReducingStateDescriptor`."""
+        """Return the `ReducingState` of a `ReducingStateDescriptor`."""
 
     @abstractmethod
     def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor[IN, OUT]) -> AggregatingState[IN, OUT]:
-        """The `AggregatingState` of an `AggregatingStateDescriptor`."""
+        """Return the `AggregatingState` of an `AggregatingStateDescriptor`."""
 
 
 class TaskFacts(Protocol):
@@ -76,7 +76,7 @@ class DistributedCache:
         self._files = files
 
     def get_file(self, name: str) -> str:
-        """Local path of the copy of the file (or directory) registered as `name`; waits until it is there.
+        """Return the local path of the copy of the file (or directory) registered as `name`; waits until it is there.
 
         It is the process's own, shared by its tasks, and goes with the job: do not write to it.
 
@@ -111,40 +111,40 @@ class RuntimeContext(KeyedStateStore):
         self._no_state = no_state
 
     def without_keyed_state(self, reason: str) -> RuntimeContext:
-        """The same context for a function that may not use keyed state, for this reason."""
+        """Return the same context for a function that may not use keyed state, for this reason."""
         return RuntimeContext(self._facts, None, reason)
 
     def get_task_name(self) -> str:
-        """Name of the task, without the subtask."""
+        """Return the name of the task, without the subtask."""
         return self._facts.task_name
 
     def get_task_name_with_subtasks(self) -> str:
-        """Name of the task with the subtask counted from one and the attempt: `map (2/4)#0`."""
+        """Return the name of the task with the subtask counted from one and the attempt: `map (2/4)#0`."""
         facts = self._facts
         return f"{facts.task_name} ({facts.subtask + 1}/{facts.parallelism})#{facts.attempt}"
 
     def get_job_id(self) -> str:
-        """Id of the job, 32 hex digits."""
+        """Return the id of the job, 32 hex digits."""
         return self._facts.job_id
 
     def get_number_of_parallel_subtasks(self) -> int:
-        """Parallelism of the operator."""
+        """Return the parallelism of the operator."""
         return self._facts.parallelism
 
     def get_max_number_of_parallel_subtasks(self) -> int:
-        """Maximum parallelism of the operator: its number of key groups."""
+        """Return the maximum parallelism of the operator: its number of key groups."""
         return self._facts.max_parallelism
 
     def get_index_of_this_subtask(self) -> int:
-        """Index of this subtask, in [0, parallelism)."""
+        """Return the index of this subtask, in [0, parallelism)."""
         return self._facts.subtask
 
     def get_attempt_number(self) -> int:
-        """0 for the first execution of this subtask, one more after each restart."""
+        """Return 0 for the first execution of this subtask, one more after each restart."""
         return self._facts.attempt
 
     def get_job_parameter(self, key: str, default_value: str | None = None) -> Any:
-        """The job's global parameter `key`, else its option of this key, else the default."""
+        """Return the job's global parameter `key`, else its option of this key, else the default."""
         whole = options.GLOBAL_JOB_PARAMETERS
         own = self._facts.config.get(f"{whole.key}.{key}")
         if own is None and whole.key in self._facts.config:
@@ -152,11 +152,11 @@ class RuntimeContext(KeyedStateStore):
         return self._facts.config.get(key, default_value) if own is None else own
 
     def get_metrics_group(self) -> Any:
-        """Metric group of the operator."""
+        """Return the metric group of the operator."""
         return self._facts.metrics
 
     def get_distributed_cache(self) -> DistributedCache:
-        """The files registered at the environment."""
+        """Return the files registered at the environment."""
         return DistributedCache(self._facts.cached_files)
 
     def add_accumulator(self, name: str, accumulator: Any) -> None:
@@ -170,11 +170,11 @@ class RuntimeContext(KeyedStateStore):
             raise ValueError(f"accumulator {name!r} exists already in task {self.get_task_name()!r}; use another name")
 
     def get_accumulator(self, name: str) -> Any:
-        """The accumulator registered as `name`, or None."""
+        """Return the accumulator registered as `name`, or None."""
         return self._facts.accumulators.get(name)
 
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
-        """One value a key, by a ValueStateDescriptor.
+        """Return one value a key, by a ValueStateDescriptor.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
@@ -182,7 +182,7 @@ class RuntimeContext(KeyedStateStore):
         return self._store(state_descriptor).get_state(state_descriptor)
 
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """A list of values a key, by a ListStateDescriptor.
+        """Return a list of values a key, by a ListStateDescriptor.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
@@ -190,7 +190,7 @@ class RuntimeContext(KeyedStateStore):
         return self._store(state_descriptor).get_list_state(state_descriptor)
 
     def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
-        """A dict a key, by a MapStateDescriptor.
+        """Return a dict a key, by a MapStateDescriptor.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
@@ -198,7 +198,7 @@ class RuntimeContext(KeyedStateStore):
         return self._store(state_descriptor).get_map_state(state_descriptor)
 
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
-        """One value a key, reduced from all that were added, by a ReducingStateDescriptor.
+        """Return one value a key, reduced from all that were added, by a ReducingStateDescriptor.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.
@@ -206,7 +206,7 @@ class RuntimeContext(KeyedStateStore):
         return self._store(state_descriptor).get_reducing_state(state_descriptor)
 
     def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor[IN, OUT]) -> AggregatingState[IN, OUT]:
-        """One aggregate a key of all that were added, by an AggregatingStateDescriptor.
+        """Return one aggregate a key of all that were added, by an AggregatingStateDescriptor.
 
         Raises:
             RuntimeError: the stream of the operator is not keyed, or the function gathers the records of windows.

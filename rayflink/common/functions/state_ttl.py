@@ -1,4 +1,4 @@
-"""How long the values of a state live, with PyFlink's names."""
+"""The time to live of the values of a state, with PyFlink's names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..time import Duration, Length, to_millis
 
 
 class TtlCleanupStrategy:
-    """One way to get rid of expired values that nobody reads."""
+    """One way to remove expired values that are never read."""
 
 
 class TtlEmptyCleanupStrategy(TtlCleanupStrategy):
@@ -36,7 +36,7 @@ class TtlIncrementalCleanupStrategy(TtlCleanupStrategy):
         self._run_cleanup_for_every_record = run_cleanup_for_every_record
 
     def get_cleanup_size(self) -> int:
-        """Keys looked at with each access."""
+        """Return the number of keys looked at with each access."""
         return self._cleanup_size
 
     def run_cleanup_for_every_record(self) -> bool:
@@ -61,11 +61,11 @@ class TtlRocksdbCompactFilterCleanupStrategy(TtlCleanupStrategy):
         self._periodic_compaction_time = periodic_compaction_time or Duration.of_days(30)
 
     def get_query_time_after_num_entries(self) -> int:
-        """Entries after which Flink's filter asks for the time."""
+        """Return the number of entries after which Flink's filter asks for the time."""
         return self._query_time_after_num_entries
 
     def get_periodic_compaction_time(self) -> Duration:
-        """Age at which Flink has a file compacted."""
+        """Return the age at which Flink has a file compacted."""
         return self._periodic_compaction_time
 
 
@@ -78,7 +78,7 @@ class TtlStrategies(Enum):
 
 
 class TtlCleanupStrategies:
-    """How a state gets rid of expired values.
+    """The ways in which a state removes expired values.
 
     Args:
         strategies: what was asked for.
@@ -105,19 +105,19 @@ class TtlCleanupStrategies:
         return TtlStrategies.FULL_STATE_SCAN_SNAPSHOT in self._strategies
 
     def looked_at(self) -> int:
-        """Keys that an access really looks at: none unless asked for, since the sweep in the background is cheaper."""
+        """Return the number of keys that an access really looks at: none unless asked for, as the sweep is cheaper."""
         chosen = self._strategies.get(TtlStrategies.INCREMENTAL_CLEANUP)
         return chosen.get_cleanup_size() if isinstance(chosen, TtlIncrementalCleanupStrategy) else 0
 
     def get_incremental_cleanup_strategy(self) -> TtlIncrementalCleanupStrategy | None:
-        """Return how many other keys an access looks at: in Flink by default 5 in the background, else none."""
+        """Return the number of other keys an access looks at: in Flink by default 5 in the background, else none."""
         chosen = self._strategies.get(TtlStrategies.INCREMENTAL_CLEANUP)
         if isinstance(chosen, TtlIncrementalCleanupStrategy):
             return chosen
         return TtlIncrementalCleanupStrategy(5, False) if self._is_cleanup_in_background else None
 
     def get_rocksdb_compact_filter_cleanup_strategy(self) -> TtlRocksdbCompactFilterCleanupStrategy | None:
-        """The sweep in the background: by default there is one."""
+        """Return the settings of the sweep in the background; by default there is one."""
         chosen = self._strategies.get(TtlStrategies.ROCKSDB_COMPACTION_FILTER)
         if isinstance(chosen, TtlRocksdbCompactFilterCleanupStrategy):
             return chosen
@@ -125,7 +125,7 @@ class TtlCleanupStrategies:
 
 
 class TtlUpdateType(Enum):
-    """Which accesses let the time of a value begin anew."""
+    """The accesses that let the time of a value begin anew."""
 
     Disabled = 0
     OnCreateAndWrite = 1
@@ -133,7 +133,7 @@ class TtlUpdateType(Enum):
 
 
 class TtlStateVisibility(Enum):
-    """Whether an expired value that is still there is given out."""
+    """The visibility of an expired value that is still there."""
 
     ReturnExpiredIfNotCleanedUp = 0
     NeverReturnExpired = 1
@@ -146,7 +146,7 @@ class TtlClock(Enum):
 
 
 class StateTtlConfig:
-    """How long the values of a state live; made by `new_builder`, given to a descriptor's `enable_time_to_live`.
+    """The time to live of a state's values; made by `new_builder`, passed to a descriptor's `enable_time_to_live`.
 
     A value expires when the time to live has passed since its last access. Each element of a list and each value of a
     map ages by itself.
@@ -161,7 +161,7 @@ class StateTtlConfig:
         state_visibility: whether expired values that are still there are given out.
         ttl_time_characteristic: the clock.
         ttl: the time to live, above 0.
-        cleanup_strategies: how expired values that nobody reads go.
+        cleanup_strategies: how expired values that are never read go.
 
     Raises:
         TypeError: `ttl` is no length of time.
@@ -191,11 +191,11 @@ class StateTtlConfig:
 
     @staticmethod
     def new_builder(ttl: Length) -> StateTtlConfig.Builder:
-        """A builder with the defaults: create and write count, expired values are never given out."""
+        """Return a builder with the defaults: create and write count, expired values are never given out."""
         return StateTtlConfig.Builder(ttl)
 
     def get_update_type(self) -> TtlUpdateType:
-        """Which accesses let the time begin anew."""
+        """Return the accesses that let the time begin anew."""
         return self._update_type
 
     def get_state_visibility(self) -> TtlStateVisibility:
@@ -203,11 +203,11 @@ class StateTtlConfig:
         return self._state_visibility
 
     def get_ttl(self) -> Length:
-        """The time to live, as it was given."""
+        """Return the time to live, as it was given."""
         return self._ttl
 
     def get_ttl_time_characteristic(self) -> TtlClock:
-        """The clock."""
+        """Return the clock."""
         return self._ttl_time_characteristic
 
     def is_enabled(self) -> bool:
@@ -215,11 +215,11 @@ class StateTtlConfig:
         return self._update_type is not TtlUpdateType.Disabled
 
     def get_cleanup_strategies(self) -> TtlCleanupStrategies:
-        """How expired values that nobody reads go."""
+        """Return how expired values that are never read are removed."""
         return self._cleanup_strategies
 
     def expiry(self) -> Expiry | None:
-        """The rules as state keeps them; None where it is disabled."""
+        """Return the rules as state keeps them; None where it is disabled."""
         if not self.is_enabled():
             return None
         cleanup = self._cleanup_strategies
@@ -254,20 +254,20 @@ class StateTtlConfig:
             self._strategies: dict[TtlStrategies, TtlCleanupStrategy] = {}
 
         def set_update_type(self, update_type: TtlUpdateType) -> StateTtlConfig.Builder:
-            """Which accesses let the time begin anew."""
+            """Set the accesses that let the time begin anew."""
             self._update_type = update_type
             return self
 
         def update_ttl_on_create_and_write(self) -> StateTtlConfig.Builder:
-            """Only creating and writing a value let its time begin anew."""
+            """Let the time of a value begin anew only when it is created or written."""
             return self.set_update_type(TtlUpdateType.OnCreateAndWrite)
 
         def update_ttl_on_read_and_write(self) -> StateTtlConfig.Builder:
-            """Reading a value lets its time begin anew too."""
+            """Let the time of a value begin anew when it is read, too."""
             return self.set_update_type(TtlUpdateType.OnReadAndWrite)
 
         def set_state_visibility(self, state_visibility: TtlStateVisibility) -> StateTtlConfig.Builder:
-            """Return whether expired values that are still there are given out."""
+            """Set whether expired values that are still there are given out."""
             self._state_visibility = state_visibility
             return self
 
@@ -280,7 +280,7 @@ class StateTtlConfig:
             return self.set_state_visibility(TtlStateVisibility.NeverReturnExpired)
 
         def set_ttl_time_characteristic(self, ttl_time_characteristic: TtlClock) -> StateTtlConfig.Builder:
-            """The clock by which values age: `TtlTimeCharacteristic.ProcessingTime`, the only one."""
+            """Set the clock by which values age: `TtlTimeCharacteristic.ProcessingTime`, the only one."""
             self._ttl_time_characteristic = ttl_time_characteristic
             return self
 
@@ -325,12 +325,12 @@ class StateTtlConfig:
             return self
 
         def set_ttl(self, ttl: Length) -> StateTtlConfig.Builder:
-            """The time to live, above 0: milliseconds or a duration."""
+            """Set the time to live, above 0: milliseconds or a duration."""
             self._ttl = ttl
             return self
 
         def build(self) -> StateTtlConfig:
-            """The configuration.
+            """Return the configuration.
 
             Raises:
                 ValueError: the time to live is not above 0.

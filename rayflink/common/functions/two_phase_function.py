@@ -48,7 +48,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction[Input], CheckpointedFunction, Gene
     """
 
     takes_records_by = "write"
-    """Which method is called for each record, as `invoke` is that of one transaction."""
+    """The method that is called for each record, as `invoke` is that of one transaction."""
 
     _current: Any = None
     _has_begun = False
@@ -56,7 +56,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction[Input], CheckpointedFunction, Gene
 
     @abstractmethod
     def begin_transaction(self) -> Whole:
-        """A new transaction."""
+        """Return a new transaction."""
 
     @abstractmethod
     def invoke(self, transaction: Whole, value: Input) -> None:  # type: ignore[override]
@@ -112,7 +112,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction[Input], CheckpointedFunction, Gene
         self.invoke(self._current, value)
 
     def finish(self) -> None:
-        """All records are written: pre-commit the transaction; it is committed with the next checkpoint."""
+        """Pre-commit the transaction after the last record; it is committed with the next checkpoint."""
         if self._has_begun and not self._is_finished:
             self.pre_commit(self._current)
             self._is_finished = True
@@ -124,7 +124,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction[Input], CheckpointedFunction, Gene
             del self._pending[0]
 
     def commit_at_the_end(self) -> None:
-        """There will be no checkpoint any more: commit everything."""
+        """Commit everything, as there will be no checkpoint any more."""
         if self._has_begun:
             self._pending.append((0, self._current))
             self._has_begun = False

@@ -44,9 +44,9 @@ else:
     ContextKey, ContextWindow = TypeVar("ContextKey", covariant=True), TypeVar("ContextWindow", covariant=True)
 
 Result = TypeVar("Result")
-"""Of one call: what the function that is passed gives."""
+"""The result type of one call: that of the function passed."""
 Selected = TypeVar("Selected")
-"""Of one call: the key that the selector that is passed gives."""
+"""The key type of one call: that of the selector passed."""
 
 __all__ = [
     "ContextKey", "ContextWindow", "Element", "First", "Input", "Input1", "Input2", "Key", "KeyInput", "Next", "Output",

@@ -38,15 +38,15 @@ class Histogram(Metric):
         self._count += 1
 
     def get_count(self) -> int:
-        """All values so far, remembered or not."""
+        """Return the number of values so far, remembered or not."""
         return self._count
 
     def quantile(self, fraction: float) -> float:
-        """The value below which `fraction` in (0, 1] of the remembered ones lie, interpolated; NaN without values."""
+        """Return the value below which `fraction` in (0, 1] of the remembered ones lie, interpolated; NaN if none."""
         return _quantile(sorted(self._values), fraction)
 
     def statistics(self) -> dict[str, float]:
-        """count, min, max, mean, stddev and p50 to p999; NaN for all but count where there are no values."""
+        """Return count, min, max, mean, stddev and p50 to p999; NaN for all but count where there are no values."""
         values = sorted(self._values)
         if not values:
             return {"count": self._count, **dict.fromkeys(("min", "max", "mean", "stddev", *QUANTILES), math.nan)}

@@ -12,7 +12,7 @@ from ..records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 LATE_METRIC = "numLateRecordsDropped"
 VERTEX_COLUMNS = ("vertex", "subtasks", "records in", "records out", "late", "records/s", "watermark")
-"""What `vertex_row` gives."""
+"""The columns of `vertex_row`."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NAME_CHARACTERS = 44
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
@@ -21,7 +21,7 @@ Status = Mapping[str, Any]
 
 
 def vertex_row(vertex: Status) -> tuple[Any, ...]:
-    """Of a vertex what `VERTEX_COLUMNS` names; None where it is not known.
+    """Return the values of `VERTEX_COLUMNS` of a vertex; None where one is not known.
 
     Records in are those received, or read where the vertex is a source. Late are those a window dropped.
     """
@@ -37,7 +37,7 @@ def vertex_row(vertex: Status) -> tuple[Any, ...]:
 
 
 def moment(timestamp_ms: int | None) -> str:
-    """Epoch milliseconds as a time in UTC; "-" for none yet, "end" for the watermark that ends a stream.
+    """Return epoch milliseconds as a time in UTC; "-" for none yet, "end" for the watermark that ends a stream.
 
     >>> moment(1_357_034_400_000), moment(None)
     ('2013-01-01 10:00:00', '-')
@@ -53,7 +53,7 @@ def moment(timestamp_ms: int | None) -> str:
 
 
 def state_text(status: Status) -> str:
-    """Where a job stands: its state, and whether it waits for slots.
+    """Return where a job stands: its state, and whether it waits for slots.
 
     >>> state_text({"state": "CREATED", "waiting": "waiting for 2 slots of 1 CPU"}), state_text({"state": "RUNNING"})
     ('CREATED, WAITING FOR SLOTS', 'RUNNING')
@@ -62,7 +62,7 @@ def state_text(status: Status) -> str:
 
 
 def has_begun(status: Status) -> bool:
-    """Whether all tasks of a job run that can: in batch mode later steps wait for the results of those before them.
+    """Return whether all tasks of a job run that can: in batch mode later steps wait for the results of earlier ones.
 
     >>> vertices = [{"states": {"RUNNING": 2}}, {"states": {"RUNNING": 1, "INITIALIZING": 1}}]
     >>> has_begun({"state": "RUNNING", "vertices": vertices}), has_begun({"state": "RUNNING", "vertices": vertices[:1]})
@@ -74,13 +74,13 @@ def has_begun(status: Status) -> bool:
 
 
 def records_in(vertex: Status) -> int:
-    """Records a vertex has received, or read where it is a source."""
+    """Return the number of records a vertex has received, or read where it is a source."""
     received = int(vertex["numRecordsIn"])
     return received or sum(ops[0]["numRecordsOut"] for ops in _operators(vertex))
 
 
 def late_records(vertex: Status) -> int:
-    """Records that came after their windows were over and were dropped."""
+    """Return the number of records that came after their windows were over and were dropped."""
     return sum(
         int(count)
         for operators in _operators(vertex)
@@ -91,7 +91,7 @@ def late_records(vertex: Status) -> int:
 
 
 def watermark(vertex: Status) -> int | None:
-    """The lowest watermark in a vertex: of what it receives, or of what it sends where it is a source."""
+    """Return the lowest watermark in a vertex: of what it receives, or of what it sends where it is a source."""
     found = []
     for operators in _operators(vertex):
         seen = [op["currentInputWatermark"] for op in operators if op["currentInputWatermark"] is not None]
@@ -102,12 +102,12 @@ def watermark(vertex: Status) -> int | None:
 
 
 def _operators(vertex: Status) -> list[list[Status]]:
-    """The operators' reports, one list a subtask that has reported."""
+    """Return the operators' reports, one list a subtask that has reported."""
     return [subtask["metrics"]["operators"] for subtask in vertex["subtasks"] if subtask["metrics"].get("operators")]
 
 
 def short(text: str, limit: int) -> str:
-    """The text in one line, cut to so many characters.
+    """Return a string in one line, cut to a number of characters.
 
     >>> short("Flat Map ->\\n Map", 12)
     'Flat Map ...'
@@ -117,7 +117,7 @@ def short(text: str, limit: int) -> str:
 
 
 def html_table(status: Status) -> str:
-    """The job for a notebook: name, id and state, and a row a vertex; names are escaped.
+    """Return the job as HTML for a notebook: name, id and state, and a row a vertex; names are escaped.
 
     >>> html_table({"name": "a<b", "jid": "0" * 32, "state": "RUNNING", "vertices": []}).splitlines()[0]
     '<div><b>a&lt;b</b> <code>00000000000000000000000000000000</code> RUNNING</div>'
@@ -148,7 +148,7 @@ def _html_cell(value: Any) -> str:
 
 
 def _seconds(vertex: Status) -> float:
-    """From the first subtask's start to the last one's end, or to now where one still runs."""
+    """Return the seconds from the first subtask's start to the last one's end, or to now where one still runs."""
     begun = [s["timestamps"]["RUNNING"] for s in vertex["subtasks"] if "RUNNING" in s["timestamps"]]
     ends = [s["timestamps"].get(s["state"]) for s in vertex["subtasks"] if s["state"] in _ENDED]
     if not begun:

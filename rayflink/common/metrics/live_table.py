@@ -100,7 +100,7 @@ class Progress:
 
 
 def lag_text(mark: int | None, now_ms: float) -> str:
-    """How far a watermark is behind `now_ms`; "-" for none yet, "end" for the last.
+    """Return how far a watermark is behind `now_ms`; "-" for none yet, "end" for the last.
 
     >>> lag_text(10_000, 12_500), lag_text(0, 2 * 86_400_000), lag_text(None, 0), lag_text(5_000, 4_000)
     ('2.5 s', '2.0 d', '-', '-1.0 s')
@@ -123,7 +123,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 @contextmanager
 def progress_shown() -> Iterator[Progress]:
-    """A table on standard error, gone when the block ends."""
+    """Show a table on standard error until the block ends."""
     progress = Progress()
     try:
         yield progress
@@ -132,7 +132,7 @@ def progress_shown() -> Iterator[Progress]:
 
 
 def _most(vertex: Status, name: str) -> str:
-    """The largest part of a second that a running subtask spent so."""
+    """Return the largest part of a second that a running subtask spent in this way."""
     running = [s["metrics"] for s in vertex["subtasks"] if s["state"] == "RUNNING"]
     parts = [metrics[name] for metrics in running if name in metrics]
     return f"{max(parts) / 10:.0f} %" if parts else "-"
@@ -157,7 +157,7 @@ class _Foot:
         self._put_above: list[tuple[str, TextIO, _Above]] = []
 
     def draw(self, lines: list[str]) -> None:
-        """Show these lines in place of those before; not while a line has been begun above them."""
+        """Show these lines in place of the earlier ones; not while a line has been begun above them."""
         with self._lock:
             if not self._put_above:
                 self._begin()
@@ -169,7 +169,7 @@ class _Foot:
                 self._height = len(lines)
 
     def write_above(self, real: TextIO, text: str) -> int:
-        """Write a text of the program."""
+        """Write a string of the program."""
         with self._lock:
             self._erase()
             written = real.write(text)

@@ -1,4 +1,4 @@
-"""What all metrics are."""
+"""The common type of all metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks and functions count: counters, gauges, meters, histograms, in named groups.
+"""Metrics that tasks and functions count: counters, gauges, meters, histograms, in named groups.
 
 Nothing here reads a clock: a count costs an addition, and rates come into being when a report passes the time in.
 """
@@ -35,7 +35,7 @@ class Counter(Metric):
         self.count -= n
 
     def get_count(self) -> int:
-        """The number now."""
+        """Return the number now."""
         return self.count
 
 
@@ -48,7 +48,7 @@ class Gauge(Metric):
         self._read = read
 
     def get_value(self) -> Any:
-        """The value now; whatever the function raises goes through."""
+        """Return the value now; whatever the function raises goes through."""
         return self._read()
 
 
@@ -73,11 +73,11 @@ class Meter(Metric):
         self._count += value
 
     def get_count(self) -> int:
-        """All events so far."""
+        """Return the number of all events so far."""
         return self._count
 
     def get_rate(self) -> float:
-        """Events a second as of the last update; 0 before the second."""
+        """Return events a second as of the last update; 0 before the second."""
         return self._rate
 
     def update(self, now_ms: int) -> None:
@@ -142,7 +142,7 @@ class MetricGroup:
         self._scope, self._logical, self._variables = (scope, delimiter), logical, dict(variables)
 
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
-        """The group of that name, made where it is missing; with `extra` the group ``name.extra`` and a variable."""
+        """Return the group of that name, made where it is missing; `extra`: the group ``name.extra`` and a variable."""
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = MetricGroup(name, self)
@@ -196,17 +196,17 @@ class MetricGroup:
         return metric
 
     def get_scope_components(self) -> list[str]:
-        """Names of the groups from the root to this one."""
+        """Return the names of the groups from the root to this one."""
         above = [] if self._parent is None else self._parent.get_scope_components()
         return [*above, self.name] if self.name else above
 
     def get_all_variables(self) -> dict[str, str]:
-        """Variables of this group and those above it, as ``add_group(key, value)`` made them."""
+        """Return the variables of this group and those above it, as ``add_group(key, value)`` made them."""
         above = {} if self._parent is None else self._parent.get_all_variables()
         return {**above, **self._variables}
 
     def get_metric_identifier(self, name: str) -> str:
-        """The scope of this group as `metrics.scope.*` has it, and the name."""
+        """Return the scope of this group as `metrics.scope.*` has it, and the name."""
         scope, delimiter = self._scoped()
         return f"{scope}{delimiter}{name}" if scope else name
 
@@ -217,12 +217,12 @@ class MetricGroup:
         return (f"{above}{delimiter}{self.name}" if above and self.name else above or self.name), delimiter
 
     def get_logical_scope(self) -> tuple[str, ...]:
-        """What the groups down to this one are, without the values of variables; for names of metrics in Prometheus."""
+        """Return the names of the groups down to this one, without values of variables; for names in Prometheus."""
         above = () if self._scope is not None or self._parent is None else self._parent.get_logical_scope()
         return (*above, *self._logical)
 
     def walk(self) -> Iterator[tuple[MetricGroup, str, Metric]]:
-        """Each metric of this group and those below, with its group and its name there."""
+        """Yield each metric of this group and those below, with its group and its name there."""
         for name, metric in list(self._metrics.items()):
             yield self, name, metric
         for group in list(self._groups.values()):
@@ -236,7 +236,7 @@ class MetricGroup:
                 yield from group._items(f"{prefix}{name}.")
 
     def snapshot(self, now_ms: int | None = None) -> dict[str, Any]:
-        """All metrics below this group as plain values, by dotted name from this group on.
+        """Return all metrics below this group as plain values, by dotted name from this group on.
 
         A meter gives ``<name>.count`` and ``<name>.rate``, updated when `now_ms` is passed; a histogram gives
         ``<name>.count``, ``<name>.min`` and so on. What cannot be read is left out and logged once. Groups just below

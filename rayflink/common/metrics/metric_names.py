@@ -64,4 +64,4 @@ OF_EVERY_OPERATOR: Final = frozenset(
      CURRENT_INPUT_WATERMARK, CURRENT_OUTPUT_WATERMARK, WATERMARK_LAG, WATERMARK_ALIGNMENT_DRIFT, IS_IDLE,
      NUM_LATE_RECORDS_DROPPED, *CURRENT_INPUT_N_WATERMARKS)
 )  # fmt: skip
-"""What an operator reports by itself; all else are metrics of user functions and connectors, and latencies."""
+"""The metrics that an operator reports by itself; all others are those of functions and connectors, and latencies."""

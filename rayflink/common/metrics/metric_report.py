@@ -11,15 +11,15 @@ from .metric_names import OF_EVERY_OPERATOR, SPLIT
 
 Status = Mapping[str, Any]
 USER_METRIC_COLUMNS = ("operator", "metric", "sum", "min", "max")
-"""What `user_metrics` gives."""
+"""The columns of `user_metrics`."""
 _FACTS = frozenset(("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs", STALLED))
-"""What of a task's report is no metric."""
+"""The parts of a task's report that are no metrics."""
 _OF_SOURCES = ("latency.", f"{SPLIT}.")
-"""How the names of metrics begin that are kept for each source or split."""
+"""Beginnings of the names of metrics that are stored for each source or split."""
 
 
 def identified(vertices: Iterable[Status]) -> dict[str, Any]:
-    """Identifier (`metrics.scope.*`, then the name) -> value, of all tasks and operators that have reported.
+    """Map identifiers (`metrics.scope.*`, then the name) to values, for all tasks and operators that have reported.
 
     >>> operator = {"scope": "n1.taskmanager.a.job.Map.0", "metrics": {"hits": 3}}
     >>> report = {"scope": "n1.taskmanager.a.job.Map -> Out.0", "numBytesIn": 7, "operators": [operator]}
@@ -40,7 +40,7 @@ def identified(vertices: Iterable[Status]) -> dict[str, Any]:
 
 
 def user_metrics(vertices: Iterable[Status]) -> list[tuple[Any, ...]]:
-    """Of each metric that a function or connector registered what `USER_METRIC_COLUMNS` names, over the subtasks.
+    """Return `USER_METRIC_COLUMNS` of each metric that a function or connector registered, over the subtasks.
 
     What is no number has its first value in place of the sum. Latencies are left out. Of several operators of one name
     each has the beginning of its id behind it.

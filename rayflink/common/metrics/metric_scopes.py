@@ -45,7 +45,7 @@ class ScopeFormats:
 
     @classmethod
     def of(cls, config: Mapping[str, str] | Configuration) -> ScopeFormats:
-        """As the options say.
+        """Read the formats from the options.
 
         Raises:
             ConfigError: a format names a variable that is not there.
@@ -66,7 +66,7 @@ class ScopeFormats:
         )
 
     def bound(self, form: str, variables: Mapping[str, str]) -> str:
-        """A format with its variables filled in; one without a value is "null", as in Flink."""
+        """Fill in the variables of a format; one without a value is "null", as in Flink."""
         parts = form.split(".")
         return self.delimiter.join((variables.get(part) or "null") if _is_variable(part) else part for part in parts)
 

@@ -44,7 +44,7 @@ class Sample:
 
 
 def samples(root: MetricGroup, filter_label_values: bool = True) -> Iterator[Sample]:
-    """All metrics from `root` on that are numbers or truth values now; others, and values not there yet, are left out.
+    """Return all metrics from `root` on that are numbers or truth values now; others are left out.
 
     Meters are not updated: a report has done that. Of metrics whose names begin with "Status." the process is the
     scope, as its tasks report the same.
@@ -65,7 +65,7 @@ def samples(root: MetricGroup, filter_label_values: bool = True) -> Iterator[Sam
 
 
 class _Place:
-    """Of the metrics of one group, and of those in it that are their process's: prefix, logical scope and labels."""
+    """The place of a group's metrics, and of those that are their process's: prefix, logical scope and labels."""
 
     def __init__(self, group: MetricGroup, filter_label_values: bool) -> None:
         labels = _labels(group, filter_label_values)
@@ -79,7 +79,7 @@ def _summary(histogram: Histogram, name: str, labels: dict[str, str], help: str)
     yield Sample(f"{name}_count", labels, histogram.get_count(), help)
     try:
         statistics = histogram.statistics()
-    except Exception as error:  # of values that cannot be added up; the report has told it as a warning
+    except Exception as error:  # of values that cannot be added up; the report has logged it as a warning
         log.debug("histogram not reported: %r", error)
         return
     for quantile, fraction in QUANTILES.items():
@@ -104,7 +104,7 @@ def _value(metric: Metric) -> Any:
     assert isinstance(metric, Gauge)
     try:
         return metric.get_value()
-    except Exception as error:  # a user's gauge may raise anything; the report has told it as a warning
+    except Exception as error:  # a user's gauge may raise anything; the report has logged it as a warning
         log.debug("gauge not reported: %r", error)
         return None
 

@@ -14,20 +14,20 @@ from .job_report import late_records, records_in, watermark
 from .watermark_lag import held_back
 
 SCHEMA = 1
-"""Changes where a key goes or means something else; new keys may come without that."""
+"""The version of the form, which changes where a key is removed or changes its meaning, not with new keys."""
 _TIMES = {
     "busy_ms_per_second": names.BUSY_TIME,
     "idle_ms_per_second": names.IDLE_TIME,
     "back_pressured_ms_per_second": names.BACK_PRESSURED_TIME,
 }
 _VARYING = re.compile(r"attempt #\d+|\bpid \d+|\b[0-9a-f]{32}\b|\bsilent for \d+ ms|\b\d+ ms\b")
-"""What differs between two failures of one kind."""
+"""The parts of a failure that differ between two of one kind."""
 
 Status = Mapping[str, Any]
 
 
 def status_report(status: Status, now_ms: int) -> dict[str, Any]:
-    """The report on a job.
+    """Return the report on a job.
 
     Args:
         status: of the job, as `JobClient.status()` gives it.
@@ -55,7 +55,7 @@ def status_report(status: Status, now_ms: int) -> dict[str, Any]:
 
 
 def folded_failures(exceptions: Iterable[Status]) -> list[dict[str, Any]]:
-    """The failures of a job, those of one kind in one entry; in order of their last time.
+    """Return the failures of a job, those of one kind in one entry; in order of their last time.
 
     Two are of one kind where task and text differ in numbers of attempts, processes, jobs and milliseconds alone.
 
@@ -131,7 +131,7 @@ def _subtask(subtask: Status) -> dict[str, Any]:
 
 
 def _rate_in(metrics: Status) -> float | None:
-    """Records a task receives a second, or reads where it is a source."""
+    """Return the records a task receives a second, or reads where it is a source."""
     received = metrics.get(names.NUM_RECORDS_IN_RATE)
     operators = metrics.get("operators")
     if operators and not metrics.get(names.NUM_RECORDS_IN):

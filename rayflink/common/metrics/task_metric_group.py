@@ -17,7 +17,7 @@ TASK_SCOPE = ("taskmanager", "job", "task")
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What tells one attempt from all others.
+    """The facts that distinguish one attempt from all others.
 
     Args:
         job_id: 32 hex digits, like `vertex_id` and `attempt_id`.
@@ -68,7 +68,7 @@ class TaskMetricGroup:
         self._formats: ScopeFormats | None = None
 
     def identify(self, formats: ScopeFormats, host: str, process_id: str) -> None:
-        """Say where the task runs and how its metrics are named: of the operators that are there, and those to come."""
+        """Set where the task runs and how its metrics are named: of the operators that are there, and those to come."""
         self._formats, self._host, self._process_id = formats, host, process_id
         variables = self.variables()
         scope = formats.bound(formats.task, variables)
@@ -84,7 +84,7 @@ class TaskMetricGroup:
             operator.group.identify(scope, formats.delimiter, (*TASK_SCOPE, "operator"), variables)
 
     def variables(self) -> dict[str, str]:
-        """Flink's scope variables of the task, by name in angle brackets."""
+        """Return Flink's scope variables of the task, by name in angle brackets."""
         task = self.task
         return {
             "<host>": self._host,
@@ -99,7 +99,7 @@ class TaskMetricGroup:
         }
 
     def operator(self, operator_name: str, operator_id: str = "") -> OperatorMetrics:
-        """The metrics of one operator of the task's chain; with its id, operators of one name are kept apart."""
+        """Return the metrics of one operator of the task's chain; with its id, operators of one name are kept apart."""
         group = self.group.add_group(operator_id or operator_name)
         known = next((operator for operator in self._operators if operator.group is group), None)
         if known is None:
@@ -124,7 +124,7 @@ class TaskMetricGroup:
                 network.add_group(side).gauge(name, gauge)
 
     def close(self) -> None:
-        """End of the task: its metrics are reported no more."""
+        """End the reports of the task's metrics, as it has ended."""
         self.group.close()
 
 
@@ -144,7 +144,7 @@ class OperatorMetrics:
 
     @property
     def num_late_records_dropped(self) -> Counter:
-        """Records that came after their windows were over; reported from the first look on."""
+        """Return the counter of records that came after their windows were over; reported from the first look on."""
         return self.group.counter(names.NUM_LATE_RECORDS_DROPPED)
 
     def watermarks(self, current_input: Callable[[], int | None], current_output: Callable[[], int | None]) -> None:

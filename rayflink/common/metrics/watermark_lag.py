@@ -1,4 +1,4 @@
-"""Which partition holds back the watermark of a job: a split of a source, or a subtask that makes watermarks."""
+"""The partition that holds back the watermark of a job: a split of a source, or a subtask that makes watermarks."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class HeldBack:
 
 
 def held_back(status: Status) -> HeldBack | None:
-    """The partition whose watermark is the lowest, of those that are neither idle nor at their end.
+    """Return the partition whose watermark is the lowest, of those that are neither idle nor at their end.
 
-    None where no two can be told apart, or the lowest two are equal.
+    The result is None where no two can be distinguished, or the lowest two are equal.
 
     >>> split = {"split.a.txt.watermark.currentWatermark": 1_000, "split.b.txt.watermark.currentWatermark": 31_000}
     >>> source = {"name": "Source: in", "currentOutputWatermark": 1_000, "metrics": split}
@@ -73,7 +73,7 @@ def _partitions(status: Status) -> Iterator[HeldBack]:
 
 
 def _marks(operator: Status) -> Iterator[tuple[str, int | None]]:
-    """(split, watermark) of an operator that makes watermarks; the split is "" where there are none."""
+    """Return (split, watermark) of an operator that makes watermarks; the split is "" where there are none."""
     metrics = operator["metrics"]
     splits = [name[len(_BEGIN) : -len(_END)] for name in metrics if name.startswith(_BEGIN) and name.endswith(_END)]
     for split in splits:

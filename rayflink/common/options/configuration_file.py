@@ -17,9 +17,9 @@ _REMEDY = "write for example `execution.checkpointing.interval: 10 s`, or its pa
 
 
 def options_of_file(path: str | PathLike[str]) -> list[tuple[str, Any, int]]:
-    """The options of a YAML file in their order: dotted key, value, line from 1 on.
+    """Return the options of a YAML file in their order: dotted key, value, line from 1 on.
 
-    Values are text as it stands, lists of texts, or for an option of type map a dict of texts.
+    Values are strings as they stand, lists of strings, or for an option of type map a dict of strings.
 
     Raises:
         ConfigError: it is no YAML or not in UTF-8, a key has no value or comes twice, or a value is of no such form.
@@ -75,7 +75,7 @@ def _texts(path: str | PathLike[str], key: str, node: yaml.MappingNode) -> Itera
 
 
 def _item(path: str | PathLike[str], key: str, node: yaml.Node) -> str:
-    """An item of a list as text; a map is written `k1:v1,k2:v2`, as Flink does."""
+    """Return an item of a list as a string; a map is written `k1:v1,k2:v2`, as Flink does."""
     if isinstance(node, yaml.ScalarNode):
         return str(node.value)
     if isinstance(node, yaml.MappingNode):

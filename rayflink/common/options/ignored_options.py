@@ -47,7 +47,7 @@ def _named(configuration: Configuration, key: str) -> str:
 
 
 def _key_set(configuration: Configuration, option: ConfigOption[Any]) -> str:
-    """The key by which the option is set, "" where it is not."""
+    """Return the key by which the option is set, "" where it is not."""
     keys = (option.key, *option.fallback_keys)
     given = configuration.key_set()
     entries = sorted(key for key in given if option.type is MAP and key.startswith(f"{option.key}."))
@@ -55,7 +55,7 @@ def _key_set(configuration: Configuration, option: ConfigOption[Any]) -> str:
 
 
 def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
-    """What this version does instead -> the keys it makes idle."""
+    """Map what this version does instead to the keys that it makes idle."""
     found: dict[str, list[str]] = {}
     for option in options.all_options():
         key = _key_set(configuration, option) if option.unheeded else ""
@@ -69,7 +69,7 @@ def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
 
 
 def _idle_beside_others(configuration: Configuration) -> tuple[tuple[ConfigOption[Any], bool, str], ...]:
-    """Options that other options make idle: whether they do now, and what this version does instead."""
+    """Return the options that other options make idle: whether they do now, and what this version does instead."""
     get = configuration.get
     in_process = get(options.EXIT_ON_OUT_OF_MEMORY) and get(options.TARGET) is options.Target.LOCAL
     in_batches = get(options.RUNTIME_MODE).name == "BATCH"

@@ -1,4 +1,4 @@
-"""From which level on the lines of a job's loggers are kept."""
+"""Levels from which on the lines of a job's loggers are stored."""
 
 from __future__ import annotations
 

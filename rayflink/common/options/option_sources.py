@@ -25,17 +25,17 @@ FILE_VARIABLE = "RAYFLINK_CONF"
 FOLDER_VARIABLE = "RAYFLINK_CONF_DIR"
 """Names the folder of the file of options, where no file is named."""
 FILE_NAMES = ("rayflink.yaml", "config.yaml")
-"""What the file is called in that folder; the first that is there is read."""
+"""Names of the file in that folder; the first that is there is read."""
 OPTIONS_VARIABLE = "RAYFLINK_OPTIONS"
 """Options of the environment."""
 COMMAND_LINE_VARIABLE = "RAYFLINK_COMMAND_LINE"
-"""Where `rayflink run` leaves the options of its command line for the program."""
+"""The variable in which `rayflink run` leaves the options of its command line for the program."""
 COMMAND_LINE = "command line"
 """The origin of an option that the command line gives."""
 
 
 def given_options(environment: Mapping[str, str] | None = None) -> Configuration:
-    """The options of the file, over them those of the environment, over them those of the command line.
+    """Return the options of the file, over them those of the environment, over them those of the command line.
 
     Args:
         environment: variables; None for those of this process.
@@ -57,7 +57,7 @@ def given_options(environment: Mapping[str, str] | None = None) -> Configuration
 
 
 def under_program(given: Configuration, program: Configuration) -> Configuration:
-    """`given` with the options of the program over it; warns of what the command line wanted otherwise."""
+    """Return `given` with the options of the program over it; warns of what the command line wanted otherwise."""
     lost = []
     for key in sorted(program.key_set() & given.key_set()):
         wanted, has = given.get_string(key), program.get_string(key)
@@ -70,7 +70,7 @@ def under_program(given: Configuration, program: Configuration) -> Configuration
 
 
 def file_of_options(variables: Mapping[str, str]) -> str:
-    """The path of the file of options, "" where none is named.
+    """Return the path of the file of options, "" where none is named.
 
     Raises:
         ConfigError: a folder is named in which there is none.
@@ -87,7 +87,7 @@ def file_of_options(variables: Mapping[str, str]) -> str:
 
 
 def as_words(options: Mapping[str, str]) -> str:
-    """Options as the text of such a variable.
+    """Return the options as the value of such a variable.
 
     >>> as_words({"parallelism.default": "2", "execution.buffer-timeout.interval": "10 ms"})
     "parallelism.default=2 'execution.buffer-timeout.interval=10 ms'"

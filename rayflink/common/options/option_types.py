@@ -1,4 +1,4 @@
-"""How the value of an option is written as text and read back: durations, memory sizes, enums, lists, maps."""
+"""The written form of an option's value, and how it is read: durations, memory sizes, enums, lists, maps."""
 
 from __future__ import annotations
 
@@ -67,27 +67,27 @@ class MemorySize:
 
     @staticmethod
     def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
-        """A size of whole MiB."""
+        """Return a size of whole MiB."""
         return MemorySize(mebi_bytes << 20)
 
     def get_bytes(self) -> int:
-        """All bytes."""
+        """Return the number of bytes."""
         return self.bytes
 
     def get_kibi_bytes(self) -> int:
-        """Whole KiB, rounded down."""
+        """Return the number of whole KiB, rounded down."""
         return self.bytes >> 10
 
     def get_mebi_bytes(self) -> int:
-        """Whole MiB, rounded down."""
+        """Return the number of whole MiB, rounded down."""
         return self.bytes >> 20
 
     def get_gibi_bytes(self) -> int:
-        """Whole GiB, rounded down."""
+        """Return the number of whole GiB, rounded down."""
         return self.bytes >> 30
 
     def get_tebi_bytes(self) -> int:
-        """Whole TiB, rounded down."""
+        """Return the number of whole TiB, rounded down."""
         return self.bytes >> 40
 
     def __int__(self) -> int:
@@ -109,7 +109,7 @@ class ValueType(Generic[T]):
         read: text or Python value -> value; raises ValueError or TypeError on anything else.
         write: value -> text that `read` takes back.
         example: text that `read` takes, for error messages.
-        members: all texts that `read` takes, where they are few.
+        members: all strings that `read` takes, where they are few.
     """
 
     name: str
@@ -265,7 +265,7 @@ E_ = TypeVar("E_", bound=Enum)
 
 
 def enum_type(kind: type[E_]) -> ValueType[E_]:
-    """The type of an option that takes one member of an enum, by name or value; case, '-' and '_' do not count."""
+    """Return the type of an option that takes a member of an enum, by name or value; case, '-', '_' do not count."""
 
     def fold(text: str) -> str:
         return text.strip().lower().replace("_", "").replace("-", "")

@@ -1,4 +1,4 @@
-"""What options may be that are one of several words."""
+"""Values of the options that are one of several words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class RuntimeMode(Enum):
-    """How a program runs: as a stream, as a batch, or as its sources allow."""
+    """The mode of a program: as a stream, as a batch, or as its sources allow."""
 
     STREAMING = "STREAMING"
     BATCH = "BATCH"
@@ -16,14 +16,14 @@ class RuntimeMode(Enum):
 
 
 class Target(Enum):
-    """Where a job runs: in this process, or on Ray actors."""
+    """The place where a job runs: in this process, or on Ray actors."""
 
     LOCAL = "local"
     RAY = "ray"
 
 
 class PlacementStrategy(Enum):
-    """How slots are laid on nodes: as few as possible, one only, evenly, or one node a slot."""
+    """The placement of slots on nodes: as few as possible, one only, evenly, or one node a slot."""
 
     PACK = "PACK"
     STRICT_PACK = "STRICT_PACK"
@@ -32,7 +32,7 @@ class PlacementStrategy(Enum):
 
 
 class AggPhaseStrategy(Enum):
-    """Aggregate where rows come in and again where they are dealt to, or only there."""
+    """The phases of an aggregation: where rows come in and again where they are partitioned, or only there."""
 
     AUTO = "AUTO"
     ONE_PHASE = "ONE_PHASE"
@@ -40,14 +40,14 @@ class AggPhaseStrategy(Enum):
 
 
 class NotNullEnforcer(Enum):
-    """What becomes of NULL where a table has none."""
+    """The treatment of NULL where a table allows none."""
 
     ERROR = "ERROR"
     DROP = "DROP"
 
 
 class TypeLengthEnforcer(Enum):
-    """What becomes of texts and bytes of another length than their column's."""
+    """The treatment of strings and bytes of another length than their column's."""
 
     IGNORE = "IGNORE"
     TRIM_PAD = "TRIM_PAD"
@@ -55,14 +55,14 @@ class TypeLengthEnforcer(Enum):
 
 
 class FailoverStrategy(Enum):
-    """What restarts when a task fails: all tasks, or its pipelined region."""
+    """The tasks that restart when one fails: all tasks, or its pipelined region."""
 
     FULL = "full"
     REGION = "region"
 
 
 class RestartStrategyType(Enum):
-    """How often and how soon a failed job restarts."""
+    """The strategy of restarts: how often and how soon a failed job restarts."""
 
     NONE = "none"
     OFF = "off"
@@ -73,14 +73,14 @@ class RestartStrategyType(Enum):
 
 
 class CheckpointingMode(Enum):
-    """What a restore guarantees about state."""
+    """The guarantee that a restore gives about state."""
 
     EXACTLY_ONCE = "EXACTLY_ONCE"
     AT_LEAST_ONCE = "AT_LEAST_ONCE"
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """What becomes of checkpoints when a job is cancelled."""
+    """The fate of checkpoints when a job is cancelled."""
 
     DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
     RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
@@ -88,7 +88,7 @@ class ExternalizedCheckpointRetention(Enum):
 
 
 class ClosureCleanerLevel(Enum):
-    """How deep Flink looks into Java's closures for what they need not take along."""
+    """The depth to which Flink looks into Java's closures for what they need not take along."""
 
     NONE = "NONE"
     TOP_LEVEL = "TOP_LEVEL"
@@ -96,14 +96,14 @@ class ClosureCleanerLevel(Enum):
 
 
 class StateBackendType(Enum):
-    """Where keyed state lives between records."""
+    """The place of keyed state between records."""
 
     HASHMAP = "hashmap"
     ROCKSDB = "rocksdb"
 
 
 class CompactionStyle(Enum):
-    """How RocksDB joins its files."""
+    """The way in which RocksDB joins its files."""
 
     LEVEL = "LEVEL"
     UNIVERSAL = "UNIVERSAL"

@@ -46,7 +46,7 @@ where it asks for what this version does not do, submitting the job gives a warn
 
 
 def markdown() -> str:
-    """The registry as the text of docs/configuration.md."""
+    """Return the registry as the page docs/configuration.md."""
     lines = [_HEAD]
     for section, options in sections().items():
         lines += ["", f"## {section}", "", "| option | type | default | meaning |", "|---|---|---|---|"]

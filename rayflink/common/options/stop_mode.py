@@ -1,4 +1,4 @@
-"""How a job ends that is stopped with a savepoint."""
+"""The way in which a job ends that is stopped with a savepoint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class StopMode(Enum):
-    """What happens to event time and to open windows when a job is stopped with a savepoint.
+    """The treatment of event time and of open windows when a job is stopped with a savepoint.
 
     Source: apache/flink CheckpointType.SAVEPOINT_TERMINATE, SAVEPOINT_SUSPEND.
     """

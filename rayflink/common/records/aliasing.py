@@ -59,7 +59,7 @@ class AliasingError(CopyError):
 
 
 def detached(value: Any, given: Any = None) -> Any:
-    """`value`, or a copy of it if somebody but the caller refers to it or to something mutable in it.
+    """Return `value`, or a copy of it if anything but the caller refers to it or to something mutable in it.
 
     The caller must hold `value` in exactly one local variable.
 
@@ -81,7 +81,7 @@ def detached(value: Any, given: Any = None) -> Any:
 
 
 def detached_list(values: Iterable[Any], given: Any = None) -> list[Any]:
-    """The elements of a list or tuple of results as a new list, each of them `detached`."""
+    """Return the elements of a list or tuple of results as a new list, each of them `detached`."""
     out = list(values)
     for index, value in enumerate(out):
         kind = type(value)
@@ -101,7 +101,7 @@ def detached_list(values: Iterable[Any], given: Any = None) -> list[Any]:
 
 
 def own_copies(values: list[Any]) -> list[Any]:
-    """The same records as objects of their own; the list itself where nobody can change any of them.
+    """Return the same records as objects of their own; the list itself where they cannot be changed.
 
     The types are looked at one level of tuples at a time, not record by record.
 
@@ -135,7 +135,7 @@ def _can_change(value: Any) -> bool:
 
 
 def _is_shared(value: Any, given: Any, held: bool) -> bool:
-    """Whether something mutable in `value` is reachable by others; `held`: `value` itself is referred to by others."""
+    """Return whether something mutable in `value` is reachable by others; `held`: others refer to `value` itself."""
     kind = type(value)
     if held and kind is not tuple and not _is_frozen(kind):
         return True
@@ -194,7 +194,7 @@ _PLAIN_FROZEN = frozenset({tuple, frozenset})
 
 
 class _Calibration:
-    """Measures the reference counts of objects nobody else refers to, on the paths of this module."""
+    """Measures the reference counts of objects to which nothing else refers, on the paths of this module."""
 
     @staticmethod
     def of_result() -> int:

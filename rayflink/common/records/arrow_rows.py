@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
-    """Each row of `data` as a `Row` with the schema's names.
+    """Convert each row of `data` to a `Row` with the schema's names.
 
     At any depth a struct is a `Row` with the names of its fields, a map a dict, a list a list, a float of 32 bits the
     shortest number that is the same in 32 bits, and a moment in nanoseconds with a time zone an `Instant`.
@@ -43,7 +43,7 @@ def arrow_to_rows(data: pyarrow.RecordBatch) -> list[Row]:
 
 
 def python_values(name: str, column: pyarrow.Array) -> list[Any]:
-    """The values of a column, see `arrow_to_rows`.
+    """Return the values of a column, see `arrow_to_rows`.
 
     Raises:
         ValueError: Python has no such value; names the column.
@@ -60,7 +60,7 @@ def python_values(name: str, column: pyarrow.Array) -> list[Any]:
 def rows_to_arrow(
     rows: Sequence[Any], schema: pyarrow.Schema | None = None, names: Sequence[str] | None = None
 ) -> pyarrow.RecordBatch:
-    """Records of fields (Row, tuple, list, dict) as columns; others become the one column `value`.
+    """Convert records of fields (Row, tuple, list, dict) to columns; others become the one column `value`.
 
     Args:
         schema: names and types; None: types are inferred from the values.
@@ -109,19 +109,19 @@ def rows_to_arrow(
 
 
 def _plain(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
-    """The values as pyarrow takes them for a type: dicts for nested rows, pairs for maps."""
+    """Return the values as pyarrow takes them for a type: dicts for nested rows, pairs for maps."""
     plain = plain_of(kind)
     return column if plain is None else [None if value is None else plain(value) for value in column]
 
 
 def _guessed(column: list[Any]) -> list[Any]:
-    """The values as pyarrow infers a type from them: dicts for nested rows."""
+    """Return the values as pyarrow infers a type from them: dicts for nested rows."""
     nests = any(issubclass(kind, (Row, dict, list, tuple)) for kind in set(map(type, column)))
     return [plain_guess(value) for value in column] if nests else column
 
 
 def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
-    """The values, with each `Instant` as the number that Arrow takes for a time of this type."""
+    """Return the values, with each `Instant` as the number that Arrow takes for a time of this type."""
     import pyarrow
 
     if not pyarrow.types.is_timestamp(kind) or not any(isinstance(one, Instant) for one in column):

@@ -46,11 +46,11 @@ class ArrowTyped(Protocol):
     """A type that knows its Arrow form, such as those of `DataTypes`."""
 
     def to_arrow(self) -> pyarrow.DataType:
-        """The Arrow type of its values."""
+        """Return the Arrow type of its values."""
 
 
 def type_info_of(kind: TypeInformation | ArrowTyped) -> TypeInformation:
-    """The type of the values of a column: of those of `DataTypes` the one that Flink's streams have for it.
+    """Return the type of the values of a column: of those of `DataTypes` the one that Flink's streams have for it.
 
     Raises:
         InvalidTypesError: there is none.
@@ -69,7 +69,7 @@ def type_info_of(kind: TypeInformation | ArrowTyped) -> TypeInformation:
 
 
 def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
-    """The columns of a row type: a RowTypeInfo, a ROW of `DataTypes`, or a pyarrow Schema as it is.
+    """Return the columns of a row type: a RowTypeInfo, a ROW of `DataTypes`, or a pyarrow Schema as it is.
 
     >>> from rayflink.common.typeinfo import Types
     >>> to_arrow_schema(Types.ROW_NAMED(["word", "n"], [Types.STRING(), Types.INT()]))
@@ -96,7 +96,9 @@ def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
 
 
 def to_arrow_type(kind: TypeInformation | ArrowTyped) -> pyarrow.DataType:
-    """Arrow's type for the values of a type; BIG_DEC has 38 digits, 18 of them behind the point, as Flink's DECIMAL.
+    """Return Arrow's type for the values of a type; BIG_DEC has 38 digits, 18 of them behind the point.
+
+    Flink's DECIMAL has the same digits.
 
     Raises:
         InvalidTypesError: there is none.

@@ -16,7 +16,7 @@ Shape = Callable[[Any], Any]
 
 
 def shape_of(kind: pyarrow.DataType, shortens_floats: bool = True, makes_instants: bool = False) -> Shape | None:
-    """The function that turns a value of `to_pylist` into a program's value; None: the two are the same.
+    """Return the function that turns a value of `to_pylist` into a program's value; None: the two are the same.
 
     A struct becomes a `Row` with the names of its fields, a map a dict, at any depth.
 
@@ -52,12 +52,12 @@ def shape_of(kind: pyarrow.DataType, shortens_floats: bool = True, makes_instant
 
 
 def shaped(shape: Shape | None, value: Any) -> Any:
-    """The value in that shape; None stays None."""
+    """Return a value in that shape; None stays None."""
     return value if shape is None or value is None else shape(value)
 
 
 def values_of(column: pyarrow.Array) -> list[Any]:
-    """The values of a column as a program has them.
+    """Return the values of a column as a program has them.
 
     >>> import pyarrow
     >>> values_of(pyarrow.array([1_000_000_005, None], pyarrow.timestamp("ns", "UTC")))
@@ -76,7 +76,7 @@ def values_of(column: pyarrow.Array) -> list[Any]:
 
 
 def plain_of(kind: pyarrow.DataType) -> Shape | None:
-    """The function that turns a program's value into one that pyarrow takes; None: it takes all.
+    """Return the function that turns a program's value into one that pyarrow takes; None: it takes all.
 
     A `Row`, tuple or list becomes a dict of the struct's fields by their places, a dict the pairs of a map, at any
     depth. Of other values pyarrow says what is wrong.
@@ -96,7 +96,7 @@ def plain_of(kind: pyarrow.DataType) -> Shape | None:
 
 
 def plain_guess(value: Any) -> Any:
-    """A value whose type is not known, with dicts for Rows, as pyarrow infers a struct from them.
+    """Return a value whose type is not known, with dicts for Rows, as pyarrow infers a struct from them.
 
     >>> plain_guess([Row(a=1, b=Row(c=2))])
     [{'a': 1, 'b': {'c': 2}}]

@@ -1,8 +1,8 @@
-"""What flows in a stream: batches of records, and events between them.
+"""The contents of a stream: batches of records, and events between them.
 
-There is no object per record. A `RowBatch` holds a list of the user's values and, only where timestamps were
-assigned, a parallel list of them; an `ArrowBatch` holds a `pyarrow.RecordBatch`. Everything else that travels in a
-channel (watermarks, barriers, ...) is an event and stands between batches, never inside one.
+There is no object per record. A `RowBatch` holds a list of the user's values and, only where timestamps were assigned,
+a parallel list of them; an `ArrowBatch` holds a `pyarrow.RecordBatch`. Everything else that travels in a channel
+(watermarks, barriers, ...) is an event and stands between batches, never inside one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RowBatch:
         return len(self.values)
 
     def slice(self, start: int, stop: int) -> RowBatch:
-        """Records [start, stop) as a new batch; the values themselves are shared."""
+        """Return records [start, stop) as a new batch; the values themselves are shared."""
         stamps = self.timestamps
         return RowBatch(self.values[start:stop], None if stamps is None else stamps[start:stop])
 
@@ -73,7 +73,7 @@ class ArrowBatch:
         return int(self.data.num_rows)
 
     def slice(self, start: int, stop: int) -> ArrowBatch:
-        """Rows [start, stop) as a view on the same buffers."""
+        """Return rows [start, stop) as a view on the same buffers."""
         stamps = self.timestamps
         return ArrowBatch(self.data.slice(start, stop - start), None if stamps is None else stamps[start:stop])
 
@@ -108,7 +108,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStatus:
-    """Whether a channel takes part in the watermark of its consumer (`idle` False) or is left out of it (True).
+    """The status of a channel: part of the watermark of its consumer (`idle` False) or left out of it (True).
 
     Args:
         relayed: a task says so because all its inputs are idle; who makes watermarks says it of himself.
@@ -137,7 +137,7 @@ class CheckpointBarrier:
 
     @property
     def overtakes_at_ms(self) -> int | None:
-        """From when on it may overtake records, in epoch milliseconds; None: never."""
+        """Return from when on it may overtake records, in epoch milliseconds; None: never."""
         return self.aligned_until_ms if self.aligned else MIN_TIMESTAMP
 
 
@@ -207,7 +207,7 @@ Element = RowBatch | ArrowBatch | Watermark | WatermarkStatus | LatencyMarker | 
 
 
 def rows_of(batch: Batch) -> Sequence[Any]:
-    """The batch's records as Python values: an Arrow row becomes a `Row` with the schema's names."""
+    """Return the batch's records as Python values: an Arrow row becomes a `Row` with the schema's names."""
     if isinstance(batch, RowBatch):
         return batch.values
     from .arrow_rows import arrow_to_rows

@@ -15,7 +15,7 @@ class UnknownCharset(PlanError, LookupError):
 
 
 def charset(name: str) -> str:
-    """The name that Python gives a character set.
+    """Return the name that Python gives a character set.
 
     Raises:
         UnknownCharset: there is none of that name.

@@ -1,4 +1,4 @@
-"""What the characters of a line of CSV mean: how its fields are separated, and when one is written in quotes.
+"""The meaning of the characters of a line of CSV: how fields are separated, and when one is written in quotes.
 
 Quotes are as those of Jackson's CSV writer, which Flink uses: not only around what needs them. Source: its CsvEncoder.
 """
@@ -17,7 +17,7 @@ LONGEST_PLAIN = 24
 
 @dataclass(frozen=True)
 class CsvMarks:
-    """What the characters of a line mean.
+    """The characters of a line of CSV that have a meaning.
 
     Args:
         delimiter: one character between fields.
@@ -38,7 +38,7 @@ class CsvMarks:
     comments: bool = False
 
     def fields_of(self, line: str) -> list[str]:
-        """The strings of one line."""
+        """Return the strings of one line."""
         if self.quote is None:
             made = csv.reader([line], delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
         else:
@@ -48,24 +48,24 @@ class CsvMarks:
         return next(made, [])
 
     def line_of(self, fields: Iterable[str]) -> str:
-        """One line of fields as they are written, with its end."""
+        """Return one line of fields as they are written, with its end."""
         line = self.delimiter.join(fields)
         return (line or self.empty) + self.line_end
 
     @property
     def empty(self) -> str:
-        """How a line with one empty field is written: in quotes, as readers leave out lines without a character."""
+        """Return the written form of one empty field: in quotes, as readers leave out lines without a character."""
         return "" if self.quote is None else self.quote * 2
 
     @cached_property
     def special(self) -> re.Pattern[str]:
-        """Finds a character that needs quotes: up to delimiter, quote and line end, and what could be an escape."""
+        """Return the pattern of characters that need quotes: up to delimiter, quote and line end, possible escapes."""
         last = max(f"{self.delimiter}{self.quote or ''}{self.line_end}")
         escape = "\\" if self.escape is None else self.escape
         return re.compile(f"[\0-{re.escape(last)}{re.escape(escape)}]")
 
     def quoted(self, text: str) -> str:
-        """A text as a field: in quotes when it is long, or has a character that could mean something.
+        """Return a string as a field: in quotes when it is long, or has a character that could mean something.
 
         >>> print(*map(CsvMarks().quoted, ["tea", "a,b", "6\\" wide", "two words"]))
         tea "a,b" "6"" wide" "two words"

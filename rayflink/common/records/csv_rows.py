@@ -36,7 +36,7 @@ def field_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: b
 
 
 def text_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
-    """A value as text, as Flink writes it: numbers as Java has them, lists joined, bytes as base64."""
+    """Return a value as a string, as Flink writes it: numbers as Java has them, lists joined, bytes as base64."""
     if value is None:
         return marks.null
     if isinstance(value, bool):
@@ -61,7 +61,7 @@ def text_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: bo
 
 
 def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
-    """The value of a type that a text stands for.
+    """Return the value of a type that a string stands for.
 
     Raises:
         ValueError: it stands for none.
@@ -119,7 +119,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         self._type_info, self._marks, self._lenient = _row_type(type_info), marks, ignore_parse_errors
 
     def deserialize(self, message: bytes) -> Row | None:
-        """The row of a line; None for a comment, and where errors are ignored for a line with too few or many fields.
+        """Return the row of a line; None for a comment, and where errors are ignored for a wrong number of fields.
 
         Raises:
             ValueError: it is malformed.
@@ -163,36 +163,36 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             self._type_info, self._marks, self._lenient = _row_type(type_info), CsvMarks(), False
 
         def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
-            """One character between fields."""
+            """Set the one character between fields."""
             return self._with(delimiter=_one(delimiter, "field delimiter"))
 
         def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchema.Builder:
-            """Lines that begin with `#` give None."""
+            """Let lines that begin with `#` give None."""
             return self._with(comments=allow_comments)
 
         def set_array_element_delimiter(self, delimiter: str) -> CsvRowDeserializationSchema.Builder:
-            """Text between the elements of a list."""
+            """Set the string between the elements of a list."""
             return self._with(elements=delimiter)
 
         def set_quote_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """One character around fields."""
+            """Set the one character around fields."""
             return self._with(quote=_one(c, "quote character"))
 
         def set_escape_character(self, c: str) -> CsvRowDeserializationSchema.Builder:
-            """One character that takes the meaning off the next."""
+            """Set the one character that takes the meaning off the next."""
             return self._with(escape=_one(c, "escape character"))
 
         def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchema.Builder:
-            """Text of None."""
+            """Set the string that stands for None."""
             return self._with(null=null_literal)
 
         def set_ignore_parse_errors(self, ignore_parse_errors: bool) -> CsvRowDeserializationSchema.Builder:
-            """What cannot be read becomes None."""
+            """Let what cannot be read become None."""
             self._lenient = ignore_parse_errors
             return self
 
         def build(self) -> CsvRowDeserializationSchema:
-            """The schema."""
+            """Return the schema."""
             return CsvRowDeserializationSchema(self._type_info, self._marks, self._lenient)
 
         def _with(self, **chosen: Any) -> CsvRowDeserializationSchema.Builder:
@@ -217,7 +217,7 @@ class CsvRowSerializationSchema(SerializationSchema):
         self._type_info, self._marks = _row_type(type_info), marks
 
     def serialize(self, element: Any) -> bytes:
-        """The line of a row.
+        """Return the line of a row.
 
         Raises:
             TypeMismatch: it is not of the type.
@@ -239,11 +239,11 @@ class CsvRowSerializationSchema(SerializationSchema):
             self._type_info, self._marks = _row_type(type_info), CsvMarks()
 
         def set_field_delimiter(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """One character between fields."""
+            """Set the one character between fields."""
             return self._with(delimiter=_one(c, "field delimiter"))
 
         def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            """Text after a line: a line end, or nothing.
+            """Set the string after a line: a line end, or nothing.
 
             Raises:
                 ValueError: it is something else.
@@ -253,27 +253,27 @@ class CsvRowSerializationSchema(SerializationSchema):
             return self._with(line_end=delimiter)
 
         def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
-            """Text between the elements of a list."""
+            """Set the string between the elements of a list."""
             return self._with(elements=delimiter)
 
         def disable_quote_character(self) -> CsvRowSerializationSchema.Builder:
-            """No quotes around fields."""
+            """Write no quotes around fields."""
             return self._with(quote=None)
 
         def set_quote_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """One character around fields that need it."""
+            """Set the one character around fields that need it."""
             return self._with(quote=_one(c, "quote character"))
 
         def set_escape_character(self, c: str) -> CsvRowSerializationSchema.Builder:
-            """One character before quotes in fields."""
+            """Set the one character before quotes in fields."""
             return self._with(escape=_one(c, "escape character"))
 
         def set_null_literal(self, s: str) -> CsvRowSerializationSchema.Builder:
-            """Text of None."""
+            """Set the string that stands for None."""
             return self._with(null=s)
 
         def build(self) -> CsvRowSerializationSchema:
-            """The schema."""
+            """Return the schema."""
             return CsvRowSerializationSchema(self._type_info, self._marks)
 
         def _with(self, **chosen: Any) -> CsvRowSerializationSchema.Builder:

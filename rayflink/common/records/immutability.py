@@ -1,4 +1,4 @@
-"""Which types have values that never change: the same to records on their way as to values in state."""
+"""Types whose values never change: the same for records on their way as for values in state."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         self._reader = _reader_of(self._type_info, fail_on_missing_field)
 
     def deserialize(self, message: bytes) -> Row | None:
-        """The row of a JSON object; None where errors are ignored and it is malformed.
+        """Return the row of a JSON object; None where errors are ignored and it is malformed.
 
         Raises:
             ValueError: it is malformed.
@@ -75,23 +75,23 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchema.Builder:
-        """A builder; `type_info` or `json_schema` must be called."""
+        """Return a builder; `type_info` or `json_schema` must be called."""
         return JsonRowDeserializationSchema.Builder()
 
     class Builder:
-        """Collects the row type and what becomes of mistakes."""
+        """Collects the row type and the treatment of mistakes."""
 
         def __init__(self) -> None:
             self._type_info: TypeInformation | None = None
             self._strict = self._lenient = False
 
         def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchema.Builder:
-            """The fields to read."""
+            """Set the fields to read."""
             self._type_info = type_info
             return self
 
         def json_schema(self, json_schema: str) -> JsonRowDeserializationSchema.Builder:
-            """The fields to read, as a JSON schema.
+            """Set the fields to read, as a JSON schema.
 
             Raises:
                 InvalidTypesError: it has something that no type stands for.
@@ -102,17 +102,17 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self
 
         def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
-            """A field that is not there is an error."""
+            """Let a field that is not there be an error."""
             self._strict = True
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """What cannot be read becomes None."""
+            """Let what cannot be read become None."""
             self._lenient = True
             return self
 
         def build(self) -> JsonRowDeserializationSchema:
-            """The schema.
+            """Return the schema.
 
             Raises:
                 TypeError: there is no type.
@@ -138,7 +138,7 @@ class JsonRowSerializationSchema(SerializationSchema):
         self._type_info = _row_type(type_info)
 
     def serialize(self, element: Any) -> bytes:
-        """The JSON of a row.
+        """Return the JSON of a row.
 
         Raises:
             TypeMismatch: it is not of the type.
@@ -148,7 +148,7 @@ class JsonRowSerializationSchema(SerializationSchema):
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
-        """A builder; `with_type_info` must be called."""
+        """Return a builder; `with_type_info` must be called."""
         return JsonRowSerializationSchema.Builder()
 
     class Builder:
@@ -158,12 +158,12 @@ class JsonRowSerializationSchema(SerializationSchema):
             self._type_info: TypeInformation | None = None
 
         def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchema.Builder:
-            """The fields to write."""
+            """Set the fields to write."""
             self._type_info = type_info
             return self
 
         def build(self) -> JsonRowSerializationSchema:
-            """The schema.
+            """Return the schema.
 
             Raises:
                 TypeError: there is no type.
@@ -184,7 +184,7 @@ _Reader = Callable[[Any, str], Any]
 
 
 def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
-    """What makes a value of a type from what JSON holds; the text is its place, for errors."""
+    """Return the function that makes a value of a type from JSON; the string is its place, for errors."""
     inner: Callable[[Any, str], Any]
     if isinstance(kind, RowTypeInfo):
         fields = [(name, _reader_of(field, strict)) for name, field in zip(
@@ -278,7 +278,7 @@ def _ensure(found: Any, wanted: type, called: str, at: str) -> Any:
 
 
 def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:
-    """The type a JSON schema stands for, as Flink's JsonRowSchemaConverter: whole numbers are BIG_DEC too.
+    """Return the type a JSON schema stands for, as Flink's JsonRowSchemaConverter: whole numbers are BIG_DEC too.
 
     Raises:
         InvalidTypesError: it has something that no type stands for.

@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: Any, kind: TypeInformation) -> str:
-    """The JSON of a value of a type: numbers as Java writes them, times by RFC 3339 in UTC, bytes as base64.
+    """Return the JSON of a value of a type: numbers as Java writes them, times by RFC 3339 in UTC, bytes as base64.
 
     >>> from rayflink.common.typeinfo import Types
     >>> json_text(time(7, 5), Types.SQL_TIME()), json_text(1e10, Types.DOUBLE())
@@ -61,7 +61,7 @@ def _scalar_text(value: Any, kind: TypeInformation) -> str:
 
 
 def dumped(value: Any, default: Any = None) -> str:
-    """A value as `json` writes it; half of a surrogate pair, which UTF-8 lacks, as an escape.
+    """Return a value as `json` writes it; half of a surrogate pair, which UTF-8 lacks, as an escape.
 
     >>> dumped("a\\ud800")
     '"a\\\\uD800"'
@@ -74,7 +74,7 @@ def dumped(value: Any, default: Any = None) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """A text with a `?` for each half of a surrogate pair, as Java's strings have in UTF-8.
+    """Replace each half of a surrogate pair in a string by `?`, as Java does in UTF-8.
 
     >>> without_surrogates("a\\udc00b")
     'a?b'
@@ -83,7 +83,7 @@ def without_surrogates(text: str) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A single value as `json` writes it: dates as ISO text, decimals as numbers, NaN as text; others as they are.
+    """Return a value as `json` writes it: dates as ISO strings, decimals as numbers, NaN as a string, others unchanged.
 
     Raises:
         TypeError: a decimal has more digits than a float.

@@ -87,7 +87,7 @@ def _refuse_moments(values: Sequence[Any], kind: pyarrow.DataType, path: str) ->
 
 
 def _parts(values: Iterable[Any], name: str, at: int) -> list[Any]:
-    """A field of each value; Arrow takes structs as dicts or tuples."""
+    """Return a field of each value; Arrow takes structs as dicts or tuples."""
     found = []
     for value in values:
         if isinstance(value, dict):
@@ -98,14 +98,14 @@ def _parts(values: Iterable[Any], name: str, at: int) -> list[Any]:
 
 
 def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    """A map's pairs; Arrow takes dicts or pairs."""
+    """Return a map's pairs; Arrow takes dicts or pairs."""
     if isinstance(value, dict):
         return value.items()
     return [pair for pair in _elements(value) if isinstance(pair, tuple) and len(pair) == 2]
 
 
 def _elements(value: Any) -> Iterable[Any]:
-    """A list's elements; an array that holds whole numbers only has none to look at."""
+    """Return a list's elements; an array that holds whole numbers only has none to look at."""
     dtype = getattr(value, "dtype", None)
     if dtype is not None and getattr(dtype, "kind", "") in "biu":
         return ()

@@ -18,7 +18,7 @@ _BASES = bool, str, bytes, datetime.date, datetime.time, datetime.timedelta, Dec
 def refuse_mixture(name: str, values: Iterable[Any], decimals: bool = False) -> None:
     """Check that values are of one form, within lists and dicts too; None fits all, and so do numbers each other.
 
-    Arrow makes dates of moments, bytes of texts and so on, and drops a zone.
+    Arrow makes dates of moments, bytes of strings and so on, and drops a zone.
 
     >>> refuse_mixture("at", [datetime.date(2013, 1, 1), datetime.datetime(2013, 1, 1, 5)])
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Texts of numbers, by the ASCII forms alone: Python also takes `1_0` and digits of other scripts."""
+"""Numbers from strings, by the ASCII forms alone: Python also takes `1_0` and digits of other scripts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"(?ai)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)")
 _WIDE = Context(prec=100_000)
 _MOST_DIGITS = 4300
-"""Python's own limit for whole numbers in a text; a larger power of ten would fill the memory."""
+"""Python's own limit for the digits of whole numbers in a string; a larger power of ten would fill the memory."""
 
 
 def whole_number(text: str) -> int:
-    """The whole number a text stands for.
+    """Return the whole number a string stands for.
 
     >>> whole_number(" -12 ")
     -12
@@ -25,7 +25,7 @@ def whole_number(text: str) -> int:
 
 
 def real_number(text: str) -> float:
-    """The number a text stands for; `NaN` and `Infinity` are numbers.
+    """Return the number a string stands for; `NaN` and `Infinity` are numbers.
 
     >>> real_number("1.5e3")
     1500.0
@@ -37,7 +37,7 @@ def real_number(text: str) -> float:
 
 
 def decimal_number(text: str) -> Decimal:
-    """The decimal a text stands for, with all its digits.
+    """Return the decimal a string stands for, with all its digits.
 
     >>> decimal_number("1.50")
     Decimal('1.50')
@@ -49,7 +49,7 @@ def decimal_number(text: str) -> Decimal:
 
 
 def whole_or_real(number: Decimal) -> int | float:
-    """A whole number where it is one, else a float.
+    """Return a whole number where it is one, else a float.
 
     Raises:
         ValueError: a whole number has more than 4,300 digits.
@@ -60,7 +60,7 @@ def whole_or_real(number: Decimal) -> int | float:
 
 
 def stripped_decimal(number: Decimal) -> str:
-    """A decimal without the zeros at its end, as Flink's JSON and CSV formats of tables write it.
+    """Return a decimal without the zeros at its end, as Flink's JSON and CSV formats of tables write it.
 
     >>> [stripped_decimal(Decimal(text)) for text in ("1.10", "227.000", "100", "0.00")]
     ['1.1', '227', '1E+2', '0']

@@ -1,8 +1,8 @@
-"""The text of a record as Flink prints it, which depends on the type the program declared.
+"""The string of a record as Flink prints it, which depends on the type the program declared.
 
 Without a type it is Python's `str`. A Row of a row type is its kind and the `str` of its fields. Values of all other
-types are written as Java writes them: `(hi,0,5,null)`, `[1, 2]`, `{a=1.0}`, `1.0E10`.
-Source: apache/flink DataStream._align_output_type in Python; Java's Tuple, Row and Double.toString.
+types are written as Java writes them: `(hi,0,5,null)`, `[1, 2]`, `{a=1.0}`, `1.0E10`. Source: apache/flink
+DataStream._align_output_type in Python; Java's Tuple, Row and Double.toString.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _row_on_a_line(row: Any) -> str:
 
 
 def java_text(type_info: TypeInformation, value: Any) -> str:
-    """The value as Java's string conversion writes one of that type."""
+    """Return the value as Java's string conversion writes one of that type."""
     if value is None:
         return "null"
     if isinstance(type_info, TupleTypeInfo):
@@ -114,13 +114,13 @@ def _basic_text(kind: BasicType, value: Any) -> str:
 
 
 def number_text(value: float, type_info: TypeInformation) -> str:
-    """A floating point number as Java writes one of the type: a float where that is FLOAT, else a double."""
+    """Return a floating point number as Java writes one of the type: a float where that is FLOAT, else a double."""
     is_single = isinstance(type_info, BasicTypeInfo) and type_info._basic_type is BasicType.FLOAT
     return single_text(value) if is_single else double_text(value)
 
 
 def single_text(value: float) -> str:
-    """A number of 32 bits as Java writes a float, with the fewest digits that stand for it.
+    """Return a number of 32 bits as Java writes a float, with the fewest digits that stand for it.
 
     >>> single_text(1.100000023841858)
     '1.1'
@@ -129,7 +129,7 @@ def single_text(value: float) -> str:
 
 
 def double_text(value: float) -> str:
-    """A number of 64 bits as Java writes a double.
+    """Return a number of 64 bits as Java writes a double.
 
     >>> double_text(1e10), double_text(1.5)
     ('1.0E10', '1.5')
@@ -138,7 +138,7 @@ def double_text(value: float) -> str:
 
 
 def floating_text(number: np.floating[Any]) -> str:
-    """A floating point number as Java writes it."""
+    """Return a floating point number as Java writes it."""
     if not np.isfinite(number):
         return "NaN" if np.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     if not number:

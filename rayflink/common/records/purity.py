@@ -1,4 +1,4 @@
-"""Which user functions can be seen to hold no mutable object from one call to the next.
+"""A proof that a user function holds no mutable object from one call to the next.
 
 Such a function cannot hand out the same list twice and change it in between, so its results need no watching. The proof
 reads the function's code and everything it can reach: closure, defaults, globals, the instance of a bound method. It is
@@ -39,7 +39,7 @@ _BUILTIN_CALLS = (
 
 
 def holds_nothing(function: Callable[..., Any]) -> bool:
-    """True when `function` provably keeps no mutable object between calls, so that each result is its own."""
+    """Return True when `function` provably keeps no mutable object between calls, so that each result is its own."""
     return _Proof().harmless(function, may_store=True)
 
 
@@ -123,7 +123,7 @@ class _Proof:
         )
 
     def _reached(self, function: types.FunctionType, owner: type) -> Iterator[types.CodeType]:
-        """Code of `function`, and of the owner's methods and the functions that it names, directly or not."""
+        """Return the code of `function`, and of the owner's methods and functions that it names, directly or not."""
         todo, done = [function], set()
         while todo:
             at = todo.pop()
@@ -190,7 +190,7 @@ _CLASS_MACHINERY = frozenset(
 
 @functools.lru_cache(maxsize=4096)
 def _read(code: types.CodeType, closed_over: tuple[str, ...]) -> tuple[frozenset[str], bool] | None:
-    """The globals that code reads, and whether it sets attributes; None where it does what harmless code does not."""
+    """Return the globals that code reads, and whether it sets attributes; None where it is not harmless."""
     names: set[str] = set()
     stores_attribute = False
     for step in dis.get_instructions(code):

@@ -1,6 +1,6 @@
-"""Rows of one shape, held as columns until somebody asks for the rows.
+"""Rows of one shape, stored as columns until the rows are asked for.
 
-Tuples of the same width whose fields are plain texts, whole numbers, floats or truth values take, as columns, a tenth
+Tuples of the same width whose fields are plain strings, whole numbers, floats or truth values take, as columns, a tenth
 of the memory that they take as Python objects, and are divided, sent and summed up without making an object a record.
 Nothing of a value is lost on the way: fields of any other type, of mixed types, or whole numbers beyond 64 bits leave
 the rows as they are.
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_TABLE = 1 << 16
-"""Distinct texts that a table of `Coded` holds at most."""
+"""Distinct strings that a table of `Coded` holds at most."""
 _SPARSE = 8
-"""A table so many times longer than its column is not gone through for what occurs."""
+"""The factor by which a table may exceed its column and still be searched for the entries that occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A column of texts that recur: row i is `table[codes[i]]`; `codes` is uint16[n]."""
+    """A column of strings that recur: row i is `table[codes[i]]`; `codes` is uint16[n]."""
 
     table: list[str]
     codes: NDArray[np.uint16]
@@ -38,7 +38,7 @@ class Coded:
 
 
 Column = Any
-"""Of n rows: `Coded`, a list of str, or an int64[n], float64[n] or bool[n] array."""
+"""A column of n rows: `Coded`, a list of str, or an int64[n], float64[n] or bool[n] array."""
 
 
 class RowColumns(RowBatch):
@@ -66,24 +66,24 @@ class RowColumns(RowBatch):
 
     @property
     def values(self) -> list[Any]:  # type: ignore[override]
-        """The rows as tuples; the same list every time."""
+        """Return the rows as tuples; the same list every time."""
         if self._rows is None:
             self._rows = list(zip(*map(objects, self.columns), strict=True))
         return self._rows
 
     @property
     def timestamps(self) -> list[int] | None:  # type: ignore[override]
-        """The timestamps as Python integers; the same list every time."""
+        """Return the timestamps as Python integers; the same list every time."""
         if self._times is None and self.stamps is not None:
             self._times = self.stamps.tolist()
         return self._times
 
     def slice(self, start: int, stop: int) -> RowColumns:
-        """Rows [start, stop) as a view on the same columns."""
+        """Return rows [start, stop) as a view on the same columns."""
         return self._with(lambda column: column[start:stop])
 
     def take(self, rows: NDArray[np.integer[Any]]) -> RowColumns:
-        """The rows with these numbers, copied."""
+        """Return the rows with these numbers, copied."""
         chosen: list[int] = []
 
         def pick(column: Any) -> Any:
@@ -96,7 +96,7 @@ class RowColumns(RowBatch):
         return self._with(pick)
 
     def unkeyed(self) -> RowColumns:
-        """The same rows, on their way into a stream with another key or none."""
+        """Return the same rows, on their way into a stream with another key or none."""
         return self if self.key_column is None else RowColumns(self.columns, self.stamps)
 
     def is_like(self, other: object) -> bool:
@@ -126,7 +126,7 @@ class Fields:
 
 
 def fields_of(rows: list[Any]) -> Fields | None:
-    """The fields of tuples of one width, if `RowColumns` can hold the first; None for other rows, and for no rows."""
+    """Return the fields of tuples of one width, if `RowColumns` can hold the first; None for others and for no rows."""
     if not rows or type(rows[0]) is not tuple:
         return None
     kinds = list(map(type, rows[0]))
@@ -139,7 +139,7 @@ def fields_of(rows: list[Any]) -> Fields | None:
 
 
 def column_of(field: tuple[Any, ...], kind: type) -> Column | None:
-    """A field's values as a column, texts as a list.
+    """Return a field's values as a column, strings as a list.
 
     None when they are not all of the type `kind`, subclasses left out, or a whole number is beyond 64 bits.
     """
@@ -163,7 +163,7 @@ def are_all(values: Sequence[Any], kind: type) -> bool:
 
 
 def _small_numbers(field: tuple[Any, ...]) -> NDArray[np.int64] | None:
-    """int64[n] when all values are whole numbers of 32 bits and of the type int itself; None otherwise.
+    """Return int64[n] when all values are whole numbers of 32 bits and of the type int itself; None otherwise.
 
     marshal writes such a number as an `i` and four bytes, and no other value begins with an `i`: where every fifth
     byte is one, all are such numbers. This is the fastest look at the types, and gives the numbers as well.
@@ -180,14 +180,14 @@ def _small_numbers(field: tuple[Any, ...]) -> NDArray[np.int64] | None:
 
 
 def objects(column: Column) -> list[Any]:
-    """A column's values as Python objects of the types they had in the rows."""
+    """Return a column's values as Python objects of the types they had in the rows."""
     if isinstance(column, Coded):
         return list(map(column.table.__getitem__, column.codes.tolist()))
     return column if isinstance(column, list) else column.tolist()
 
 
 def in_use(column: Coded) -> tuple[list[str], NDArray[np.uint16]]:
-    """Only the texts that occur in a column, and each row's place among them."""
+    """Return only the strings that occur in a column, and each row's place among them."""
     import numpy as np
 
     table, codes = column.table, column.codes
@@ -203,7 +203,7 @@ def in_use(column: Coded) -> tuple[list[str], NDArray[np.uint16]]:
 
 
 def concatenated(parts: list[RowColumns]) -> RowColumns:
-    """Parts of which each `is_like` the first, one behind the other."""
+    """Concatenate parts of which each `is_like` the first."""
     import numpy as np
 
     first = parts[0]
@@ -215,7 +215,7 @@ def concatenated(parts: list[RowColumns]) -> RowColumns:
 
 
 def stamps_of(timestamps: list[int]) -> NDArray[np.int64]:
-    """Timestamps as int64[n].
+    """Return timestamps as int64[n].
 
     Raises:
         TypeError, OverflowError: one is no int of 64 bits.

@@ -27,7 +27,7 @@ def has_kinds(schema: pyarrow.Schema) -> bool:
 
 
 def kinds_of(data: pyarrow.RecordBatch) -> NDArray[np.int8] | None:
-    """The number of each row's kind, int8[n]; None: all are insertions."""
+    """Return the number of each row's kind, int8[n]; None: all are insertions."""
     if not has_kinds(data.schema):
         return None
     kinds: NDArray[np.int8] = data.column(data.num_columns - 1).to_numpy()
@@ -35,12 +35,12 @@ def kinds_of(data: pyarrow.RecordBatch) -> NDArray[np.int8] | None:
 
 
 def without_kinds(data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-    """The columns of the rows alone."""
+    """Return the columns of the rows alone."""
     return data.select(list(range(data.num_columns - 1))) if has_kinds(data.schema) else data
 
 
 def with_kinds(data: pyarrow.RecordBatch, kinds: Any) -> pyarrow.RecordBatch:
-    """Columns of rows, and what each row does.
+    """Return columns of rows with the kind of each row.
 
     >>> import pyarrow
     >>> changed = with_kinds(pyarrow.record_batch({"n": [1, 2]}), RowKind.UPDATE_AFTER)

@@ -13,7 +13,7 @@ from .print_form import single_text
 
 
 def shortest_floats(kind: TypeInformation | None) -> Callable[[Any], Any] | None:
-    """What replaces each FLOAT of a record by the number that its shortest text stands for; None: there is none.
+    """Return the function that gives each FLOAT of a record its shortest decimal number; None: there is none.
 
     >>> from rayflink.common.typeinfo import Types
     >>> replace = shortest_floats(Types.TUPLE([Types.INT(), Types.LIST(Types.FLOAT())]))

@@ -16,7 +16,7 @@ _MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]" + _CLOCK + ")?")
 
 
 def sql_timestamp_text(value: datetime) -> str:
-    """A timestamp as Flink's CSV format writes it; one with a zone in UTC, with a Z.
+    """Return a timestamp as Flink's CSV format writes it; one with a zone in UTC, with a Z.
 
     >>> sql_timestamp_text(datetime(2024, 2, 29, 7, 5, 3, 120_000))
     '2024-02-29 07:05:03.12'
@@ -25,7 +25,7 @@ def sql_timestamp_text(value: datetime) -> str:
 
 
 def java_timestamp_text(value: datetime) -> str:
-    """A timestamp as `java.sql.Timestamp` writes it, whose fraction has at least one digit; one with a zone in UTC.
+    """Return a timestamp as `java.sql.Timestamp` writes it, with at least one digit of fraction; a zone becomes UTC.
 
     >>> java_timestamp_text(datetime(2024, 2, 29, 7, 5, 3))
     '2024-02-29 07:05:03.0'
@@ -35,7 +35,7 @@ def java_timestamp_text(value: datetime) -> str:
 
 
 def utc_timestamp_text(value: datetime) -> str:
-    """A timestamp by RFC 3339; one without a zone is taken for UTC, as `JsonRowSerializationSchema` does.
+    """Return a timestamp by RFC 3339; one without a zone is taken for UTC, as `JsonRowSerializationSchema` does.
 
     >>> utc_timestamp_text(datetime(2024, 2, 29, 7, 5, 3, 500_000))
     '2024-02-29T07:05:03.5Z'
@@ -44,7 +44,7 @@ def utc_timestamp_text(value: datetime) -> str:
 
 
 def utc_time_text(value: time) -> str:
-    """A time of day by RFC 3339, in UTC.
+    """Return a time of day by RFC 3339, in UTC.
 
     >>> utc_time_text(time(7, 5))
     '07:05:00Z'
@@ -53,7 +53,7 @@ def utc_time_text(value: time) -> str:
 
 
 def time_text(value: time) -> str:
-    """A time of day with its seconds, and with as many digits behind them as it needs.
+    """Return a time of day with its seconds, and with as many digits behind them as it needs.
 
     >>> time_text(time(7, 5)), time_text(time(7, 5, 3, 10))
     ('07:05:00', '07:05:03.00001')
@@ -62,7 +62,7 @@ def time_text(value: time) -> str:
 
 
 def instant_text(value: Instant) -> str:
-    """A point in time as `java.time.Instant` writes it: no fraction, or one of 3, 6 or 9 digits.
+    """Return a point in time as `java.time.Instant` writes it: no fraction, or one of 3, 6 or 9 digits.
 
     >>> instant_text(Instant(1, 5_000))
     '1970-01-01T00:00:01.000005Z'
@@ -77,7 +77,7 @@ def instant_text(value: Instant) -> str:
 
 
 def parsed_timestamp(text: str) -> datetime:
-    """The timestamp a text stands for, without a zone: what has one is moved to UTC. Nanoseconds are cut off.
+    """Return the timestamp a string stands for, without a zone: what has one is moved to UTC. Nanoseconds are cut off.
 
     >>> parsed_timestamp("2024-02-29T07:05:03Z") == parsed_timestamp("2024-02-29 07:05:03")
     True
@@ -90,7 +90,7 @@ def parsed_timestamp(text: str) -> datetime:
 
 
 def parsed_time(text: str) -> time:
-    """The time of day a text stands for, without a zone. Nanoseconds are cut off.
+    """Return the time of day a string stands for, without a zone. Nanoseconds are cut off.
 
     >>> parsed_time("07:05:03Z") == parsed_time("07:05:03")
     True
@@ -107,7 +107,7 @@ def parsed_time(text: str) -> time:
 
 
 def parsed_instant(text: str) -> Instant:
-    """The point in time a text stands for, to the nanosecond; without a zone it is in UTC.
+    """Return the point in time a string stands for, to the nanosecond; without a zone it is in UTC.
 
     >>> parsed_instant("1970-01-01T00:00:01.000000005Z")
     Instant<1, 5>
@@ -128,7 +128,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def _offset(zone: str | None) -> timedelta:
-    """How far a zone is ahead of UTC."""
+    """Return how far a zone is ahead of UTC."""
     if zone is None or zone == "Z":
         return timedelta(0)
     ahead = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:].lstrip(":") or 0))

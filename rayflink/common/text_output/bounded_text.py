@@ -17,9 +17,9 @@ from typing import Any
 from uuid import UUID
 
 DEADLINE_S = 1.0
-"""Time for the text of one value or error."""
+"""Seconds for the string of one value or error."""
 MOST_CHARACTERS = 100_000
-"""Characters of a value that are written; the length of a longer text is not known."""
+"""Characters of a value that are written; the length of a longer string is not known."""
 _ATOMS = frozenset({
     bool, int, float, complex, type(None), type(Ellipsis), range, date, datetime, time, timedelta, timezone, Decimal,
     UUID,
@@ -31,7 +31,7 @@ _OWN_PACKAGE = __name__.partition(".")[0]
 
 
 class _TooLong(Exception):
-    """There is enough text."""
+    """Raised when the string is long enough."""
 
 
 class TookTooLong(Exception):
@@ -42,7 +42,7 @@ class TookTooLong(Exception):
 
 
 def bounded_repr(value: object, limit: int) -> tuple[str, str]:
-    """`repr(value)` in at most `limit` characters, and a note on its length.
+    """Return `repr(value)` in at most `limit` characters, and a note on its length.
 
     >>> bounded_repr([1, "two"], 200), bounded_repr("x" * 50, 5)
     (("[1, 'two']", ''), ("'xxxx", '... (52 characters)'))
@@ -67,7 +67,7 @@ def bounded_repr(value: object, limit: int) -> tuple[str, str]:
 
 
 def bounded_str(error: BaseException, limit: int = 10_000) -> str:
-    """`str(error)` in about `limit` characters.
+    """Return `str(error)` in about `limit` characters.
 
     >>> bounded_str(ValueError("x" * 50), 5)
     'xxxxx... (50 characters)'
@@ -78,12 +78,12 @@ def bounded_str(error: BaseException, limit: int = 10_000) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The first `limit` characters of a text, and how many there are where that is not all."""
+    """Return the first `limit` characters of a string, and their number where that is not all."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
 def within_deadline(call: Callable[[], Any]) -> Any:
-    """The result of a call that runs code of the program, in a thread of its own.
+    """Return the result of a call that runs code of the program, in a thread of its own.
 
     Raises: what the call raises; TookTooLong.
     """
@@ -219,7 +219,7 @@ def _has_fields(kind: type) -> bool:
 
 
 def _parts_of(value: Any, kind: Any) -> tuple[str, list[tuple[str, Any]], str]:
-    """What stands before the fields in the repr, each field with what stands before it, and the end."""
+    """Return what stands before the fields in the repr, each field with what stands before it, and the end."""
     if issubclass(kind, tuple):
         return f"{kind.__name__}(", [(f"{name}=", getattr(value, name)) for name in kind._fields], ")"
     if "_repr_parts" in vars(kind):

@@ -21,7 +21,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 def identity() -> dict[str, object]:
-    """A copy of what is bound in this thread: job, vertex, subtask and the like."""
+    """Return a copy of what is bound in this thread: job, vertex, subtask and the like."""
     return dict(_identity.get({}))
 
 
@@ -33,7 +33,7 @@ def bind(**fields: object) -> None:
 
 @contextmanager
 def bound(**fields: object) -> Iterator[None]:
-    """Act like `bind`, until the block ends; what was bound before comes back."""
+    """Bind fields as `bind` does until the block ends; the earlier ones come back."""
     before = _identity.set(identity())
     try:
         bind(**fields)
@@ -44,7 +44,7 @@ def bound(**fields: object) -> Iterator[None]:
 
 @contextmanager
 def spoken_by(who: Mapping[str, object]) -> Iterator[None]:
-    """`who`, and nothing else, is bound until the block ends."""
+    """Bind `who`, and nothing else, until the block ends."""
     before = _identity.set(dict(who))
     try:
         yield
@@ -59,7 +59,7 @@ class _IdentityLogger(logging.LoggerAdapter):  # type: ignore[type-arg]  # gener
 
 
 def get_logger(name: str) -> logging.LoggerAdapter[logging.Logger]:
-    """The logger of a module, whose lines carry the bound identity and the call's ``extra``."""
+    """Return the logger of a module, whose lines carry the bound identity and the call's ``extra``."""
     return _IdentityLogger(logging.getLogger(name), {})
 
 
@@ -70,7 +70,7 @@ class LineFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-5s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line without a traceback; extras follow in the order they were given."""
+        """Return the line without a traceback; extras follow in the order they were given."""
         extras = " ".join(
             f"{key}={value}"
             for key, value in vars(record).items()
@@ -84,7 +84,7 @@ class IdentityFilter(logging.Filter):
     """Gives lines of any logger the identity bound in the thread that writes them; for a handler of a program's own."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always true."""
+        """Return True always."""
         for key, value in _identity.get({}).items():
             vars(record).setdefault(key, value)
         return True
@@ -119,9 +119,9 @@ def keep_logs(file: TextIO, warn: bool = True) -> None:
 
 
 def show_logs() -> None:
-    """Show what loggers say in this process on standard error, unless the program sets up logging itself.
+    """Show the lines of loggers in this process on standard error, unless the program sets up logging itself.
 
-    The levels of the loggers decide what that is; `logging` itself would show warnings and errors alone.
+    The levels of the loggers decide which; `logging` itself would show warnings and errors alone.
     """
     logging.lastResort = _Shown(logging.NOTSET)
 

@@ -10,7 +10,7 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Columns under their names; numbers stand to the right, with separators of thousands.
+    """Return columns under their names; numbers stand to the right, with separators of thousands.
 
     >>> print(table(("word", "count"), [("to", 4000), ("be", 2)]))
     word  count

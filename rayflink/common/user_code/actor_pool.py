@@ -1,4 +1,4 @@
-"""How a function on batches is hosted in a pool of processes of its own."""
+"""A pool of processes of its own, in which a function on batches is hosted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..output_tag import OutputTag
 
 @dataclass(frozen=True)
 class ActorPool:
-    """Processes that hold a function, often a model, and work batches: Ray actors, or threads of a local run.
+    """Processes that hold a function, often a model, and process batches: Ray actors, or threads of a local run.
 
     >>> ActorPool(4, num_gpus=0.5, batch_size=32).num_gpus
     0.5
@@ -76,7 +76,7 @@ class ActorPool:
             raise ValueError(f"{name} must be a number of at least {least}, found {found!r}")
 
     def retry_delay(self, attempts: int) -> int:
-        """Milliseconds before the next call, after so many.
+        """Return the milliseconds before the next call, from the number of calls before it.
 
         >>> [ActorPool().retry_delay(attempts) for attempts in (1, 2, 3, 9)]
         [100, 200, 400, 5000]
@@ -84,7 +84,7 @@ class ActorPool:
         return min(self.max_retry_delay_ms, self.retry_delay_ms << min(attempts - 1, 30))
 
     def share(self, subtask: int, parallelism: int) -> int:
-        """Return how many of the processes are those of a subtask.
+        """Return the number of the processes that are those of a subtask.
 
         >>> [ActorPool(5).share(subtask, 3) for subtask in range(3)]
         [2, 2, 1]
@@ -93,7 +93,7 @@ class ActorPool:
 
 
 def as_pool(given: int | ActorPool) -> ActorPool:
-    """A pool as it was given as `concurrency`, or of so many processes.
+    """Return the pool that was passed as `concurrency`, or a pool of that number of processes.
 
     Raises:
         ValueError: it is neither, or below 1.

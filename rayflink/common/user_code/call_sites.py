@@ -1,4 +1,4 @@
-"""Which line of the user's program made something."""
+"""The line of the user's program that made something."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def call_site() -> str:
-    """ "file:line in function" of the innermost caller outside this package, or "" where there is none.
+    """Return "file:line in function" of the innermost caller outside this package, or "" where there is none.
 
     The file is as the interpreter names it; at the top level of a module the function is "<module>".
     """

@@ -1,7 +1,7 @@
 """A copy of a user's function with all that it holds, as if it had travelled to a process of its own.
 
 Classes, modules and functions that hold nothing are not copied: there is one of each in a process; nor are columns of
-Arrow, which nobody can change. What a closure has captured, an instance's attributes, the object of a bound method and
+Arrow, which cannot be changed. What a closure has captured, an instance's attributes, the object of a bound method and
 default arguments are.
 """
 
@@ -21,7 +21,7 @@ _SHARED = (type, ModuleType, BuiltinFunctionType)
 
 
 def own_copy(value: T) -> T:
-    """A copy that shares nothing with `value` that either could change.
+    """Return a copy that shares nothing with `value` that either could change.
 
     >>> seen = []
     >>> def remember(n): seen.append(n); return n

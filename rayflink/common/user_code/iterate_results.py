@@ -1,4 +1,4 @@
-"""What a function gave that should have given several records, and cannot be drawn from."""
+"""Results of a function that should have given several records, and cannot be drawn from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NotIterable(RayflinkError, TypeError):
 
 
 def iterate_results(results: Any, remedy: str | None = None) -> Iterator[Any]:
-    """An iterator over what a function gave.
+    """Return an iterator over what a function gave.
 
     Args:
         remedy: as of `not_iterable`.
@@ -50,7 +50,7 @@ yield each record, or give a list of them; map() is for one record each
 
 
 def not_iterable(given: Any, remedy: str | None = None) -> NotIterable:
-    """The error for what cannot be drawn from.
+    """Return the error for what cannot be drawn from.
 
     Args:
         remedy: of an async function; None: of a plain one.

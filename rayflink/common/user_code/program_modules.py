@@ -33,7 +33,7 @@ class Program:
 
     @classmethod
     def of(cls, main: ModuleType) -> Program:
-        """The program whose `__main__` this is: a script, or a module in a package."""
+        """Return the program whose `__main__` this is: a script, or a module in a package."""
         file = getattr(main, "__file__", None)
         if not file:
             return cls("", os.getcwd())
@@ -45,7 +45,7 @@ class Program:
 
 
 def modules_beside(program: Program, loaded: Mapping[str, ModuleType]) -> tuple[str, ...]:
-    """Paths of the top-level modules and packages in the folder of a program that it imports, in order.
+    """Return the paths of the top-level modules and packages in a program's folder that it imports, in order.
 
     These are the ones its files import by a statement, in a function too, and those that are loaded. A program that
     belongs to an installed package has none.
@@ -71,7 +71,7 @@ def modules_beside(program: Program, loaded: Mapping[str, ModuleType]) -> tuple[
 
 
 def copy_modules(modules: Iterable[str], folder: str) -> list[str]:
-    """Copy modules and packages into a folder, to be imported from there; the files that were too large.
+    """Copy modules and packages into a folder, to be imported from there, and return the files that were too large.
 
     Left out are caches, and files without code above `LARGEST_DATA_BYTES`.
     """
@@ -98,7 +98,7 @@ def copy_modules(modules: Iterable[str], folder: str) -> list[str]:
 
 
 def _place(folder: Path, name: str, loaded: ModuleType | None) -> Path | None:
-    """Where a top-level module lies in the folder; None where it comes from elsewhere."""
+    """Return where a top-level module lies in the folder; None where it comes from elsewhere."""
     package, module = folder / name, folder / f"{name}.py"
     if loaded is None and name in sys.stdlib_module_names:
         return None
@@ -124,7 +124,7 @@ def _code_of(place: Path) -> Iterator[Path]:
 
 
 def _imported(file: Path, folder: Path) -> list[str]:
-    """Top-level names that a file imports by a statement; none where it cannot be read as Python."""
+    """Return the top-level names that a file imports by a statement; none where it cannot be read as Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

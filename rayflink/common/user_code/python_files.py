@@ -18,11 +18,11 @@ from .program_modules import LARGEST_DATA_BYTES, Program, copy_modules, modules_
 
 log = get_logger(__name__)
 IMPORT_REMEDY = "install it on every node, or name its file or folder in the option python.files"
-"""For a module that is not there where tasks run."""
+"""The remedy for a module that is not there where tasks run."""
 
 
 def check_python_file(path: str) -> str:
-    """The absolute path of a .py file, a folder, or a .zip or .egg file.
+    """Return the absolute path of a .py file, a folder, or a .zip or .egg file.
 
     Raises:
         ConfigError: it is none of them, or is not there.
@@ -43,7 +43,7 @@ def put_on_path(files: Iterable[str]) -> None:
 
 
 def beside_program() -> tuple[str, ...]:
-    """A folder with the modules that lie beside the program of this process and that it imports; () for none.
+    """Return a folder with the modules that lie beside the program of this process and that it imports; () for none.
 
     It goes with this process. What is too large for it is named in a warning.
     """
@@ -78,7 +78,7 @@ def stage(files: Sequence[str], folder: str) -> None:
 
 
 def packed(files: Sequence[str]) -> bytes:
-    """A zip file of what `stage` copies, the same bytes for the same files; b"" for none."""
+    """Return a zip file of what `stage` copies, the same bytes for the same files; b"" for none."""
     if not files:
         return b""
     target = io.BytesIO()
@@ -92,7 +92,7 @@ def packed(files: Sequence[str]) -> bytes:
 
 
 def unpacked(archive: bytes) -> str:
-    """A folder with what `packed` has taken, which goes with this process."""
+    """Return a folder with what `packed` has taken, which goes with this process."""
     folder = tempfile.mkdtemp(prefix=_PREFIX)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with zipfile.ZipFile(io.BytesIO(archive)) as given:

@@ -10,7 +10,7 @@ STALLED = "stalled"
 
 
 def stalled_text(task: str, stalled: Mapping[str, Any]) -> str:
-    """One line for people.
+    """Return one line on a stalled function, for people.
 
     >>> stalled_text("Source -> parse (1/2)", {"operator": "parse", "at": "job.py:12 in split", "ms": 62_000})
     "'parse' in Source -> parse (1/2) has not returned for 62 s: job.py:12 in split"
@@ -24,7 +24,7 @@ def stalled_text(task: str, stalled: Mapping[str, Any]) -> str:
 
 
 def stalled_tasks(vertices: Any) -> Iterator[str]:
-    """A line for each running task of a job in which a function has not returned for long.
+    """Return a line for each running task of a job in which a function has not returned for long.
 
     Args:
         vertices: of a job's status.

@@ -17,11 +17,11 @@ _LONGEST_TEXT = 20_000
 
 
 def users_traceback(error: BaseException, tb: TracebackType | None = None) -> str:
-    """The error and what it was raised from, as `traceback` prints them, without a frame of this package.
+    """Return the error and what it was raised from, as `traceback` prints them, without a frame of this package.
 
-    An error in which the program had no part is its name and text alone; Python's own modules and pyarrow's are no part
-    of it. What it was raised from is left out where the program had no part in that, and all behind it as well. Lines
-    and texts that are too long for people are cut.
+    An error in which the program had no part is its name and message alone; Python's own modules and pyarrow's are no
+    part of it. What it was raised from is left out where the program had no part in that, and all behind it as well.
+    Lines and messages that are too long for people are cut.
 
     Args:
         tb: where the error's own traceback begins; None: at its first frame.
@@ -35,12 +35,12 @@ def users_traceback(error: BaseException, tb: TracebackType | None = None) -> st
 
 
 def full_traceback(error: BaseException) -> str:
-    """The error and what it was raised from, with all frames; long lines and strings are cut."""
+    """Return the error and what it was raised from, with all frames; long lines and strings are cut."""
     return _bounded("".join(_summary(error, error.__traceback__).format()))
 
 
 def _summary(error: BaseException, tb: TracebackType | None) -> traceback.TracebackException:
-    """What there is to tell; where the text of the error, or of one it was raised from, is slow, that is not."""
+    """Return the summary of an error without the messages that are slow, its own or one it was raised from."""
     try:
         summary: traceback.TracebackException = within_deadline(
             lambda: traceback.TracebackException(type(error), error, tb)

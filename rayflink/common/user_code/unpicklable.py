@@ -1,4 +1,4 @@
-"""Which value of a function cannot be sent to another process, and the way there: function, variable, element."""
+"""The value of a function that cannot be sent to another process, and the way there: function, variable, element."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OURS = "rayflink."
 
 
 def cause(value: Any, error: Exception) -> str:
-    """The way to the value that fails, its type, what pickling it raises: ``scaled -> global LOCK, a lock: ...``."""
+    """Return the way to the value that fails, its type and its error: ``scaled -> global LOCK, a lock: ...``."""
     way: list[str] = []
     seen: set[int] = set()
     while len(seen) < _DEEPEST:
@@ -35,7 +35,7 @@ def cause(value: Any, error: Exception) -> str:
 
 
 def failure_of(value: Any) -> Exception | None:
-    """What pickling it by itself raises."""
+    """Return the error that pickling it by itself raises."""
     try:
         cloudpickle.Pickler(io.BytesIO(), protocol=5).dump(value)
     except Exception as error:  # __reduce__ of a user's class may raise anything
@@ -44,7 +44,7 @@ def failure_of(value: Any) -> Exception | None:
 
 
 def _failing_part(value: Any, seen: set[int]) -> tuple[str, Any, Exception] | None:
-    """Name, value and error of the first part that fails by itself; the name is empty inside our own objects."""
+    """Return name, value and error of the first part that fails by itself; the name is empty inside our own objects."""
     if isinstance(value, (list, tuple, set, frozenset)):
         items = list(value)
         at = _failing_index(items)
@@ -63,7 +63,7 @@ def _failing_part(value: Any, seen: set[int]) -> tuple[str, Any, Exception] | No
 
 
 def _failing_index(items: Sequence[Any]) -> int | None:
-    """By halving: a pickle of each element by itself would take long where there are many."""
+    """Find the index by halving: a pickle of each element by itself would take long where there are many."""
     start, end = 0, len(items)
     while end - start > 1:
         middle = (start + end) // 2
@@ -72,7 +72,7 @@ def _failing_index(items: Sequence[Any]) -> int | None:
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
-    """What is pickled with an object that is no collection."""
+    """Return the parts that are pickled with an object that is no collection."""
     if isinstance(value, FunctionType):
         yield from _parts_of_function(value)
     elif isinstance(value, MethodType):

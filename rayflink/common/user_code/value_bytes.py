@@ -12,7 +12,7 @@ from .unpicklable import cause
 
 
 def to_bytes(value: Any) -> bytes:
-    """A value between processes of one job, or on disk: classes by name, so that there is one of each in a process.
+    """Pickle a value between processes of one job, or for disk: classes by name, so that a process has one of each.
 
     Ray's own serializer would send a class of the job's script by value with each value, and make another class of it.
 
@@ -32,7 +32,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The value that `to_bytes` wrote."""
+    """Return the value that `to_bytes` wrote."""
     return pickle.loads(data)
 
 

@@ -39,9 +39,9 @@ class IntervalJoin(Unfinished, Generic[Record, Record2]):
         return self
 
     def in_processing_time(self) -> NoReturn:
-        """Refuse processing time.
+        """Refuse processing time, as interval joins use event time.
 
-        Raises: PlanError: always: interval joins go by event time.
+        Raises: PlanError: always: interval joins use event time.
         """
         problem = "Time-bounded stream joins are only supported in event time"
         remedy = "leave in_processing_time() out, and give both streams timestamps and watermarks"
