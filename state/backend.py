@@ -64,7 +64,7 @@ class KeyContext:
         self.swept: list[Expiring[Any]] = []
         """The states to be swept in the background, as their handles were made."""
         self.restored_summaries: Mapping[str, StateSummary] = {}
-        """What the states were that were restored, by name."""
+        """Summaries of the restored states, by name."""
 
 
 class Entries(Protocol):

@@ -63,7 +63,7 @@ class StateDescriptor:
         self.name = name
         self.type_info = type_info
         self.expiry: Expiry | None = None
-        """How long values live; None for ever."""
+        """Time to live of the values; None for ever."""
 
     @property
     def stored_kind(self) -> str:

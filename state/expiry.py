@@ -111,7 +111,7 @@ class Expiring(Generic[T]):
         self._met = False  # whether the round has met an entry
         self._quiet = False  # whether nothing was written since the round began, which may miss what is
         self.sweep_at: int | None = 0 if expiry.in_background else None
-        """When the next slice of the background sweep is due, epoch ms; None while there are no entries."""
+        """Time at which the next slice of the background sweep is due, epoch ms; None while there are no entries."""
 
     def sweep(self, now_ms: int, most: int, may_continue: Callable[[], bool]) -> None:
         """Run one slice of the background sweep, which also sets when the next is due.

@@ -12,7 +12,7 @@ from .snapshots import KeyedParts, SnapshotWriter
 from .timers import TimersCopy
 
 _PART = 4096
-"""Entries that are dealt to their groups in one go; other threads get the interpreter in between."""
+"""Entries that are distributed to their groups in one go; other threads get the interpreter in between."""
 
 
 class TableCopy:

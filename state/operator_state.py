@@ -205,7 +205,7 @@ class OperatorStateStore:
     """The operator state of one subtask.
 
     Args:
-        restored: the lists dealt to this subtask; several where snapshots of several subtasks come together.
+        restored: the lists assigned to this subtask; several where snapshots of several subtasks come together.
         operator_uid: who owns the state, for errors.
         evolution: how what is restored becomes state of the classes of now; None: as it is.
     """

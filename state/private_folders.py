@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 PREFIX = "rayflink-"
-"""How the names of such folders begin; what is above them belongs to others."""
+"""Prefix of the names of such folders; folders above them belong to others."""
 
 
 def make_private(folder: Path, *, may_exist: bool = True) -> None:

@@ -73,7 +73,9 @@ class SnapshotWriter(Protocol):
 
     @property
     def is_savepoint(self) -> bool:
-        """Return whether it is a savepoint: then everything is written anew, in the format of all backends."""
+        """Return whether the snapshot is a savepoint: then everything is written anew, in the format of all
+        backends.
+        """
         ...
 
     def put(self, data: bytes) -> Blob:

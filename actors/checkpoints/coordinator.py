@@ -60,7 +60,7 @@ _DELETED_AT = {
 MOST_NAMED = 3
 """Functions that hold up a checkpoint, of which it is said."""
 _AFTER_DRAIN = {AbortCause.EXPIRED, AbortCause.NOT_PUBLISHED, AbortCause.NOT_READY, AbortCause.TASK_ENDED}
-"""With these the tasks were at the end of event time already: what has fired there cannot be taken back."""
+"""Causes of an abort at which tasks were already at the end of event time: timers that fired there cannot be undone."""
 
 
 class CheckpointCoordinator:
@@ -90,9 +90,9 @@ class CheckpointCoordinator:
         """Address to which the paths of its checkpoints' files are relative; "" where they are in memory."""
         self.history = CheckpointHistory(settings.history)
         self.refused = ""
-        """Why the last checkpoint that was due could not be triggered; "" when it could."""
+        """Reason why the last checkpoint that was due could not be triggered; "" when it could."""
         self.left = CheckpointsLeft()
-        """What there is of them once the job has ended."""
+        """The checkpoints that are left once the job has ended."""
         self._timing = CheckpointTiming(settings)
         self._failures = FailureCounter(settings.tolerable_failures)
         self._completed = CompletedCheckpoints(self.base, settings.retained)
@@ -107,22 +107,22 @@ class CheckpointCoordinator:
 
     @property
     def latest(self) -> CompletedCheckpoint | None:
-        """The checkpoint from which the job would restart now; savepoints count only if they stop the job."""
+        """Return the checkpoint from which the job would restart now; savepoints count only if they stop the job."""
         return self._completed.latest
 
     @property
     def completed(self) -> tuple[CompletedCheckpoint, ...]:
-        """All retained checkpoints, from the oldest to the newest."""
+        """Return all retained checkpoints, from the oldest to the newest."""
         return self._completed.kept
 
     @property
     def pending(self) -> tuple[int, ...]:
-        """The ids of the checkpoints under way."""
+        """Return the ids of the checkpoints under way."""
         return tuple(self._pending)
 
     @property
     def undecided(self) -> tuple[int, ...]:
-        """The ids of those that are being published: until they are resolved nothing is restored or deleted."""
+        """Return the ids of checkpoints being published: until they are resolved nothing is restored or deleted."""
         return tuple(number for number, pending in self._pending.items() if pending.phase is CheckpointPhase.PUBLISHING)
 
     @property
@@ -132,17 +132,17 @@ class CheckpointCoordinator:
 
     @property
     def next_id(self) -> int:
-        """The id of the next checkpoint."""
+        """Return the id of the next checkpoint."""
         return self._next_id
 
     @property
     def due_ms(self) -> int | None:
-        """When the next periodic checkpoint is due, in epoch milliseconds; None: none is."""
+        """Return when the next periodic checkpoint is due, in epoch milliseconds; None: none is."""
         return None if self._suspended or self._stopping is not None else self._timing.due_ms
 
     @property
     def next_tick_ms(self) -> int | None:
-        """When `tick` is due, in epoch milliseconds; None while there is nothing to wait for."""
+        """Return when `tick` is due, in epoch milliseconds; None while there is nothing to wait for."""
         ends = [pending.since_ms + self.settings.timeout_ms for pending in self._pending.values()]
         due = self._timing.due_ms
         return min([*ends, *([] if due is None else [due])], default=None)
@@ -194,13 +194,13 @@ class CheckpointCoordinator:
         return self.latest is not None
 
     def resume(self, now_ms: int) -> list[Decision]:
-        """All tasks run: from now on checkpoints are taken."""
+        """Start taking checkpoints, now that all tasks run."""
         self._suspended = False
         self._timing.start(now_ms)
         return []
 
     def suspend(self, now_ms: int, reason: str = "") -> list[Decision]:
-        """Tasks are started anew: all that is not being published is given up, and nothing is triggered."""
+        """Suspend triggering while tasks are restarted, and abort all checkpoints that are not being published."""
         self._suspended = True
         self._timing.stop()
         commands = self._abort_all(AbortCause.SUSPENDED, reason, now_ms)
@@ -209,7 +209,7 @@ class CheckpointCoordinator:
         return commands + self._answer_stop(_NOT_STOPPED)
 
     def job_ended(self, status: JobStatus, now_ms: int) -> list[Decision]:
-        """The job is over: answer who waits, and delete what is not to be kept.
+        """Answer open requests at the end of the job, and delete the checkpoints that are not retained.
 
         What is `undecided` should be awaited before: a shell that publishes it later would leave it behind.
         """
@@ -477,7 +477,7 @@ class CheckpointCoordinator:
         return commands
 
     def _sweep(self) -> list[Decision]:
-        """Delete shared files that nobody refers to, and that no part of a pending checkpoint has been built on."""
+        """Delete shared files that no checkpoint refers to, and that no part of a pending checkpoint builds on."""
         given = {number: files_of(pending.snapshots) for number, pending in self._pending.items()}
         return list(self._completed.sweep(given))
 

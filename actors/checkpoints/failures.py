@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class AbortCause(Enum):
-    """Why a checkpoint is aborted: (message, whether it counts against the tolerable failures).
+    """The reason why a checkpoint is aborted: (message, whether it counts against the tolerable failures).
 
     Source: apache/flink CheckpointFailureReason, CheckpointFailureManager. Other than there, an enumerator or a hook
     that raises, and metadata that cannot be written, count: the job would else go on for ever without checkpoints.

@@ -72,14 +72,14 @@ class PendingCheckpoint:
 
     @property
     def phase(self) -> CheckpointPhase:
-        """The phase that follows from the facts."""
+        """Return the phase that follows from the facts."""
         if self.in_doubt:
             return CheckpointPhase.IN_DOUBT
         return CheckpointPhase.ACKNOWLEDGING if self.published_from is None else CheckpointPhase.PUBLISHING
 
     @property
     def since_ms(self) -> int:
-        """When the present phase began, in epoch milliseconds: its timeout counts from then."""
+        """Return when the present phase began, in epoch milliseconds: its timeout counts from then."""
         return self.timestamp if self.published_from is None else self.published_from
 
     def barrier(self, aligned_ms: int | None) -> CheckpointBarrier:
@@ -109,22 +109,22 @@ class PendingCheckpoint:
 
     @property
     def waits_for(self) -> frozenset[TaskAddress]:
-        """The attempts that have not acknowledged yet."""
+        """Return the attempts that have not acknowledged yet."""
         return frozenset(self.plan.acknowledge.keys() - self._acknowledged.keys())
 
     @property
     def snapshots(self) -> list[StoredSnapshot]:
-        """All snapshots of the acknowledgements so far."""
+        """Return all snapshots of the acknowledgements so far."""
         return [snapshot for part in self._acknowledged.values() for snapshot in part.values()]
 
     @property
     def folder(self) -> str:
-        """Its folder below the base; "" if that is the base itself."""
+        """Return its folder below the base; "" if that is the base itself."""
         return "" if self.properties.is_savepoint else checkpoint_folder(self.checkpoint_id)
 
     @property
     def metadata_path(self) -> str:
-        """The path of its manifest below the base."""
+        """Return the path of its manifest below the base."""
         return f"{self.folder}/{METADATA}" if self.folder else METADATA
 
     def manifest(self, job: CheckpointedJob, now_ms: int) -> CheckpointManifest:

@@ -44,7 +44,7 @@ class CheckpointPlan:
     Args:
         trigger: who puts the barrier into its streams: sources, and tasks all of whose producers have finished.
         acknowledge: who has state to give -> (vertex id, subtask).
-        commit_to: who is told that it is complete.
+        commit_to: the tasks that are notified that it is complete.
         finished: operator id -> its subtasks that have ended, and have no state any more.
         operators: all of the job.
     """

@@ -45,7 +45,7 @@ class Aligned:
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """This checkpoint will not happen here; tell the consumers."""
+    """This checkpoint will not happen here; notify the consumers."""
 
     checkpoint_id: int
 
@@ -75,7 +75,7 @@ class BarrierAligner:
         return None if self._pending is None else self._pending.checkpoint_id
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
-        """A channel delivered its barrier."""
+        """Handle the barrier that a channel delivered."""
         if channel not in self._open:
             return []  # what an ended channel says no longer counts
         actions = self._start(barrier, now_ms)
@@ -87,7 +87,7 @@ class BarrierAligner:
         return [*actions, Block(channel)]
 
     def announce(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
-        """A channel has received a barrier that may overtake records; its turn comes later."""
+        """Note that a channel has received a barrier that may overtake records; its turn comes later."""
         return self._start(barrier, now_ms) or []
 
     @property
@@ -116,7 +116,7 @@ class BarrierAligner:
         return actions + self._align(now_ms) if self._complete() else actions
 
     def cancel(self, channel: int, marker: CancelCheckpointMarker) -> list[Action]:
-        """A producer gave the checkpoint up; an older one that waits is given up with it."""
+        """Handle a checkpoint that a producer aborted; an older one that waits is aborted with it."""
         cancelled, pending = marker.checkpoint_id, self._pending
         if cancelled <= self.last_id or (pending is not None and cancelled < pending.checkpoint_id):
             return []

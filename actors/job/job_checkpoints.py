@@ -58,7 +58,7 @@ MOST_LEAD_MS = 500
 
 @dataclass(frozen=True, slots=True)
 class JobStart:
-    """How a job begins that does not begin from nothing.
+    """The start of a job that continues from earlier state.
 
     Args:
         epoch: of its coordinator, one more with each that takes over.
@@ -74,12 +74,12 @@ class JobStart:
 
 
 def takes_checkpoints(graph: JobGraph) -> bool:
-    """Whether a job takes checkpoints by the clock."""
+    """Return whether a job takes checkpoints by the clock."""
     return CheckpointSettings.of(graph.configuration).interval_ms is not None and not _refused(graph)
 
 
 def _refused(graph: JobGraph) -> str:
-    """Why a job can have no checkpoints; "" where it can."""
+    """Return why a job can have no checkpoints; "" where it can."""
     in_batches = reading(graph.configuration).get(options.RUNTIME_MODE).name == "BATCH"
     return "a job in batch mode has none" if in_batches else ""
 
@@ -147,52 +147,52 @@ class JobCheckpoints:
 
     @property
     def settings(self) -> CheckpointSettings:
-        """The options of the job's checkpoints, as far as the job can follow them."""
+        """Return the options of the job's checkpoints, as far as the job can follow them."""
         return self._settings
 
     @property
     def history(self) -> CheckpointHistory:
-        """Statistics of the checkpoints so far."""
+        """Return statistics of the checkpoints so far."""
         return self._coordinator.history
 
     @property
     def latest(self) -> CompletedCheckpoint | None:
-        """The checkpoint from which the job would restart now."""
+        """Return the checkpoint from which the job would restart now."""
         return self._coordinator.latest
 
     @property
     def completed(self) -> tuple[CompletedCheckpoint, ...]:
-        """All retained checkpoints, from the oldest to the newest."""
+        """Return all retained checkpoints, from the oldest to the newest."""
         return self._coordinator.completed
 
     @property
     def left(self) -> CheckpointsLeft:
-        """The checkpoints that are left after the end of the job."""
+        """Return the checkpoints that are left after the end of the job."""
         return self._coordinator.left
 
     @property
     def next_id(self) -> int:
-        """The id of the next checkpoint."""
+        """Return the id of the next checkpoint."""
         return self._coordinator.next_id
 
     @property
     def are_pending(self) -> bool:
-        """Whether a checkpoint is under way."""
+        """Return whether a checkpoint is under way."""
         return bool(self._coordinator.pending)
 
     @property
     def are_undecided(self) -> bool:
-        """Whether a checkpoint is being published: until that is resolved nothing is restored or deleted."""
+        """Return whether a checkpoint is being published: until that is resolved nothing is restored or deleted."""
         return bool(self._coordinator.undecided)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a savepoint that stops the job is under way or complete."""
+        """Return whether a savepoint that stops the job is under way or complete."""
         return self._coordinator.is_stopping
 
     @property
     def next_tick_ms(self) -> int | None:
-        """When `tick` or `announcement` is due, in epoch milliseconds; None: neither is."""
+        """Return when `tick` or `announcement` is due, in epoch milliseconds; None: neither is."""
         times = (self.announced_ms, self._coordinator.next_tick_ms)
         return min((time for time in times if time is not None), default=None)
 
@@ -228,16 +228,16 @@ class JobCheckpoints:
 
     @property
     def restored_bytes(self) -> int:
-        """Size of the state the job has started from; 0 where it started from nothing."""
+        """Return the size of the state the job has started from; 0 where it started from nothing."""
         return self._coordinator.history.restored_bytes
 
     @property
     def are_periodic(self) -> bool:
-        """Whether checkpoints are taken by the clock."""
+        """Return whether checkpoints are taken by the clock."""
         return self._settings.interval_ms is not None
 
     def plan(self) -> CheckpointPlan | str:
-        """Who takes part in a checkpoint now, or why there can be none."""
+        """Return the participants of a checkpoint now, or the reason why there can be none."""
         if self._refused:
             return self._refused
         executions = list(self._attempts)
@@ -276,11 +276,11 @@ class JobCheckpoints:
     # restart
 
     def adopt(self, graph: JobGraph) -> None:
-        """The job goes on with other parallelisms."""
+        """Adopt the graph of a job that goes on with other parallelisms."""
         self._graph = graph
 
     def restore(self, now_ms: int) -> tuple[Mapping[str, bytes], list[Decision]]:
-        """The job starts from its newest checkpoint, if it has one; the states of its enumerators.
+        """Start the job from its newest checkpoint, if it has one; return the states of its enumerators.
 
         Raises:
             RestoreError: it does not fit the job.
@@ -295,7 +295,7 @@ class JobCheckpoints:
         return self._restoring.enumerators, commands
 
     def goes_back(self, failure: TaskFailure, execution: Execution) -> bool:
-        """Whether a failed attempt may begin again.
+        """Return whether a failed attempt may begin again.
 
         Not where it could not read the only checkpoint there is, nor where what it read does not fit the program.
         """
@@ -307,7 +307,7 @@ class JobCheckpoints:
         return self._coordinator.unreadable(self._restoring.manifest.checkpoint_id)
 
     def equipped(self, deployment: TaskDeployment, execution: Execution) -> TaskDeployment:
-        """The deployment with what the attempt starts from."""
+        """Return the deployment with what the attempt starts from."""
         deployment = replace(
             deployment,
             checkpoint_base=self._coordinator.base,
@@ -325,21 +325,21 @@ class JobCheckpoints:
         )
 
     def begins_finished(self, execution: Execution) -> bool:
-        """Whether all the attempt has to do was done before the checkpoint that it starts from."""
+        """Return whether the attempt's whole work was done before the checkpoint that it starts from."""
         return self._restoring is not None and self._restoring.is_finished(execution.vertex, execution.subtask)
 
     # the time before a checkpoint
 
     @property
     def announced_ms(self) -> int | None:
-        """When the next checkpoint is announced, so that tasks begin to write what its snapshot would have to."""
+        """Return when the next checkpoint is announced, so that tasks begin to write parts of its snapshot."""
         due = self._coordinator.due_ms
         if due is None or due == self._announced_for:
             return None
         return due - min(MOST_LEAD_MS, (self._settings.interval_ms or 0) // 2)
 
     def announcement(self, now_ms: int) -> list[Decision]:
-        """What tells the tasks that a checkpoint comes, if it does."""
+        """Return the decisions that announce a checkpoint to the tasks, if one comes."""
         at = self.announced_ms
         if at is None or now_ms < at:
             return []

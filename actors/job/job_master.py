@@ -125,7 +125,7 @@ class JobMaster:
 
     @property
     def executions(self) -> dict[TaskAddress, Execution]:
-        """The present attempts, by their ids."""
+        """Return the present attempts, by their ids."""
         return self.attempts.by_id
 
     # in
@@ -519,7 +519,7 @@ class JobMaster:
 
     @property
     def next_tick_ms(self) -> int | None:
-        """When a `Tick` is due that does more than check heartbeats, in epoch milliseconds; None: none is."""
+        """Return when a `Tick` is due that does more than check heartbeats, in epoch milliseconds; None: none is."""
         if self.status is JobStatus.RESTARTING:
             return self.restarts.due_ms
         if self.status is not JobStatus.RUNNING:
@@ -585,7 +585,7 @@ class JobMaster:
 
     @property
     def past(self) -> JobHistory:
-        """The history that the next coordinator of the job starts from."""
+        """Return the history that the next coordinator of the job starts from."""
         return JobHistory(self.restarts.count, self.attempts.highest, tuple(self.exceptions))
 
     def _become(self, status: JobStatus, now_ms: int) -> None:

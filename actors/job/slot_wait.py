@@ -47,7 +47,7 @@ class SlotWait:
         self.reason = f"waiting for {wanted}"
 
     def is_due(self, now: float) -> bool:
-        """Return whether it is time to look at the cluster's resources."""
+        """Return whether the next look at the cluster's resources is due."""
         return bool(self.reason) and now - self._looked >= LOOK_EVERY_S
 
     def look(self, now: float, room: str) -> list[str]:

@@ -53,7 +53,7 @@ from ..task.task import StreamTask
 from ..task.task_folders import remove_folders, remove_spills
 
 REPORT_INTERVAL_MS = 500
-"""How often tasks report their counters."""
+"""Interval at which tasks report their counters."""
 
 
 class InProcessCluster:
@@ -93,7 +93,8 @@ class InProcessCluster:
         self._started = False
 
     def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
-        """What decides; it begins with what is there of the job, or as `execution.state-recovery.path` says.
+        """Create the job's coordinator; it starts from existing data of the job, or as `execution.state-recovery.path`
+        says.
 
         Raises:
             StateError: that cannot be read.
@@ -103,7 +104,7 @@ class InProcessCluster:
         return JobMaster(graph, new_id, cached_files, start=beginning.start)
 
     def storage_opener(self, graph: JobGraph) -> OpenStorage:
-        """What opens the checkpoint storage at an address."""
+        """Return the function that opens the checkpoint storage at an address."""
         return lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
 
     def start(self) -> None:
@@ -126,7 +127,7 @@ class InProcessCluster:
 
     @cached_property
     def memory(self) -> SlotMemory:
-        """What all tasks share, as those of one slot do.
+        """Return the memory that all tasks share, like those of one slot.
 
         Raises:
             ConfigError: its parts do not fit the whole.
@@ -135,12 +136,12 @@ class InProcessCluster:
 
     @property
     def has_started(self) -> bool:
-        """Whether the job has been scheduled."""
+        """Return whether the job has been scheduled."""
         return self._started
 
     @property
     def result(self) -> JobResult | None:
-        """The job's result once it has ended."""
+        """Return the job's result once it has ended."""
         return self.job.result
 
     def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
@@ -153,7 +154,7 @@ class InProcessCluster:
         return self.result
 
     def turn(self) -> bool:
-        """Start the job, or let it go on for a round; False when nobody had anything to do."""
+        """Start the job, or let it go on for a round; return False when there was nothing to do."""
         if not self._started:
             self._started = True
             self.start()
@@ -161,7 +162,7 @@ class InProcessCluster:
         return self.round()
 
     def round(self) -> bool:
-        """Every task steps once, messages are delivered; False when nobody had anything to do."""
+        """Step every task once and deliver messages; return False when there was nothing to do."""
         active = self._handle_events()
         for attempt, task in list(self.tasks.items()):
             active |= self.step(attempt, task)
@@ -176,7 +177,7 @@ class InProcessCluster:
         return active
 
     def tick_is_due(self, now_ms: int) -> bool:
-        """Whether the job has something to do by the clock; asked again only when that has been done."""
+        """Return whether the job has something to do by the clock; asked again only when that has been done."""
         due = self.job.next_tick_ms
         if due is None or due > now_ms or due == self._ticked_for:
             return False
@@ -184,7 +185,7 @@ class InProcessCluster:
         return True
 
     def step(self, attempt: TaskAddress, task: StreamTask) -> bool:
-        """One step of one task, and what follows from it."""
+        """Run one step of one task, with its consequences."""
         started = self.clock.monotonic()
         with spoken_by(task.identity):
             progress = task.step()
@@ -225,7 +226,7 @@ class InProcessCluster:
         task.start()
 
     def kill(self, attempt: TaskAddress, reason: str) -> None:
-        """A task dies without a word; what it spilled and its managed memory go with it."""
+        """Kill a task without notice, and free its spilled data and its managed memory."""
         if attempt in self.tasks:
             self._drop(attempt)
             self.post(TaskGone(attempt, reason))
@@ -284,11 +285,11 @@ class InProcessCluster:
         remove_folders(self.job.graph.id, self.job.graph.configuration, copies=True)
 
     def make_task(self, command: DeployTask) -> StreamTask:
-        """The task of a deployment."""
+        """Return the task of a deployment."""
         return StreamTask(command.deployment, self.clock, services=self.services())
 
     def services(self) -> TaskServices:
-        """What this process lends its tasks."""
+        """Return the services that this process provides to its tasks."""
         return TaskServices(
             self.memory.manager, wake=self._wake, open_storage=self.open_storage, cached_files=self._file_cache.files_of
         )

@@ -1,4 +1,4 @@
-"""The parts of a local run besides its tasks: its rows, its restarts and its loggers."""
+"""The parts of a local run other than its tasks: its rows, its restarts and its loggers."""
 
 from __future__ import annotations
 

@@ -82,9 +82,9 @@ LEAVE_WITHIN_S = 10.0
 STORAGE_ENDS_WITHIN_S = 60.0
 """Time for the storage of checkpoints to delete what is not kept of a job that has ended."""
 LINGER_S = 60.0
-"""How long the result of an ended job is kept after its driver was heard of last."""
+"""Time for which the result of an ended job is kept after the driver's last sign of life."""
 MOST_LINGER_S = 3600.0
-"""How long it is kept at most (jobstore.expiration-time)."""
+"""Longest time for which it is kept (jobstore.expiration-time)."""
 _RUNS = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
 
 
@@ -110,7 +110,7 @@ class Coordinator:
         self._owner_timeout_s: float | None = None
         self._fault: str | None = None
         self._job_status: Mapping[str, Any] = {}
-        """The job as of the newest event; the deciding thread replaces it as a whole, and nobody changes it."""
+        """The job as of the newest event; the deciding thread replaces it as a whole, and it is never changed."""
 
     # calls of the driver
 
@@ -202,7 +202,7 @@ class Coordinator:
         return self._answers.get(number)
 
     def status(self) -> dict[str, Any]:
-        """The job as plain data."""
+        """Return the job as plain data."""
         described = described_waiting(self._job_status, self._slots.wait.reason)
         waiting = self._slots.missing
         described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
@@ -213,19 +213,19 @@ class Coordinator:
         return described
 
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        """Statistics of the job's checkpoints, or of one; None when it is not remembered."""
+        """Return statistics of the job's checkpoints, or of one; None when it is not remembered."""
         return self._job.checkpoints.history.describe(checkpoint_id)
 
     def result(self, timeout_s: float) -> bytes | None:
-        """The result, or None when the job has not ended within `timeout_s`."""
+        """Return the result, or None when the job has not ended within `timeout_s`."""
         self._ended.wait(timeout_s)
         self._raise_fault()
         return None if self._result is None else to_bytes(self._result)
 
     def follow(self, timeout_s: float, with_texts: bool) -> News:
-        """What is new for the driver, within `timeout_s`; also tells that the driver lives.
+        """Return news for the driver, within `timeout_s`; the call also shows that the driver lives.
 
-        Without texts, which a driver has no room for while its terminal is paused, that is all: they wait here.
+        Without strings, which a driver has no room for while its terminal is paused, that is all: they wait here.
         """
         self._owner_seen = time.monotonic()
         if not with_texts:
@@ -240,7 +240,7 @@ class Coordinator:
         return News(texts, self._note(), to_bytes(self._result) if ended else None)
 
     def _note(self) -> str:
-        """What a job waits for that has no slots, or that is to end or to restart and cannot yet."""
+        """Describe what a job waits for that has no slots, or that cannot end or restart yet."""
         if self._job.status not in (JobStatus.CANCELLING, JobStatus.FAILING, JobStatus.RESTARTING):
             return self._slots.wait.note
         stalled = [text for text in (execution.stalled for execution in self._job.attempts.live) if text]
@@ -248,32 +248,32 @@ class Coordinator:
         return f"waits for its tasks to end; {stalled[0]}; {end}" if stalled else self._slots.wait.note
 
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
-        """Blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
+        """Return blocks of collected rows, waiting for the first at most `timeout_s`; None when all have been drawn."""
         self._raise_fault()
         return self._rows.take(timeout_s)
 
     def accumulators(self) -> bytes:
-        """Name -> value of the subtasks that have finished, packed."""
+        """Return a mapping of name to value, packed, with the accumulators of the subtasks that have finished."""
         return to_bytes(self._job.accumulators())
 
     # calls of the tasks
 
     def report(self, reports: bytes) -> None:
-        """What a task has to say: a list of messages."""
+        """Take a report of a task: a list of messages."""
         for item in read_reports(reports):
             self._slots.calls.answered(item.attempt)
             self._events.put(item)
 
     def printed(self, texts: list[Text]) -> None:
-        """What a task has printed; returns when there is room for more."""
+        """Take the output that a task has printed; returns when there is room for more."""
         self._terminal.put(texts)
 
     def collected(self, block: bytes) -> None:
-        """Rows for the driver; returns when there is room for more."""
+        """Take rows for the driver; returns when there is room for more."""
         self._rows.put(block)
 
     def process_of(self, attempt: TaskAddress) -> Any:
-        """The actor in which an attempt runs, for a peer that was deployed before it."""
+        """Return the actor in which an attempt runs, for a peer that was deployed before it."""
         return self._slots.actors[attempt]
 
     # the deciding thread
@@ -306,14 +306,14 @@ class Coordinator:
         self.leave()
 
     def _release_all_the_same(self) -> None:
-        """Those who wait for the job must be answered, and this process must end, also where Ray answers no more."""
+        """Answer the clients of the job and end this process, even where Ray no longer answers."""
         try:
             self._slots.release()
         except Exception:  # what goes with this process, goes then
             log.exception("the processes of the job could not be released")
 
     def _record(self) -> None:
-        """Leave the status for those who ask when this process is gone."""
+        """Record the status for readers after this process is gone."""
         self._update_status()
         status = self._job_status
         log.info("Job %s (%s) is %s.", status["name"], status["jid"], status["state"])
@@ -368,7 +368,7 @@ class Coordinator:
             self._answered.notify_all()
 
     def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
-        """In order, beside the decisions: a slow storage holds up no heartbeat."""
+        """Work on files in order, beside the decisions: a slow storage delays no heartbeat."""
         if isinstance(command, PublishCheckpoint):
             self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
         else:
@@ -426,7 +426,7 @@ class Coordinator:
                     assert_never(command)
 
     def _tell_recovery(self) -> None:
-        """Once all tasks that started anew run, say how long it took."""
+        """Report how long the recovery took, once all restarted tasks run."""
         found = self._job.recovery()
         if found is not None and found["total_ms"] is not None and found["began"] != self._reported_recovery:
             self._reported_recovery = found["began"]

@@ -24,7 +24,7 @@ class MoreSlots:
         submission: how the driver wants the job to run.
         timeout_s: longest time that a request waits.
         post: takes a request whose slots are reserved, from any thread.
-        answer: tells that there are none, from any thread.
+        answer: reports that there are none, from any thread.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class NodeWatch:
 
     Args:
         in_use: ids of these nodes.
-        lost: called with the id of a node that is lost, and what tells so.
+        lost: called with the id of a node that is lost, and the evidence.
     """
 
     def __init__(self, in_use: Callable[[], Collection[str]], lost: Callable[[str, str], None]) -> None:

@@ -23,23 +23,23 @@ class FinalCheckpoint:
         self._suspended_by: int | None = None
         self._aborted: set[int] = set()
         self.awaited = False
-        """Whether the task has to wait for a checkpoint before it ends."""
+        """True if the task has to wait for a checkpoint before it ends."""
         self.skips_data = finished
-        """Whether the task works no data any more: a savepoint stopped it in mid-data, or it had finished before."""
+        """True if the task processes no more data: a savepoint stopped it in mid-data, or it had finished before."""
 
     @property
     def is_suspended(self) -> bool:
-        """Whether the task waits, in the middle of its data, until the savepoint that stops it is complete."""
+        """Return whether the task waits, in the middle of its data, until the savepoint that stops it is complete."""
         return self._suspended_by is not None
 
     @property
     def is_quiescent(self) -> bool:
-        """Whether the operators emit nothing any more, not even by timers: their state is in a snapshot."""
+        """Return whether the operators emit nothing more, not even by timers: their state is in a snapshot."""
         return self.is_suspended or self.skips_data
 
     @property
     def is_done(self) -> bool:
-        """Whether all data is in a complete checkpoint, so that a further one would only delay the end."""
+        """Return whether all data is in a complete checkpoint, so that a further one would only delay the end."""
         return self._checkpointing and self._first_with_all_data is not None and not self.awaited
 
     def includes_all_data(self, checkpoint_id: int) -> bool:

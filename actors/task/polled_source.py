@@ -11,7 +11,7 @@ from ..messages.messages import AssignSplits
 
 
 class PolledSource:
-    """Polls a source operator until it ends or is told to stop.
+    """Polls a source operator until it ends or is asked to stop.
 
     Raises: TypeError: the operator is no source.
     """

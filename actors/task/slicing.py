@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 _EXPLORES = 16
-"""Where slices are of one record, every 16th has two, which shows whether a record costs the time or the batch."""
+"""Number of slices of one record among which one has two, which shows whether a record costs the time or the batch."""
 MOST_POLLED = 1 << 17
 """Records that a source is asked for at once; columns are cheaper together, and slices are bounded by their time."""
 

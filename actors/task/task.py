@@ -196,17 +196,17 @@ class StreamTask:
 
     @property
     def state(self) -> ExecutionState:
-        """How the attempt stands, as the coordinator hears it."""
+        """Return the state of the attempt, as the coordinator sees it."""
         return self._life.state
 
     @property
     def phase(self) -> TaskPhase:
-        """What the next step does."""
+        """Return the phase, which determines the next step."""
         return self._life.phase
 
     @property
     def accumulators(self) -> dict[str, Any]:
-        """The accumulators of the task's functions, by name."""
+        """Return the accumulators of the task's functions, by name."""
         return self._life.accumulators
 
     def outgoing(self) -> list[Envelope]:

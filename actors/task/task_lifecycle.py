@@ -44,7 +44,8 @@ log = get_logger(__name__)
 
 
 class TaskPhase(Enum):
-    """What a task may do now. It goes forward only; `TASK_MOVES` has every legal move.
+    """The phases of a task, each with its permitted actions. A phase goes forward only; `TASK_MOVES` has every legal
+    move.
 
     The `ExecutionState` beside it is what the coordinator hears: it says how the attempt stands, not what its next step
     does.
@@ -84,7 +85,7 @@ TASK_MOVES: dict[TaskPhase, frozenset[TaskPhase]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaskParts:
-    """What a task is built of, as far as its lifecycle opens, closes or releases it.
+    """The parts of a task that its lifecycle opens, closes or releases.
 
     Args:
         deployment: the attempt and its job vertex.

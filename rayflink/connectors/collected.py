@@ -20,7 +20,7 @@ from rayflink.common.records.batches import Batch, rows_of
 from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 
 BLOCK_ROWS = 1024
-"""Rows that wait for a checkpoint are packed when there are so many, or the checkpoint comes."""
+"""Rows that wait for a checkpoint are packed when they reach this number, or the checkpoint comes."""
 
 _here = threading.local()
 

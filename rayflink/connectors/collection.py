@@ -36,7 +36,7 @@ class CollectionSplit:
 
 
 def check_elements(values: list[Any]) -> None:
-    """Refuse elements that cannot be sent to another process, as far as one of each type tells.
+    """Refuse elements that cannot be sent to another process, as far as one of each type shows.
 
     Raises:
         NotSerializable: one cannot.

@@ -35,7 +35,7 @@ _IDLE_POLL_MS = 5
 
 @dataclass(frozen=True)
 class IterationSplit:
-    """What is left of the iteration after its first `position` elements."""
+    """The rest of the iteration after its first `position` elements."""
 
     position: int = 0
     split_id = "iteration"

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 PERSON, AUCTION, BID = range(3)
 _FIRST_ID, _FIRST_CATEGORY, _CATEGORIES = 1000, 10, 5
 _LEAD = 10
-"""So many persons and auctions are named before their own events."""
+"""Number of persons and auctions that are named before their own events."""
 _HOT = 100
-"""Each so many persons and auctions one is hot."""
+"""Number of persons and auctions of which one is hot."""
 _CHANNELS = 10_000
 _HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 _FIRST_NAMES = "Peter,Paul,Luke,John,Saul,Vicky,Kate,Julie,Sarah,Deiter,Walter".split(",")
@@ -350,7 +350,7 @@ def _pieces(text: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> pyarr
 
 
 class NexmarkNumbers(DataGeneratorSource):
-    """The numbers of events, dealt to the readers in turn, so that all are at the same time.
+    """The numbers of events, assigned to the readers in turn, so that all are at the same time.
 
     Args:
         count: how many; None: no end.

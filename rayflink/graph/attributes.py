@@ -12,20 +12,20 @@ DEFAULT_SLOT_SHARING_GROUP = "default"
 
 
 class ChainingStrategy(Enum):
-    """With which neighbours an operator may share a task."""
+    """The neighbours with which an operator may share a task."""
 
     ALWAYS = "ALWAYS"
-    """With its producer and its consumers."""
+    """The producer and the consumers."""
     HEAD = "HEAD"
-    """With its consumers only: it starts a chain."""
+    """The consumers only: the operator starts a chain."""
     NEVER = "NEVER"
-    """With nobody."""
+    """None of the neighbours."""
     HEAD_WITH_SOURCES = "HEAD_WITH_SOURCES"
-    """With its consumers, and with a producer that is a source."""
+    """The consumers, and a producer that is a source."""
 
 
 class NodeKind(Enum):
-    """What an operator is to the task that runs it."""
+    """The role of an operator for the task that runs it."""
 
     SOURCE = "SOURCE"
     ONE_INPUT = "ONE_INPUT"
@@ -48,7 +48,7 @@ class NodeKind(Enum):
 
 
 class ExchangeMode(Enum):
-    """When the consumer of an edge may read, as far as the program says so."""
+    """The time from which the consumer of an edge may read, as far as the program sets it."""
 
     UNDEFINED = "UNDEFINED"
     """The job's mode decides."""
@@ -59,7 +59,7 @@ class ExchangeMode(Enum):
 
 
 class ResultPartitionType(Enum):
-    """How the result of a vertex is kept for its consumer."""
+    """The storage of a vertex's result for its consumer."""
 
     BLOCKING = "BLOCKING"
     PIPELINED = "PIPELINED"
@@ -83,7 +83,7 @@ class ResultPartitionType(Enum):
 
 @dataclass(frozen=True)
 class ResourceSpec:
-    """What a subtask of an operator asks of its slot; absent (None) wherever nothing is known.
+    """The resources that a subtask of an operator requests of its slot; absent (None) wherever nothing is known.
 
     Args:
         cpu_cores: fractions allowed, >= 0.

@@ -1,4 +1,4 @@
-"""Which edges fuse two operators into one task, and why the others do not: nine conditions, as data.
+"""The conditions on which an edge fuses two operators into one task: nine conditions, as data.
 
 Source: apache/flink StreamingJobGraphGenerator.isChainable.
 """

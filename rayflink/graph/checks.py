@@ -1,4 +1,4 @@
-"""Checks of a job before it runs: sources without an end, sinks that overwrite each other, results nobody sees."""
+"""Checks of a job before it runs: sources without an end, sinks that overwrite each other, unread results."""
 
 from __future__ import annotations
 

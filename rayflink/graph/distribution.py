@@ -1,4 +1,4 @@
-"""Which producers a consumer of a POINTWISE edge reads, and the inverse."""
+"""The producers that a consumer of a POINTWISE edge reads, and the inverse."""
 
 from __future__ import annotations
 

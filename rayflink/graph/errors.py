@@ -1,4 +1,4 @@
-"""What can be wrong with a program before it runs; the texts begin with Flink's where Flink has one."""
+"""Errors of a program before it runs; the messages begin with Flink's where Flink has one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ForwardParallelismError(PlanError):
 
 
 class DuplicateUidError(PlanError):
-    """Two operators claim one identity, so their state could not be told apart.
+    """Two operators claim one identity, so their state could not be distinguished.
 
     Args:
         what: "uid" or "uid hash".

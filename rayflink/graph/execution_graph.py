@@ -43,7 +43,7 @@ class ExecutionVertex:
 
 @dataclass(frozen=True)
 class IntermediateResultPartition:
-    """What one subtask gives to a data set."""
+    """The part of a data set that one subtask produces."""
 
     dataset_id: str
     producer: ExecutionVertex
@@ -99,7 +99,7 @@ class ExecutionJobVertex:
 
 @dataclass(frozen=True)
 class InputChannel:
-    """Where a subtask reads: one subpartition of one producer."""
+    """The input of a subtask: one subpartition of one producer."""
 
     producer: JobVertexID
     producer_subtask: int
@@ -258,7 +258,7 @@ def execution_graph(job: JobGraph, parallelism: Mapping[str, int] | None = None)
     Raises:
         DuplicateVertexError: two vertices, or two data sets, have one id.
         ForwardParallelismError: a forward edge would join different parallelisms.
-        PlanError: an edge reads a data set nobody gives or another edge reads, or a parallelism is out of range.
+        PlanError: an edge reads a data set without a producer or with another reader, or a parallelism is out of range.
     """
     wanted = dict(parallelism or {})
     vertices: dict[str, ExecutionJobVertex] = {}

@@ -1,4 +1,4 @@
-"""What a front end submits and the actors run: vertices of chained operators, joined by data sets.
+"""The graph that a front end submits and the actors run: vertices of chained operators, joined by data sets.
 
 All of it is values: printable, comparable, and picklable by cloudpickle. Functions (factories, selectors) and program
 lines do not take part in comparison.
@@ -23,12 +23,12 @@ from .partitioners import DistributionPattern, Partitioner
 from .transformations import KeySelector, OperatorFactory
 
 JOB_GRAPH_VERSION = 1
-"""Of the layout of `JobGraph` and all it holds."""
+"""Version of the layout of `JobGraph` and all its parts."""
 _MAGIC = b"rayflink job graph "
 
 
 class ScheduleMode(Enum):
-    """When vertices are deployed."""
+    """The time at which vertices are deployed."""
 
     EAGER = "EAGER"
     """All at once."""
@@ -98,7 +98,7 @@ class ChainedOperator:
 
 @dataclass(frozen=True)
 class IntermediateDataSet:
-    """What a vertex gives to exactly one consumer.
+    """A data set that a vertex produces for exactly one consumer.
 
     Args:
         id: 32 hex digits.

@@ -1,4 +1,4 @@
-"""How records are dealt to the subtasks of the next operator, as values; what they do with a record is the runtime's.
+"""Partitioners, which distribute records to the subtasks of the next operator, as values; the runtime implements them.
 
 `str(partitioner)` is Flink's printed name, which the execution plan shows as "ship strategy".
 """
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 
 class DistributionPattern(Enum):
-    """Which producers a consumer of a result is connected to."""
+    """The producers that a consumer of a result is connected to."""
 
     POINTWISE = "POINTWISE"
     """Each consumer reads some producers: one to one, or a balanced share."""
@@ -22,7 +22,7 @@ class DistributionPattern(Enum):
 
 @dataclass(frozen=True)
 class Partitioner:
-    """A strategy of distribution; compare strategies with `==`, tell kinds apart with `isinstance`."""
+    """A strategy of distribution; compare strategies with `==`, distinguish kinds with `isinstance`."""
 
     printed: ClassVar[str]
     """Flink's name of the strategy."""
@@ -42,7 +42,7 @@ class Partitioner:
 
 @dataclass(frozen=True)
 class Forward(Partitioner):
-    """To the one consumer with the producer's own index; both ends have one parallelism."""
+    """Sends records to the one consumer with the producer's own index; both ends have one parallelism."""
 
     printed = "FORWARD"
     is_pointwise = True
@@ -51,7 +51,7 @@ class Forward(Partitioner):
 
 @dataclass(frozen=True)
 class Rebalance(Partitioner):
-    """To all consumers in turn."""
+    """Sends records to all consumers in turn."""
 
     printed = "REBALANCE"
 
@@ -75,7 +75,7 @@ class Broadcast(Partitioner):
 
 @dataclass(frozen=True)
 class Shuffle(Partitioner):
-    """To a consumer drawn evenly at random."""
+    """Sends each record to a consumer drawn evenly at random."""
 
     printed = "SHUFFLE"
 
@@ -89,7 +89,7 @@ class Global(Partitioner):
 
 @dataclass(frozen=True)
 class KeyGroup(Partitioner):
-    """To the consumer that owns the key group of the record's key.
+    """Sends each record to the consumer that owns the key group of the record's key.
 
     Args:
         key_selector: record -> key; does not take part in comparison.
@@ -103,7 +103,7 @@ class KeyGroup(Partitioner):
 
 @dataclass(frozen=True)
 class Custom(Partitioner):
-    """To the consumer a user's function chooses.
+    """Sends each record to the consumer that a user's function chooses.
 
     Args:
         partitioner: a Partitioner, or (key, number of consumers) -> index; does not take part in comparison.

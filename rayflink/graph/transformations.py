@@ -1,4 +1,4 @@
-"""What a program records while it is written: one transformation a step, each pointing at its inputs.
+"""The record of a program while it is written: one transformation a step, each pointing at its inputs.
 
 Transformations are what the fluent front ends build and may still change (`name`, `uid`, `parallelism`, ...) until the
 program is translated into a `StreamGraph`. They compare by identity. Partition, Union, SideOutput, Split and Select
@@ -206,7 +206,7 @@ class Union(Transformation):
 
 @dataclass(eq=False)
 class Partition(_FromOne):
-    """How the records of a stream reach their next operator."""
+    """The way in which the records of a stream reach their next operator."""
 
     partitioner: Partitioner
     exchange_mode: ExchangeMode = ExchangeMode.UNDEFINED

@@ -1,4 +1,4 @@
-"""From what a program recorded to its stream graph.
+"""Translation of a recorded program to its stream graph.
 
 Inputs are translated before what consumes them, each transformation once. A transformation that is logical becomes a
 virtual node; when an edge is drawn to its consumer, the walk up to the real producer gathers what the virtual nodes
@@ -48,7 +48,7 @@ Steps = Generator[Generator[Any, Any, Ids], Ids, Ids]
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """What the environment says about the whole program.
+    """The settings of the environment for the whole program.
 
     Args:
         name: of the job.
@@ -79,7 +79,7 @@ def stream_graph(transformations: Iterable[Transformation], settings: PlanSettin
     """Translate a program.
 
     Args:
-        transformations: at least those nobody consumes; inputs are found from them.
+        transformations: at least those without a consumer; inputs are found from them.
         settings: of the environment.
 
     Raises:
@@ -102,7 +102,7 @@ class _Virtual:
     tag_id: str | None = None
     selected_names: tuple[str, ...] = ()
     selector: int | None = None
-    """Of a split: position of its selector in the producer's."""
+    """The position of a split's selector in the producer's list."""
     call_site: str = ""
 
 

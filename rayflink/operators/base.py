@@ -1,5 +1,5 @@
-"""What an operator is: elements in, elements out, state in between. It knows no channel, no actor and no clock of its
-own.
+"""The interface of operators: elements in, elements out, state in between. It knows no channel, no actor and no clock
+of its own.
 
 An operator answers each element with an iterable of elements. The chain draws from it only while its outputs have
 room, so an operator that may emit much (a flat_map, a firing of many timers) answers with a generator and is thereby
@@ -55,7 +55,7 @@ class ProcessingTime(Protocol):
 
 @dataclass
 class OperatorContext:
-    """What the task gives an operator at `setup`.
+    """The surroundings that the task passes to an operator at `setup`.
 
     Args:
         operator_id: 32 hex digits, stable across submissions.
@@ -72,7 +72,7 @@ class OperatorContext:
         cached_files: name -> local path of the distributed cache.
         call_site: the line of the user's program that created the operator, or "".
         request_split: asks the coordinator for a split (sources only).
-        report_watermark: tells the coordinator where a source stands that is aligned with others, None for idle.
+        report_watermark: reports to the coordinator where a source stands that is aligned with others, None for idle.
         wake: lets the task step soon, may be called by any thread; None: nothing runs beside the task, and time is the
             clock's alone, so that outside work belongs into the task's own thread.
         open_worker: makes the workers of functions that run in processes of their own; None: the runner has none, and
@@ -126,11 +126,11 @@ class Operator(ABC):
 
     ctx: OperatorContext
     works_outside = False
-    """Whether some of its work is done outside of the task; then it may not take what it is fed at once."""
+    """True if some of its work is done outside of the task; then it may not accept an element at once."""
     ends_early = False
-    """Whether it may be satisfied before its input ends."""
+    """True if the operator may be satisfied before its input ends."""
     snapshots_late = False
-    """Whether its snapshot is whole only some time after `snapshot_state`; then `rest_of_snapshot` gives it."""
+    """True if a snapshot becomes whole only some time after `snapshot_state`; then `rest_of_snapshot` returns it."""
 
     def setup(self, ctx: OperatorContext) -> None:
         """Take the context; nothing else is called before."""
@@ -254,7 +254,7 @@ class SourceOperator(Operator):
     """An operator without input: the task polls it while its outputs have room."""
 
     ends_by_itself = False
-    """Whether it goes on until its own end though the job is asked to stop."""
+    """True if the source continues until its own end though the job is asked to stop."""
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
         """Return the next elements, about `max_records` at most; `()` when nothing is there now; None at the end of

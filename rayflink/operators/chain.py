@@ -33,7 +33,7 @@ from .selection import Divided, Selection
 
 
 class ElementWriter(Protocol):
-    """Where elements leave the chain: one writer a result partition."""
+    """The exit of elements from the chain: one writer a result partition."""
 
     def write(self, element: Element) -> None:
         """Take an element; it is always taken, fullness is asked for before the next one."""
@@ -97,7 +97,7 @@ class OperatorChain:
         self._satisfied: set[int] = set()
         self._below = [_below(links, index) for index in range(len(links))]
         self.is_waiting = False
-        """Whether it stopped before an element that its operator does not take yet."""
+        """True if the chain stopped before an element that its operator does not accept yet."""
 
     @property
     def idle(self) -> bool:

@@ -42,7 +42,7 @@ def pause_ms(retries: int) -> int:
 
 
 class Commits:
-    """What one subtask's writer prepared and its committer has still to commit.
+    """Committables that a subtask's writer prepared and its committer has still to commit.
 
     Args:
         committer: commits it.
@@ -66,7 +66,7 @@ class Commits:
         self._complete = -1
         self._has_failed = False
         self.due_ms: int | None = None
-        """When `run` has something to do; None: when a checkpoint is complete."""
+        """Time at which `run` has something to do; None until a checkpoint is complete."""
         self._total = metrics.counter("totalCommittables")
         self._retried = metrics.counter("retriedCommittables")
         self._counters = {

@@ -30,7 +30,7 @@ MOST_RUNS = 64
 """Runs merged at a time; more are first merged to fewer."""
 _STEP_BYTES = 1 << 20
 _ENTRY_BYTES = 220
-"""What an entry takes in memory besides its payload: a tuple, a key, two numbers."""
+"""Bytes of an entry in memory in addition to its payload: a tuple, a key, two numbers."""
 _GROWN = 3
 """Bytes an object takes in memory for one in its pickle, about."""
 _SAMPLE = 64

@@ -1,4 +1,4 @@
-"""What makes an operator in the process that runs it, as it travels in a program."""
+"""Factories, which travel in a program and create an operator in the process that runs it."""
 
 from __future__ import annotations
 

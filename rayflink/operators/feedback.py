@@ -54,11 +54,11 @@ _SUPERSTEP = "superstep"
 """The list of how many supersteps each head has begun."""
 
 Marker = EndOfSuperstep | CheckpointBarrier
-"""What stands between records in the queue."""
+"""The separator of records in the queue."""
 
 
 class FeedbackSpillError(RayflinkError):
-    """What is fed back has no room in memory, and none on disk."""
+    """Neither memory nor disk has room for the records that are fed back."""
 
     def __init__(self, folder: str, problem: str) -> None:
         super().__init__(folder, problem)

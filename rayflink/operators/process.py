@@ -67,7 +67,7 @@ class _Context(ProcessFunction.Context, CoProcessFunction.Context):
 
 
 class ProcessingOperator(FunctionOperator):
-    """What process functions on streams without keys have in common: clocks, side outputs, timestamps of results.
+    """The common part of process functions on streams without keys: clocks, side outputs, timestamps of results.
 
     Args:
         function: the user's function with its life cycle.

@@ -1,4 +1,4 @@
-"""Which records each selected output of a split operator gets: the run-time half of `split` and `select`."""
+"""The records of each selected output of a split operator: the run-time half of `split` and `select`."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class SinkOperator(Operator):
 
 
 class _Writing(UserCode):
-    """As `UserCode`; a record that cannot be written is named."""
+    """A variant of `UserCode` that names a record that cannot be written."""
 
     __slots__ = ()
 

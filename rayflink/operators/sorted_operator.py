@@ -1,4 +1,4 @@
-"""What the operators of batch mode share that hold input back before another operator works it."""
+"""The common part of operators of batch mode that buffer input before another operator processes it."""
 
 from __future__ import annotations
 

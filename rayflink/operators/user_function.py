@@ -1,4 +1,4 @@
-"""What operators around one user function share: its life cycle and the naming of its failures."""
+"""The common part of operators around one user function: its life cycle and the naming of its failures."""
 
 from __future__ import annotations
 

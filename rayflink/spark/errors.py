@@ -1,4 +1,4 @@
-"""What can go wrong before Spark runs."""
+"""Errors that are raised before Spark runs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CANCELS_S = 5.0
-"""How long Spark may take to end its jobs at Ctrl-C."""
+"""Time that Spark may take to end its jobs at Ctrl-C."""
 
 
 @contextmanager

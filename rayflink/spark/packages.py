@@ -1,4 +1,4 @@
-"""Whether PySpark and RayDP are installed, in versions that go together."""
+"""Checks that PySpark and RayDP are installed, in versions that go together."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 PROBE_S = 60.0
-"""How long the nodes may take to tell which Java they have."""
+"""Time that the nodes may take to report which Java they have."""
 END_S = 30.0
-"""How long what belongs to a Spark may take to end before it is killed, and after."""
+"""Time that the processes of a Spark may take to end before they are killed, and after."""
 LEAST_MEMORY = 450 << 20
 """Spark refuses executors with less: it keeps 300 MiB for itself, and wants half as much again."""
 ENDING_S = 5.0
-"""How long a Spark that has ended may be in Ray's list of actors."""
+"""Time for which a Spark that has ended may be in Ray's list of actors."""
 _LOOKS_EVERY_S = 0.05
 _MASTER = "_SPARK_MASTER"
 LOGGING = "log4j2.properties"
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SparkSize:
-    """What a Spark takes of a cluster.
+    """The resources that a Spark takes of a cluster.
 
     Args:
         executors: their number.

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 MOST_BYTES = 32 << 20
-"""Of what one task reads, as it is stored, unless a key group is larger."""
+"""Bytes that one task reads, as they are stored, unless a key group is larger."""
 LEAST_BYTES = 1 << 20
-"""What is worth a task of its own."""
+"""Bytes that justify a task of their own."""
 BATCH_ROWS = 10_000
 _TASKS_A_CORE = 4
 _SHARES = "number int, share binary"
@@ -58,7 +58,7 @@ def read_state(
         state: its name; of timers that of their queue, such as "user-timers/event".
         schema: the columns that are wanted and their types, as DDL or a `StructType`. None: all columns. Where their
             values have no type in common, or one that Spark lacks, a column is the text of `repr` of each.
-        options: Flink's `s3.` options by name, as texts.
+        options: Flink's `s3.` options by name, as strings.
 
     Raises:
         NoCheckpointError, NotInSavepointError: there is no such savepoint, operator or state.

@@ -58,7 +58,7 @@ class DuplicateRowError(StateError):
 
 @dataclass(frozen=True)
 class GivenState:
-    """What makes a state of the rows of a DataFrame.
+    """A description of a state to be made of the rows of a DataFrame.
 
     Args:
         operator: number of the operator in the savepoint.

@@ -1,4 +1,4 @@
-"""Savepoints made of DataFrames: Spark deals rows to key groups, and its tasks write each key group's file."""
+"""Savepoints made of DataFrames: Spark distributes rows to key groups, and its tasks write each key group's file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 STORED_BYTES = 16 << 20
 """Key groups are put into one file up to about this size."""
 END_S = 30.0
-"""How long tasks that are no longer wanted may take to end before their files are removed."""
+"""Time that tasks no longer wanted may take to end before their files are removed."""
 _LOOKS_EVERY_S = 0.05
 _TASKS_A_CORE = 4
 _BESIDES = ("window_start", "window_end", "namespace", "last_access")
@@ -57,7 +57,7 @@ class _Operator:
 
 @dataclass(frozen=True)
 class Written:
-    """What a task has written.
+    """The output of a task.
 
     Args:
         groups: (operator, key group, where it is).
@@ -165,7 +165,7 @@ class SparkSavepoint:
 
         Args:
             path: a path or the URL of a storage that all executors reach.
-            options: Flink's `s3.` options by name, as texts.
+            options: Flink's `s3.` options by name, as strings.
 
         Raises:
             SavepointExistsError: there is one.
@@ -265,7 +265,7 @@ class SparkSavepoint:
 
 @dataclass(frozen=True)
 class _Writing:
-    """What each task does with the rows of its key groups, which come one after the other.
+    """The work of each task on the rows of its key groups, which come one after the other.
 
     Args:
         path, options: of the storage.
@@ -281,7 +281,7 @@ class _Writing:
     stored_bytes: int
 
     def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        """Write the key groups, and tell where they are; or tell what is wrong with the rows."""
+        """Write the key groups, and report where they are, or describe the error in the rows."""
         import pyarrow as pa
 
         told: Any
@@ -322,7 +322,7 @@ class _Writing:
 
 
 def _placed(batches: Iterable[pyarrow.RecordBatch], number: int, packed: bytes) -> Iterator[pyarrow.RecordBatch]:
-    """Return the function that each task applies to its part of a DataFrame."""
+    """The work of each task on the rows of its key groups, which come one after the other."""
     return placed(batches, number, unpack(packed)[number])
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta})
 REPR = {b"form": b"repr"}
-"""Metadata of a field whose values are texts of `repr`."""
+"""Metadata of a field whose values are strings of `repr`."""
 
 
 class NoColumnError(ValueError):

@@ -104,7 +104,7 @@ def _merge_contents(near: Content, far: Content) -> Content:
 
 
 ENTRY_IN_USE: bytes = b"\x01"
-"""What an entry of a list of the user's begins with; then comes a pickle."""
+"""Prefix of an entry of a user's list; a pickle follows."""
 
 
 def entry_value(name: str, data: bytes) -> Any:

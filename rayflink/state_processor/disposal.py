@@ -28,11 +28,11 @@ class DisposalError(StateError):
 
 
 def dispose_savepoint(path: str, options: Mapping[str, str] | None = None) -> int:
-    """Delete a savepoint, which nobody does by himself; the number of deleted files.
+    """Delete a savepoint, which no job does by itself; return the number of deleted files.
 
     Args:
         path: its folder, or its `_metadata` file.
-        options: Flink's `s3.` options by name, as texts.
+        options: Flink's `s3.` options by name, as strings.
 
     Raises:
         NoCheckpointError: there is none.

@@ -138,7 +138,7 @@ def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummar
 
 
 def _seen(summary: StateSummary, rows: Iterable[StateRow]) -> StateSummary:
-    """Return a summary with the classes that are in the rows, besides those it knows."""
+    """Return a summary with the classes that are in the rows, in addition to those it knows."""
     values = [row.value for row in islice(rows, SAMPLES)]
     described = summary_of(StateDescriptor(summary.name), summary.kind, values)
     return summary.merge(described)

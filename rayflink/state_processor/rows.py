@@ -10,7 +10,7 @@ from rayflink.state.group_content import Content, Rows
 from rayflink.state.keys import canonical_key
 
 EXPIRING = "expiring "
-"""What the stored kind of a state with a time to live begins with."""
+"""Prefix of the stored kind of a state with a time to live."""
 TIMERS = "timers"
 
 

@@ -149,7 +149,7 @@ class Savepoint:
 
         Args:
             path: its folder, or its `_metadata` file; a path or the URL of a storage.
-            options: Flink's `s3.` options by name, as texts.
+            options: Flink's `s3.` options by name, as strings.
 
         Raises:
             NoCheckpointError: there is none.
@@ -280,7 +280,7 @@ class Savepoint:
 
         Args:
             path: a path or the URL of a storage.
-            options: Flink's `s3.` options by name, as texts.
+            options: Flink's `s3.` options by name, as strings.
 
         Raises:
             SavepointExistsError: there is one.

@@ -21,7 +21,7 @@ _BATCH_ROWS = 65_536
 _COLUMNS = ("subtask", "key", "window_start", "window_end", "namespace", "position", "map_key", "value", "time",
             "domain", "last_access", "expires")  # fmt: skip
 USER = "user/"
-"""What the names of users' operator states begin with, in the table of all lists of an operator."""
+"""Prefix of the names of users' operator states, in the table of all lists of an operator."""
 _SPLITS = "source-splits"
 ENUMERATOR = "source-enumerator"
 RAW_KEYED = "raw keyed state"

@@ -1,4 +1,4 @@
-"""What a test says of an operator: what makes it, what it is given, by which key; and that input cut in many ways."""
+"""A test's description of an operator: its factory, its input, its key selector; and that input cut in many ways."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TO_ALL = _ToAll()
 
 
 class Case:
-    """What one call of `verify` is about.
+    """The subject of one call of `verify`.
 
     Args:
         factory, given, key: as for `verify`.

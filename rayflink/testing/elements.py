@@ -96,9 +96,9 @@ class SecondInput:
 
 
 Given = Record | Columns | Mark | Status | Moment | End | SecondInput
-"""What a test may give an operator."""
+"""Elements that a test may feed to an operator."""
 Seen = Record | Mark | Status | LatencyMarker
-"""What an operator gives, one entry a record."""
+"""Output of an operator, one entry a record."""
 
 
 def rec(value: Any, timestamp: int | None = None) -> Record:

@@ -1,4 +1,4 @@
-"""What may go wrong in a simulated run, as values.
+"""Faults of a simulated run, as values.
 
 A fault that names a task takes part of its name: "Map" means every subtask of every vertex whose name holds it,
 "Map (2/3)" one subtask.
@@ -44,7 +44,7 @@ class Call:
 
 
 class CommandFate(Enum):
-    """What becomes of a command to a task. But for the first, the coordinator is told that the call has failed."""
+    """The outcome of a command to a task. Except for the first, the call fails for the coordinator."""
 
     ARRIVES = "arrives"
     LOST = "never arrives"
@@ -52,7 +52,7 @@ class CommandFate(Enum):
 
 
 class Victim(Protocol):
-    """What a fault may do to a cluster."""
+    """The actions that a fault may take on a cluster."""
 
     def kill_named(self, name: str) -> bool:
         """Kill the tasks and return whether one was running."""
@@ -99,7 +99,7 @@ class Fault:
     """Nothing goes wrong; subclasses override what they disturb."""
 
     reorders = False
-    """Whether calls of one pair of tasks may overtake each other."""
+    """True if calls of one pair of tasks may overtake each other."""
 
     def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
         """Decide the outcome of a call; `nth` counts the calls for which `concerns` was true."""
@@ -180,7 +180,7 @@ class DuplicateCalls(Fault):
 
 @dataclass(frozen=True)
 class LoseCall(Fault):
-    """One call never arrives; the sender is told that it returned.
+    """One call never arrives; to the sender it appears to have returned.
 
     Args:
         nth: which of those that carry a frame of type `carrying` ("" any) to `receiver`, from 0.
@@ -291,7 +291,7 @@ class FreezeTask(Fault):
 
 @dataclass(frozen=True)
 class LoseCommand(Fault):
-    """One command of the coordinator to a task is lost, and the coordinator is told that the call has failed.
+    """One command of the coordinator to a task is lost, and to the coordinator the call has failed.
 
     Args:
         nth: which of those of type `carrying` ("" any, else such as "CheckpointComplete") to `receiver`, from 0.
@@ -397,7 +397,7 @@ class LoseFile(Fault):
 
 @dataclass(frozen=True)
 class TakeSavepoint(Fault):
-    """Somebody wants a savepoint from move `at` on, until there is one; `Story.savepoints` says where it is."""
+    """A user requests a savepoint from move `at` on, until there is one; `Story.savepoints` says where it is."""
 
     directory: str = "/savepoints"
     at: int = 0
@@ -408,7 +408,7 @@ class TakeSavepoint(Fault):
 
 @dataclass(frozen=True)
 class StopWithSavepoint(Fault):
-    """Somebody stops the job with a savepoint, from move `at` on until it works or the job has ended.
+    """A user stops the job with a savepoint, from move `at` on until it works or the job has ended.
 
     Args:
         drain: event time goes to its end first; else the job can be gone on with from the savepoint.
@@ -425,7 +425,7 @@ class StopWithSavepoint(Fault):
 
 @dataclass(frozen=True)
 class CancelJob(Fault):
-    """Somebody cancels the job before move `at`."""
+    """A user cancels the job before move `at`."""
 
     at: int = 0
 
@@ -437,7 +437,7 @@ class CancelJob(Fault):
 
 @dataclass(frozen=True)
 class StopJob(Fault):
-    """Somebody stops the job before move `at`: its sources end."""
+    """A user stops the job before move `at`: its sources end."""
 
     at: int = 0
 
@@ -460,7 +460,7 @@ class TriggerCheckpoint(Fault):
 
 @dataclass(frozen=True)
 class Rescale(Fault):
-    """Somebody wants other parallelisms, at the first move from `at` on at which all tasks run.
+    """A user requests other parallelisms, at the first move from `at` on at which all tasks run.
 
     Args:
         parallelism: pairs of an operator, by its name or uid, and its number of subtasks.

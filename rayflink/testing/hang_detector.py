@@ -1,4 +1,4 @@
-"""When a simulated run counts as hung."""
+"""The detection of a hang in a simulated run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOOK_EVERY_MS = 10_000
 
 
 class HangDetector:
-    """Waits for progress: for so long, or as long as somebody said.
+    """Waits for progress: for a limited time, or as long as a caller has set.
 
     Args:
         now_ms: when the run begins.

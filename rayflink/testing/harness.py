@@ -1,4 +1,4 @@
-"""Runs one operator, or a few in a row, by hand: no job, no channel, and a clock that moves when told to."""
+"""Runs one operator, or a few in a row, by hand: no job, no channel, and a clock that moves on request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Snapshots = Mapping[str, tuple[OperatorSnapshot, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the operator believes to run.
+    """The place at which the operator believes to run.
 
     Args:
         subtask: index in [0, parallelism).
@@ -60,7 +60,7 @@ def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_par
     """Return the state that each of `parallelism` subtasks starts from, given the `snapshot` of each former one by its
     index.
 
-    Keyed state goes with its key groups, lists as their mode says: dealt evenly, all to everyone, or one copy each.
+    Keyed state goes with its key groups, lists as their mode says: split evenly, all to everyone, or one copy each.
 
     >>> from rayflink.operators.base import OperatorSnapshot
     >>> rules = OperatorSnapshot(lists={"rules": ("broadcast", (b"r",))})

@@ -1,4 +1,4 @@
-"""Savepoints that somebody wants in a simulated run, and asks for until there is one."""
+"""Savepoints that a user of a simulated run requests until there is one."""
 
 from __future__ import annotations
 

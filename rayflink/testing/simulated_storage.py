@@ -13,7 +13,7 @@ from rayflink.state.storage.storage import StorageError
 
 
 class Outcome(Enum):
-    """What becomes of one operation of a storage."""
+    """The outcome of one operation of a storage."""
 
     DONE = "done"
     REFUSED = "refused, and nothing was done"

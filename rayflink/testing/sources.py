@@ -41,7 +41,7 @@ class Crash:
 
 
 class ScriptedCrash(Exception):
-    """What a `Crash` item of a script raises."""
+    """The error that a `Crash` item of a script raises."""
 
 
 PAUSE = Pause(1_000)

@@ -32,7 +32,7 @@ LONGEST_WAIT_MS = 64
 
 
 class Stage:
-    """How far the operator of a test has come, known to its sources in the same process; and its clock.
+    """The progress of a test's operator, known to its sources in the same process; and its clock.
 
     Args:
         subtasks: of the operator.
@@ -90,7 +90,7 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class AwaitEnd:
-    """Nothing more before the operator has been told that the input has ended."""
+    """Nothing more before the operator has been notified that the input has ended."""
 
     input_index: int
 

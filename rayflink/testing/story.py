@@ -1,4 +1,4 @@
-"""What happened in a simulated run, move by move."""
+"""The events of a simulated run, move by move."""
 
 from __future__ import annotations
 

@@ -46,10 +46,10 @@ _NAMES = {
     "rayflink.state.rocksdb.row_layout": "Kept",
 }
 PLAIN_CLASSES = frozenset(f"{module}:{name}" for module, names in _NAMES.items() for name in names.split())
-"""As `module:qualname`."""
+"""Names of the form `module:qualname`."""
 
 _refused: list[set[str]] = []
-"""Of each block `only_plain_classes` that is open, in all threads."""
+"""The classes of each open block `only_plain_classes`, in all threads."""
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class UnknownObject:
         return instance
 
     arguments: tuple[Any, ...]
-    """What its class was called with."""
+    """The arguments with which the object's class was called."""
     fields: Any
     """Its fields by name, where it has any; or what else it keeps."""
 

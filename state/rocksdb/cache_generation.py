@@ -149,7 +149,7 @@ class CacheUsage:
 
     @property
     def growth(self) -> int:
-        """Entries that came into the cache, less those that went, since `restart_growth`."""
+        """Return entries that came into the cache, less those that went, since `restart_growth`."""
         return self.entries - self._growth_start
 
     def restart_growth(self) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MissingRows:
-    """What a cache knows about rows that are not on disk, from coarse to fine.
+    """The knowledge of a cache about rows that are not on disk, from coarse to fine.
 
     - A namespace of which nothing was ever written has no rows.
     - A complete namespace has no rows but those whose entries are in memory, and those of its tombstones.
@@ -36,12 +36,12 @@ class MissingRows:
 
     @property
     def known_missing(self) -> int:
-        """Number of keys that are known to be missing."""
+        """Return the number of keys that are known to be missing."""
         return sum(map(len, self._known_missing.values()))
 
     @property
     def complete_namespaces(self) -> int:
-        """Number of namespaces that were read or dropped as a whole."""
+        """Return the number of namespaces that were read or dropped as a whole."""
         return len(self._complete)
 
     # questions

@@ -84,7 +84,7 @@ class DatabaseCapture:
         link: gives the folder with links to its files, when it is made.
         unlink: removes that folder.
         key_groups: those of the subtask.
-        about: tells what the database holds; asked when the links are made, for rows are written before.
+        about: describes what the database holds; asked when the links are made, for rows are written before.
         near: the timers in memory, and the filters.
         base: file -> where it is stored already.
         written: told the files, once all are stored.

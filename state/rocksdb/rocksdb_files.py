@@ -27,7 +27,7 @@ from .row_layout import RowLayout, prefixes
 DATABASE_FORMAT = 1
 """Version of the rows and of what is said about them; the first byte of `DatabaseFiles.about`."""
 STATE, TIMERS = "state/", "timers/"
-"""What the names of columns begin with."""
+"""Prefix of the names of columns."""
 _READERS = 4
 _INTEGERS = 1
 _FILE_ROWS = 1 << 20

@@ -71,7 +71,7 @@ class RocksDBMemory:
         self.size = size
         self._write_bytes = max(1, int(size * write_ratio))
         self.write_buffer_bytes = min(64 << 20, max(64 << 10, self._write_bytes // 4))
-        """Of a column's memtable where no option says it: several columns have to share."""
+        """Size of a column's memtable where no option sets it: several columns have to share."""
         self.overlaid: set[ColumnFamily] = set()
         """Columns that have written rows since links began to be made, which wait in memory."""
         self.cache = rocksdict.Cache(size)
@@ -394,7 +394,7 @@ def column_name(stored: str) -> str:
 def _remove(folder: Path) -> None:
     """Remove a folder; it is no error if it has already gone with its parent.
 
-    An iterator that nobody has read to its end keeps the database at work: files come and go meanwhile.
+    An iterator that has not been read to its end keeps the database at work: files come and go meanwhile.
     """
     for left in reversed(range(_REMOVALS)):
         try:

@@ -81,7 +81,7 @@ class RowCache:
 
     @property
     def estimated_bytes(self) -> float:
-        """Bytes of the hot generation, and of what is known of namespaces."""
+        """Return bytes of the hot generation, and of what is known of namespaces."""
         namespaces = len(self._hot.entries) + self._missing.complete_namespaces
         return self.usage.entries * self.usage.entry_bytes + namespaces * NAMESPACE_BYTES
 

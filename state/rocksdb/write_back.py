@@ -1,4 +1,4 @@
-"""How the dirty entries of a row cache reach their rows: written back, evicted, or captured at a barrier."""
+"""Write-back of the dirty entries of a row cache to their rows: regularly, on eviction, or captured at a barrier."""
 
 from __future__ import annotations
 

@@ -10,11 +10,11 @@ from operator import itemgetter
 from typing import Any
 
 NOT_OVERLAID: Any = object()
-"""What `WriteOverlay.get` gives for a row that was not written."""
+"""Result of `WriteOverlay.get` for a row that was not written."""
 _ROW_BYTES = 200
 """Memory of a row beside its bytes."""
 _RANGE_BYTES = 4096
-"""What a deleted range counts: not for its memory, but for the time it takes later."""
+"""Cost of a deleted range: not for its memory, but for the time it takes later."""
 Row = tuple[bytes, bytes]
 
 
@@ -33,7 +33,7 @@ class WriteOverlay:
 
     def __init__(self) -> None:
         self.bytes = 0
-        """What all of it counts."""
+        """Cost of all entries."""
         self._rows: dict[bytes, bytes | None] = {}
         self._sorted: list[bytes] | None = None  # made when it is asked for; then those taken out may still be in it
         self._starts: list[bytes] = []  # of the deleted ranges, which do not meet

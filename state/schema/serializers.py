@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Snapshot = Mapping[str, Any]
-"""What a serializer says of itself, JSON-able: ``{"serializer": name, "version": n, "of": [snapshots]}``."""
+"""Snapshot of a serializer's configuration, JSON-able: ``{"serializer": name, "version": n, "of": [snapshots]}``."""
 
 
 class Verdict(Enum):

@@ -38,7 +38,7 @@ class StateSummary:
 
     @property
     def is_keyed(self) -> bool:
-        """Return whether it is keyed state or timers, not operator state."""
+        """Return whether the state is keyed state or timers, not operator state."""
         return self.kind != "broadcast" and not self.kind.endswith(" list") or self.kind == "expiring list"
 
     @property

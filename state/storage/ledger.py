@@ -13,7 +13,7 @@ from .storage import MissingFileError, Storage, StorageError, put_own
 
 FOLDER = "ledger"
 NUMBERS = 100
-"""So many numbers of checkpoints a leader may use before its next entry; whoever takes over begins behind them."""
+"""Number of checkpoint ids a leader may use before its next entry; its successor begins behind them."""
 VERSION = 1
 _NAME = re.compile(rf"{FOLDER}/(\d{{9}})")
 _TRIES = 100
@@ -27,7 +27,7 @@ class Fenced(StateError):
     Args:
         url: base of the job's checkpoints.
         epoch: in which it led.
-        found: what tells so.
+        found: the evidence.
     """
 
     def __init__(self, url: str, epoch: int, found: str) -> None:
@@ -122,7 +122,7 @@ def decode_entry(data: bytes, url: str) -> Entry:
 
 
 def newest_entry(storage: Storage) -> tuple[int, Entry] | None:
-    """Return the newest entry and its position; None where nobody has led the job yet.
+    """Return the newest entry and its position; None where the job had no leader yet.
 
     Raises:
         StorageError, DamagedFileError, VersionMismatch: it cannot be read.
@@ -163,7 +163,7 @@ class Ledger:
 
     Args:
         storage: of the base of the job's checkpoints.
-        leader: 32 hex digits nobody else has.
+        leader: 32 hex digits that no other leader has.
         retained: checkpoints that are kept.
 
     >>> from rayflink.state.storage.memory_storage import MemoryStorage
@@ -228,8 +228,8 @@ class Ledger:
         """Record a fully written checkpoint, which counts from now on. The newest is that of the highest number.
 
         Raises:
-            Fenced: somebody else leads: it does not count, and nobody may be told that it is complete.
-            StorageError: nobody knows whether it counts: it may not be told of, and none of its files be deleted.
+            Fenced: another leader exists: it does not count, and must not be reported as complete.
+            StorageError: it is unknown whether it counts: it must not be reported, and none of its files be deleted.
         """
         counted = sorted((*self._entry.checkpoints, Counted(checkpoint_id, path)))[-self._retained - 1 :]
         number = max(checkpoint_id + 1, self._entry.next_number)
@@ -244,7 +244,7 @@ class Ledger:
         self._append("numbers", next_number=number)
 
     def end(self) -> None:
-        """End the job, whose checkpoints are about to be deleted; nobody leads it after this.
+        """End the job, whose checkpoints are about to be deleted; it has no leader after this.
 
         Raises:
             Fenced: somebody else leads: nothing may be deleted.

@@ -35,7 +35,7 @@ class LocalCopies:
         self._needed: dict[int, set[str]] = {}
         self._changing = threading.Lock()
         self.used = 0
-        """How many files a restart took from here."""
+        """Number of files that a restart took from here."""
 
     def keep(self, checkpoint_id: int, path: str, local: Path) -> None:
         """Link a local file that is stored under this name for a checkpoint; if that fails, there is no copy."""

@@ -232,7 +232,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _linked(source: Path, target: Path) -> bool:
-    """Give a file a second name; False when somebody else has it."""
+    """Give a file a second name; return False when another file has it."""
     try:
         os.link(source, target)
     except OSError as error:
@@ -245,7 +245,7 @@ def _linked(source: Path, target: Path) -> bool:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove a folder that is empty; False when it is still there: then somebody needs it."""
+    """Remove a folder that is empty; False when it is still there: then it is in use."""
     try:
         folder.rmdir()
     except OSError:

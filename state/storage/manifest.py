@@ -112,7 +112,7 @@ def savepoint_folder(job_id: str, random: str) -> str:
     """Return the folder of a savepoint, which is its base, below the folder for savepoints.
 
     Args:
-        random: hex digits that nobody else chooses; 12 of them are taken.
+        random: hex digits that no other process chooses; 12 of them are taken.
 
     >>> savepoint_folder("11bbc58e4f83b1e53bd0a8a3ff0a7ba4", "bd967f90709b5f7a")
     'savepoint-11bbc5-bd967f90709b'

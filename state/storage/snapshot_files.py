@@ -54,7 +54,7 @@ class SnapshotPlace:
 
 
 def random_name() -> str:
-    """Return a file name that nobody else chooses."""
+    """Return a file name that no other process chooses."""
     return uuid.uuid4().hex
 
 
@@ -68,7 +68,7 @@ class SnapshotFileWriter:
         storage: where the files are.
         place: which files they are.
         uploads: most files that are stored at the same time; 0: each by the calling thread, before the call returns.
-        new_name: gives a file name that nobody else chooses.
+        new_name: returns a file name that no other process chooses.
         copies: keeps shared files on this node as well; None: nothing does.
     """
 
@@ -98,7 +98,7 @@ class SnapshotFileWriter:
 
     @property
     def is_savepoint(self) -> bool:
-        """Return whether it is a savepoint."""
+        """Return whether the snapshot is a savepoint."""
         return self._place.is_savepoint
 
     def put(self, data: bytes) -> Blob:

@@ -75,12 +75,12 @@ class Storage(Protocol):
         """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does.
 
         Raises:
-            StorageError: it could not be written, or nobody knows whether it was: the answer was lost.
+            StorageError: it could not be written, or it is unknown whether it was: the answer was lost.
         """
         ...
 
     def upload(self, path: str, local: Path) -> None:
-        """Write a file with the bytes of a local one; nobody else writes that name."""
+        """Write a file with the bytes of a local one; no other process writes that name."""
         ...
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
@@ -105,12 +105,12 @@ class Storage(Protocol):
 
 
 def put_own(storage: Storage, path: str, data: bytes) -> bool:
-    """Put bytes that nobody else writes, if absent; return True also where the first answer was lost.
+    """Put bytes that no other process writes, if absent; return True also where the first answer was lost.
 
     An object store's client repeats a request whose answer it did not get, and then finds what it has written itself.
 
     Raises:
-        StorageError: it could not be written; or nobody knows, when it cannot be read either.
+        StorageError: it could not be written; or that is unknown, when it cannot be read either.
     """
     try:
         if storage.put_if_absent(path, data):

@@ -13,7 +13,7 @@ from rayflink.common.records.batches import Batch
 
 @dataclass(frozen=True)
 class BucketContext:
-    """What a bucket assigner knows beside the record.
+    """The information about a record that a bucket assigner gets in addition to the record.
 
     Args:
         now_ms: processing time, epoch milliseconds.
@@ -25,7 +25,7 @@ class BucketContext:
 
 
 class BucketAssigner:
-    """Says to which bucket a record belongs; subclass it with `get_bucket_id`.
+    """A function from a record to its bucket; subclass it with `get_bucket_id`.
 
     >>> class ByCountry(BucketAssigner):
     ...     def get_bucket_id(self, element, context):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError)
-"""What the readers of packed files raise on bytes that are none of their form."""
+"""Errors that the readers of packed files raise on bytes that are not of their format."""
 
 
 def is_compressed(path: str) -> bool:

@@ -22,7 +22,7 @@ SPLIT_BYTES = 16 << 20
 TO_THE_END = 2**63 - 1
 """The stop of a split that goes on to the end of its file, wherever that is."""
 MARK_BYTES = 64
-"""By so many bytes at its beginning a split is known again."""
+"""Number of bytes at its beginning by which a split is recognized."""
 
 
 @dataclass(frozen=True)

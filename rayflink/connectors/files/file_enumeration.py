@@ -1,4 +1,4 @@
-"""Which files are read, cut into which splits, and which reader gets which."""
+"""The choice of files, their division into splits, and the assignment of splits to readers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FileSplitAssignerProvider:
 
 @dataclass(frozen=True)
 class FileEnumeratorState:
-    """What a job that goes on must know.
+    """The enumerator's state, from which a restored job continues.
 
     Args:
         splits: not assigned yet.
@@ -75,7 +75,7 @@ class FileEnumeratorState:
 
 
 class FileEnumerator(SplitEnumerator):
-    """Lists files, and deals their splits to readers that ask.
+    """Lists files, and assigns their splits to readers that ask.
 
     Watching, it lists again when a reader asks and nothing is left. A path is read once, with the bytes it has when it
     is found; an empty file is found when it has some.

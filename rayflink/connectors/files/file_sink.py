@@ -22,11 +22,11 @@ from .success_files import MarkingFileWriter, MarkingRenamer, SuccessFiles
 
 BUCKET_CHECK_MS = 60_000
 MOST_OPEN = 1 << 30
-"""As many as there are buckets."""
+"""No limit: one file for each bucket."""
 
 
 class OutputFileConfig:
-    """What part files are called: `<prefix>-<job and sink>-<subtask>-<number><suffix>`.
+    """The names of part files: `<prefix>-<job and sink>-<subtask>-<number><suffix>`.
 
     >>> OutputFileConfig.builder().with_part_suffix(".txt").build().get_part_suffix()
     '.txt'
@@ -78,7 +78,7 @@ class OutputFileConfig:
 
 @dataclass(frozen=True)
 class FileSinkSettings:
-    """What was chosen for a file sink.
+    """The settings of a file sink.
 
     Args:
         buckets: where in the folder a record goes.
@@ -88,7 +88,7 @@ class FileSinkSettings:
         names_bear_job: files of two jobs, and of two sinks of one job, have different names; without, a later job
             replaces those of an earlier.
         most_open: files that one subtask writes to at the same time; one more ends another.
-        marks: tells when a folder is complete; None: nothing does.
+        marks: reports when a folder is complete; None: nothing does.
     """
 
     buckets: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
@@ -234,10 +234,10 @@ class FileSink(Sink):
             return FileSink(self._base_path, self._form, self._settings)
 
     class RowFormatBuilder(BaseBuilder):
-        """Of a sink that appends record after record."""
+        """A builder of a sink that appends record after record."""
 
     class BulkFormatBuilder(BaseBuilder):
-        """Of a sink that writes blocks."""
+        """A builder of a sink that writes blocks."""
 
         _first_rolling: Callable[[], RollingPolicy] = OnCheckpointRollingPolicy
 
@@ -267,10 +267,10 @@ class StreamingFileSink(FileSink):
             return StreamingFileSink(self._base_path, self._form, self._settings)
 
     class DefaultRowFormatBuilder(BaseBuilder):
-        """Of a sink that appends record after record."""
+        """A builder of a sink that appends record after record."""
 
     class DefaultBulkFormatBuilder(BaseBuilder):
-        """Of a sink that writes blocks."""
+        """A builder of a sink that writes blocks."""
 
         _first_rolling: Callable[[], RollingPolicy] = OnCheckpointRollingPolicy
 
@@ -288,7 +288,7 @@ class StreamingFileSink(FileSink):
 
 
 class FileCompactStrategy:
-    """When part files would be joined; no sink joins them yet, see `enable_compact`.
+    """The times at which part files would be joined; no sink joins them yet, see `enable_compact`.
 
     Args:
         checkpoints: after so many; -1: never by checkpoints.
@@ -334,7 +334,7 @@ class FileCompactStrategy:
 
 @dataclass(frozen=True)
 class FileCompactor:
-    """How part files would be joined; no sink joins them yet, see `enable_compact`."""
+    """The way in which part files would be joined; no sink joins them yet, see `enable_compact`."""
 
     delimiter: bytes | None = None
 

@@ -37,10 +37,10 @@ from .file_enumeration import (
 
 
 class FileFormat(ABC, Generic[Output]):
-    """How the records of a file are read; a value that can be pickled."""
+    """A format that reads the records of a file; a value that can be pickled."""
 
     divisible = False
-    """Whether several readers may read parts of one file; parts are ranges of bytes."""
+    """True if several readers may read parts of one file; parts are ranges of bytes."""
 
     @property
     def produced_type(self) -> TypeInformation | None:

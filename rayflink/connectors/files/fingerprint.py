@@ -1,4 +1,4 @@
-"""What was read of a file, told by so few numbers that all of it can be kept, and read again to be compared."""
+"""A summary of the bytes read of a file, small enough to keep all of it and to compare it with a second reading."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rayflink.common.connector_base.sink import Committer
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP)
-"""What file systems say that cannot sync folders, such as some of networks."""
+"""Errors of file systems that cannot sync folders, such as some network file systems."""
 _BLOCK = 1 << 20
 
 
@@ -154,7 +154,7 @@ class PartFile:
 
 
 def discard(path: str) -> None:
-    """Delete a file that nobody wants; the next attempt may have done so already."""
+    """Delete a file that is no longer needed; the next attempt may have done so already."""
     with suppress(FileNotFoundError):
         os.remove(path)
 

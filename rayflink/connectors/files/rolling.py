@@ -1,4 +1,4 @@
-"""When a file sink ends one part file and begins the next."""
+"""Policies that decide when a file sink ends one part file and begins the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PART_BYTES = 128 << 20
 
 
 class RollingPolicy:
-    """When a part file is followed by the next: by its size, age or rest, and at each checkpoint.
+    """A policy for ending a part file: by its size, age or inactivity, and at each checkpoint.
 
     Args:
         part_size: bytes above which it is; None: any size.
@@ -33,7 +33,7 @@ class RollingPolicy:
                 raise ValueError(f"{name} must be >= 1, got {value}")
 
     ends_at_checkpoints = True
-    """Whether a file ends at each checkpoint; else it goes on, and a restore takes what the checkpoint had of it."""
+    """True if a file ends at each checkpoint; else it goes on, and a restore cuts it to its size at the checkpoint."""
 
     def is_due(self, now_ms: int, begun_ms: int, touched_ms: int) -> bool:
         """Return whether a part file is too old, or has rested too long."""
@@ -44,7 +44,9 @@ class RollingPolicy:
     def default_rolling_policy(
         part_size: int = PART_BYTES, rollover_interval: Any = 60_000, inactivity_interval: Any = 60_000
     ) -> DefaultRollingPolicy:
-        """Return a policy that rolls by size, age and inactivity; lengths of time are Durations or milliseconds."""
+        """A policy by size, age and inactivity, across checkpoints; a file that has ended becomes visible after the
+        next one.
+        """
         return DefaultRollingPolicy(part_size, rollover_interval, inactivity_interval)
 
     @staticmethod
@@ -54,7 +56,9 @@ class RollingPolicy:
 
 
 class DefaultRollingPolicy(RollingPolicy):
-    """By size, age and rest, over checkpoints; a file that has ended is seen after the next one."""
+    """A policy by size, age and inactivity, across checkpoints; a file that has ended becomes visible after the next
+    one.
+    """
 
     ends_at_checkpoints = False
 

@@ -1,4 +1,4 @@
-"""Empty files that tell when a folder of part files is complete."""
+"""Empty files that mark a folder of part files as complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_YET = (CommitOutcome.RETRY, CommitOutcome.UNKNOWN_FAILURE)
 
 @dataclass(frozen=True)
 class SuccessFiles:
-    """When a folder is complete, and how that is told.
+    """The rule for a folder to be complete, and how that is announced.
 
     Args:
         name: of the file.

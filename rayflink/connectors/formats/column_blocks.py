@@ -78,7 +78,7 @@ class ColumnCursor:
 
 
 class ColumnShape:
-    """Which columns are wanted, of which types, and whether as columns or as `Row` objects.
+    """The choice of columns, of their types, and between columns and `Row` objects.
 
     Args:
         schema: names and types; None: as the file has them.

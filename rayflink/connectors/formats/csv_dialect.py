@@ -19,11 +19,11 @@ NO_VALUE_TEXTS = ("", "NA", "N/A", "NULL", "null", "NaN", "nan")
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """What the characters of a CSV text mean.
+    """The meaning of the characters in a CSV file.
 
     Args:
         delimiter: one character between values.
-        null_values: texts that stand for no value.
+        null_values: strings that stand for no value.
         strings_can_be_null: such a text stands for no value in columns of text, too.
         newlines_in_values: quoted values may hold line ends.
         quote: one character around values, twice within one for itself; None: none.
@@ -69,7 +69,7 @@ class CsvDialect:
     def _closes_its_quotes(self, block: bytes | bytearray) -> bool:
         """Return whether quotes come in pairs, each first of which begins a value or doubles the one before it.
 
-        Then no value is open at the end. False tells nothing: a quote within a value without quotes is no error.
+        Then no value is open at the end. False is inconclusive: a quote within a value without quotes is no error.
         """
         import numpy
 

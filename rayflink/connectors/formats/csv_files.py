@@ -163,7 +163,7 @@ class CsvFileSource(FileSource):
         columns: those to emit, in this order; None: all.
         rows: emit `Row` objects instead of columns.
         delimiter: one character between values.
-        null_values: texts that stand for no value.
+        null_values: strings that stand for no value.
         newlines_in_values: quoted values may hold line ends; each file is then read by one reader. Without it, a file
             in which a part that is read alone ends inside a quoted value is refused while it is read.
 

@@ -41,7 +41,7 @@ class InferredColumns:
     def __init__(self, schema: pyarrow.Schema | None = None) -> None:
         self.schema, self._is_given = schema, schema is not None
         self.is_open = False
-        """Whether records may lack columns that others have."""
+        """True if records may lack columns that others have."""
 
     def of(self, batch: Batch) -> pyarrow.RecordBatch:
         """Return the columns of a batch; of columns that `schema` has too by now it may lack some, or have them

@@ -168,7 +168,7 @@ def json_lines_encoder(type_info: TypeInformation | None = None) -> Encoder:
     b'{"id":1,"name":"a"}\\n'
 
     Args:
-        type_info: of the records; None: dicts, lists, texts, numbers and rows with names as they are.
+        type_info: of the records; None: dicts, lists, strings, numbers and rows with names as they are.
     """
     return _PlainLines() if type_info is None else Encoder.lines_of(JsonRowSerializationSchema(type_info))
 

@@ -1,4 +1,4 @@
-"""Which record of a block it is that Arrow does not take: it tells that something is wrong, and not always where."""
+"""The search for the record of a block that Arrow rejects: its error does not always say where."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class _OrcWriter(ColumnWriter):
 
 
 class _Calm:
-    """A file that takes everything and tells afterwards what went wrong: Arrow's ORC ends the process at an error."""
+    """A file that accepts everything and reports errors afterwards: Arrow's ORC ends the process at an error."""
 
     closed = False
 

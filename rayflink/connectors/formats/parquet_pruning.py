@@ -1,4 +1,4 @@
-"""Row groups of Parquet files that hold no wanted row, as their statistics tell."""
+"""Row groups of Parquet files that hold no wanted row, according to their statistics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Wanted:
         """Return whether a row group may hold a wanted row; True where that is not known.
 
         Args:
-            statistics: of its column, as pyarrow tells them; None: there are none.
+            statistics: of its column, as pyarrow reports them; None: there are none.
         """
         if statistics is None:
             return True

@@ -90,7 +90,7 @@ class FileBlocks:
 
 @dataclass
 class CachePlace:
-    """Where a cached result is kept, or will be; a job takes it along as it is when the job starts.
+    """The place of a cached result, present or future; a job takes it along as it is when the job starts.
 
     Args:
         store: None while there is none.
@@ -165,7 +165,7 @@ def _dumped(batch: Batch) -> bytes:
 
 @dataclass(frozen=True)
 class CacheSplit:
-    """A partition from a position on, without the first so many of its batches and records.
+    """A partition from a position on, without a number of its first batches and records.
 
     Args:
         batches: to pass over in the block at the position.

@@ -99,7 +99,7 @@ class FrameStore(Protocol):
 
 
 class SentStore:
-    """A store on its way to a process of another program, which may have to be told first how to reach it.
+    """A store on its way to a process of another program, which may first need the settings to reach it.
 
     Args:
         store: to be opened there.
@@ -178,7 +178,7 @@ class FrameFolder:
 
 @dataclass(frozen=True)
 class FrameSplit:
-    """A partition from a block on, without the first so many of its rows."""
+    """A partition from a block on, without a number of its first rows."""
 
     part: FramePart
     block: int = 0
@@ -191,7 +191,7 @@ class FrameSplit:
 
 
 class FrameSource(Source):
-    """Reads blocks of columns; rows of one partition keep their order, and partitions are dealt in theirs.
+    """Reads blocks of columns; rows of one partition keep their order, and partitions are assigned in theirs.
 
     Args:
         store: where the blocks are.

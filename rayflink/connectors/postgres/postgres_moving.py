@@ -22,7 +22,7 @@ log = get_logger(__name__)
 KEPT_S = 86_400
 """Seconds for which the ledger keeps what was committed."""
 LOCK_S = 10
-"""Seconds that a move waits for what somebody has locked, where the server sets none; then the task does other work."""
+"""Seconds that a move waits for locks, where the server sets none; then the task does other work."""
 _PRUNED_EVERY = 1_000
 _AT_ONCE = (0.0,)
 """A lost connection is opened again once; if that fails, the task does other work before the next try."""
@@ -65,7 +65,7 @@ class Mover(Committer):
     def _move_in_order(self, chunk: Chunk, restored: bool) -> bool:
         """Move a chunk; of restored rows with keys, first what its subtask staged before; whether there was something.
 
-        Restored chunks of one subtask may be dealt to several, of which each then moves the older ones too.
+        Restored chunks of one subtask may be distributed to several, of which each then moves the older ones too.
         """
         tables = chunk.tables
         if restored and tables.keys:
@@ -99,7 +99,7 @@ class Mover(Committer):
 
 
 def _moved(cursor: psycopg.Cursor[Any], chunk: Chunk) -> bool | None:
-    """Move a chunk: True when that was done, False when it had been before, None when nobody knows of it.
+    """Move a chunk: True when that was done, False when it had been before, None when the database has no record of it.
 
     Raises:
         PostgresError: not all of its rows are there.

@@ -22,7 +22,7 @@ DEADLINES = {
     "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }  # fmt: skip
-"""Where the connection string says nothing of them: one to a server that is gone without a word is lost in 30 s."""
+"""Settings for strings that lack them: a connection to a server that is gone without notice is lost in 30 s."""
 
 _SERVERS_DEADLINES = {
     "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "4",
@@ -101,12 +101,12 @@ class Session:
         self._connection: psycopg.Connection[Any] | None = None
         self._was_connected = False
         self.reconnects = Counter()
-        """How often a connection that was lost had to be opened again."""
+        """Number of times that a lost connection had to be opened again."""
 
     def run(self, work: Callable[[psycopg.Cursor[Any]], T], pauses_s: tuple[float, ...] = PAUSES_S) -> T:
         """Do `work` in one transaction, and anew where the connection is lost or the transaction has to be repeated.
 
-        When the connection is lost at the commit nobody knows whether it happened: `work` looks.
+        When the connection is lost at the commit it is unknown whether it happened: `work` looks.
 
         Args:
             pauses_s: seconds before each further try.

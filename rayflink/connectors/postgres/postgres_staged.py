@@ -1,4 +1,4 @@
-"""What PostgreSQL sinks have staged and nobody has committed yet, to look at and to delete."""
+"""Rows that PostgreSQL sinks have staged and not committed yet, for inspection and deletion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .postgres_tables import CHUNK, LEDGER, delete_staged, identifier, is_there
 
 @dataclass(frozen=True)
 class StagedRows:
-    """Rows that wait for their checkpoint, or for somebody to restore it.
+    """Rows that wait for their checkpoint, or for a restore of it.
 
     Args:
         target: schema and table they are for.

@@ -26,11 +26,11 @@ BATCH_ROWS = 5_000
 CHUNK_ROWS = 100_000
 """Most rows that are committed in one transaction."""
 HELD_MS = 1_000
-"""How long a row that is written to its table at once waits for others."""
+"""Time for which a row that is written to its table at once waits for others."""
 TAKE_OVER_S = 60
-"""How long an attempt waits for the end of what an earlier one is writing; the server notices a lost node sooner."""
+"""Time for which an attempt waits for the writes of an earlier one to end; the server notices a lost node sooner."""
 _LINE = re.compile(r"^COPY .*?, line (\d+)(?:, column ([^:\n]+))?", re.MULTILINE)
-"""Where the server stood; lines above it are of functions that a trigger or a check has called."""
+"""The server's position; lines above it are of functions that a trigger or a check has called."""
 _NOT_NULL = "SELECT attname FROM pg_attribute WHERE attrelid = 'rayflink_rows'::regclass AND attnotnull AND attnum > 0"
 
 
@@ -297,7 +297,7 @@ class Stager(DirectWriter):
                 delete_staged(cursor, tables.schema, cursor.execute(tables.statement(text), own).fetchall())
 
     def _take(self, cursor: psycopg.Cursor[Any], subtask: int) -> None:
-        """Write down that this attempt stages for a subtask; nobody else does until the transaction has ended.
+        """Write down that this attempt stages for a subtask; no other attempt does until the transaction has ended.
 
         Raises:
             PostgresError: a later attempt does.

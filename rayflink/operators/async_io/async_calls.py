@@ -13,7 +13,7 @@ from rayflink.common.user_code.iterate_results import iterate_results, not_itera
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a call.
+    """The outcome of a call.
 
     Args:
         results: for the record.

@@ -1,4 +1,6 @@
-"""What operators share whose requests are answered outside: they bound, keep, replay and emit what is under way."""
+"""The common part of operators whose requests are answered outside: they bound, keep, replay and emit what is under
+way.
+"""
 
 from __future__ import annotations
 

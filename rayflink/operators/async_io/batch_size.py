@@ -1,4 +1,4 @@
-"""How many records a batch for a model has."""
+"""The number of records in a batch for a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AdaptiveBatchSize:
 
 
 class FixedBatchSize:
-    """Always the same.
+    """A size that never changes.
 
     Args:
         records: at least 1.

@@ -1,10 +1,11 @@
-"""Whether a service that keeps failing is called at all."""
+"""A circuit breaker, which stops calls to a service that keeps failing."""
 
 from __future__ import annotations
 
 
 class CircuitBreaker:
-    """Opens after so many failures in a row; after a pause one call probes whether it may close again.
+    """A switch that opens after a number of failures in a row; after a pause one call probes whether it may close
+    again.
 
     >>> breaker = CircuitBreaker(failures=2, probe_after_ms=1000)
     >>> breaker.failed(now_ms=0); breaker.failed(now_ms=10); breaker.state
@@ -25,7 +26,7 @@ class CircuitBreaker:
         self._failed_at_ms = 0
         self._probing = False
         self.open_since_ms: int | None = None
-        """When it opened, in epoch milliseconds; None: it is closed."""
+        """Time at which the breaker opened, in epoch milliseconds; None while it is closed."""
         self.times_opened = 0
 
     @property

@@ -1,4 +1,4 @@
-"""Where coroutines of an operator run: in a thread of their own, or in the task's thread by the task's clock.
+"""Event loops of an operator's coroutines: in a thread of their own, or in the task's thread by the task's clock.
 
 A real runner has a thread for each operator, so that neither a coroutine nor the task keeps the other waiting. Where
 time and chance are parameters (the harness, the simulator, any runner that cannot be woken), the same coroutines run
@@ -22,7 +22,7 @@ from rayflink.common.errors import described
 from ..base import OperatorContext
 
 END_SECONDS = 10
-"""How long coroutines may take to end after they were cancelled."""
+"""Time that coroutines may take to end after they were cancelled."""
 _ROUNDING_S = 1e-6
 Ask = Callable[[], Awaitable[Any]]
 """Gives what is awaited for an answer."""
@@ -147,7 +147,7 @@ class LoopThread:
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):
-    """An event loop that runs when it is told to, in the thread that tells it, and whose time is that of a clock.
+    """An event loop that runs on request, in the thread that requests it, and whose time is that of a clock.
 
     It is asyncio's own but for `time`, so that whatever awaits in it behaves as ever. Timers fire in the order of their
     times, each at its own time, however far the clock has moved since the last step.
@@ -226,7 +226,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.answers.append((what_for, await _answer_of(ask)))
 
     def _turn(self) -> None:
-        """Run what is ready until nothing is: a loop that is told to stop before it runs makes one round."""
+        """Run what is ready until nothing is: a loop that is asked to stop before it runs makes one round."""
         outer = asyncio._get_running_loop()  # that of a notebook
         asyncio._set_running_loop(None)
         try:

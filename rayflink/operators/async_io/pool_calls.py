@@ -1,4 +1,4 @@
-"""Calls to a pool of workers: who works a batch, what is tried again, and when nobody is asked any more."""
+"""Calls to a pool of workers: which worker processes a batch, retries, and when calls stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .workers import Worker, WorkerLost, WorkerSpec
 log = get_logger(__name__)
 
 TELL_AFTER_MS = 5_000
-"""A worker that is waited for so long is told of in the log."""
+"""Waits for a worker that exceed this time are logged."""
 TELL_EVERY_MS = 30_000
 
 
@@ -55,7 +55,7 @@ class CallTimedOut(TimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """What came of a batch.
+    """The outcome of a batch.
 
     Args:
         result: of the function.

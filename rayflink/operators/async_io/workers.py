@@ -1,4 +1,4 @@
-"""Where the function of a pool runs: what a worker is, and the workers of this process.
+"""Workers, which run the function of a pool: their specification, and the workers of this process.
 
 A runner that has processes to give supplies workers of its own by `OperatorContext.open_worker`.
 """
@@ -80,7 +80,7 @@ def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What a worker is.
+    """The specification of a worker.
 
     Args:
         function: the same for all workers; each has its own copy.

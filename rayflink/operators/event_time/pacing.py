@@ -1,4 +1,4 @@
-"""When a long firing of timers or windows pauses, so that its task can look at its mail and at its outputs.
+"""Pauses in a long firing of timers or windows, in which its task handles its mail and its outputs.
 
 A firing may mean a million calls of a function that emits nothing, or one call of a second: results alone do not say
 how long it works. So it also pauses after some calls, and after some time; whether it goes on the task decides.

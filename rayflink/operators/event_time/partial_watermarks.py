@@ -8,7 +8,7 @@ from rayflink.common.records.batches import MIN_TIMESTAMP, Element, Watermark, W
 from rayflink.common.watermarks import Idleness, WatermarkGenerator, WatermarkOutput
 
 WHOLE = ""
-"""The part that is all of a stream that is not told apart, or that has no parts just now."""
+"""The part that is all of a stream that is not divided, or that has no parts just now."""
 
 
 class Part(WatermarkOutput):
@@ -61,7 +61,7 @@ class PartialWatermarks:
         self._create, self._new_idleness = create, idleness
         self.parts: dict[str, Part] = {}
         self.pending: list[Element] = []
-        """What is to be sent, in order."""
+        """Elements to be sent, in order."""
         self.current = MIN_TIMESTAMP
         """The watermark sent last."""
         self.is_idle = False

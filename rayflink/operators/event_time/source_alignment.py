@@ -1,4 +1,4 @@
-"""How far a source may read ahead of those it is aligned with. Pure, time is given."""
+"""The limit to which a source may read ahead of those it is aligned with. Pure, time is passed in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rayflink.common.watermarks import WatermarkAlignment
 
 
 class AlignedReading:
-    """When a subtask of a source reports its watermark, and what its group allows.
+    """The reports of a source subtask's watermark, and the limit that its group allows.
 
     Args:
         alignment: group, drift and interval.

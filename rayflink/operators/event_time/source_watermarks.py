@@ -1,4 +1,4 @@
-"""The watermarks of a source: by split where its reader tells splits apart, and aligned with other sources."""
+"""The watermarks of a source: by split where its reader distinguishes splits, and aligned with other sources."""
 
 from __future__ import annotations
 

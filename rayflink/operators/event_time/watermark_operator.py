@@ -43,7 +43,7 @@ class TimestampsAndWatermarksOperator(Operator):
     alone. A watermark not above the last one is dropped. Watermarks from upstream are replaced by the strategy's, all
     but the one that ends the stream; statuses from upstream likewise.
 
-    A source may tell the splits apart whose records it gives (`hold`, `reading`): each has a generator, and the
+    A source may distinguish the splits whose records it gives (`hold`, `reading`): each has a generator, and the
     watermark is the minimum over them.
 
     Args:

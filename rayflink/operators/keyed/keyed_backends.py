@@ -1,4 +1,4 @@
-"""Which keyed state backend an operator has: as `state.backend.type` says, and in batch mode always memory."""
+"""The choice of an operator's keyed state backend: that of `state.backend.type`, and in batch mode always memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators on keyed streams share: keys, the state backend, snapshots, and event time.
+"""The common part of operators on keyed streams: keys, the state backend, snapshots, and event time.
 
 The watermark is part of an operator's snapshot, though Flink leaves it out: what was late before a failure is late
 after it too, so that a restored job gives the results of one that never failed. The last watermark of all (end of
@@ -59,7 +59,7 @@ class KeyedOperator(FunctionOperator):
 
     create_backend: Callable[[OperatorContext], KeyedBackend] = staticmethod(keyed_backend)
     gives_running_results = False
-    """Whether it gives one result a record, of which the last of a key includes all before."""
+    """True if the operator emits one result a record, of which the last of a key includes all earlier ones."""
 
     def __init__(self, key_selector: Any, function: UserFunction) -> None:
         super().__init__(function)

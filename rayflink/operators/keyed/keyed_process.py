@@ -157,7 +157,7 @@ class _Timers(TimerService):
 
 
 class KeyedContext(KeyedProcessFunction.Context):
-    """Of a record.
+    """The context of a record.
 
     Args:
         operator: who has the clocks, the timers and the current key.
@@ -179,7 +179,7 @@ class KeyedContext(KeyedProcessFunction.Context):
 
 
 class KeyedTimerContext(KeyedContext, KeyedProcessFunction.OnTimerContext):
-    """Of a timer.
+    """The context of a timer.
 
     Args:
         operator: as of `KeyedContext`.

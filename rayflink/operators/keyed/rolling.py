@@ -26,7 +26,7 @@ ABSENT: Any = object()
 class KeyedReduceOperator(KeyedOperator):
     """Emits, for each record, the reduction of all records of its key so far; the first is emitted as it is.
 
-    The result keeps the record's timestamp. What is emitted is never the object in state, unless nobody can change it.
+    The result keeps the record's timestamp. The emitted object is never the one in state, unless it is immutable.
 
     Args:
         key_selector: a KeySelector or a callable.

@@ -29,9 +29,9 @@ Sessions = list[Any]
 """The sessions of one key, disjoint, in order of time: start, end, accumulator, whether it has fired, and so on."""
 _FIELDS = 4
 _MANY_KEYS = 10_000
-"""With one time, whose sessions are taken out together."""
+"""Sessions with one end time, which are taken out together."""
 _TIMES_A_GAP = 64
-"""Into so many times the timers of sessions that end within one gap are gathered, as long as they are far."""
+"""Number of times into which the timers of sessions that end within one gap are gathered, as long as they are far."""
 
 
 class SessionWindowOperator(BaseWindowOperator):

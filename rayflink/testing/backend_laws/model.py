@@ -327,7 +327,7 @@ def check_histories(
     of: type[RuleBasedStateMachine] = History,
     shrinks: bool = True,
 ) -> None:
-    """Try so many histories of so many steps at most.
+    """Try a number of histories, each of a number of steps at most.
 
     Args:
         of: the class of the histories, which has a place for `make_backend`.
