@@ -28,7 +28,7 @@ class Configuration:
         other: a configuration to begin with a copy of; None: none is set.
 
     >>> config = Configuration().set_string("taskmanager.memory.segment-size", "64 kb")
-    >>> from rayflink.common import options
+    >>> from rayflink.common.options import registry as options
     >>> config.get(options.BATCH_MAX_BYTES).bytes, config.get(options.BUFFERS_PER_CHANNEL)
     (65536, 2)
     """

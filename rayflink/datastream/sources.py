@@ -115,6 +115,7 @@ class Sources:
             TypeMismatch: an element is not of the type.
             NotSerializable: an element cannot be sent to a task.
 
+        >>> from rayflink.datastream import StreamExecutionEnvironment
         >>> env = StreamExecutionEnvironment({"execution.target": "local"})
         >>> env.from_collection([1, 2]).map(lambda x: x + 1).execute_and_collect(limit=10)
         [2, 3]

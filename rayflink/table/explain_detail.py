@@ -10,9 +10,9 @@ class ExplainDetail(Enum):
 
     >>> from rayflink.table import EnvironmentSettings, TableEnvironment
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    >>> told = t_env.explain_sql("SELECT UPPER(w) FROM (VALUES ('a')) AS t(w)", ExplainDetail.CHANGELOG_MODE)
-    >>> print(told.partition("== Optimized Physical Plan ==\\n")[2].partition("\\n\\n")[0])
-    Calc(select=[UPPER(w) AS EXPR$0], changelogMode=[I])
+    >>> plan = t_env.explain_sql("SELECT UPPER(w) FROM (VALUES ('a')) AS t(w)", ExplainDetail.CHANGELOG_MODE)
+    >>> print(plan.partition("== Optimized Physical Plan ==\\n")[2].partition("\\n\\n")[0])
+    Calc(select=[UPPER(EXPR$0) AS EXPR$0], changelogMode=[I])
     +- Values(tuples=[[{ a }]], changelogMode=[I])
     """
 
@@ -20,7 +20,7 @@ class ExplainDetail(Enum):
     """Rows and costs of each step, as far as they can be guessed."""
 
     CHANGELOG_MODE = 1
-    """What happens to the rows of each step: insertions, updates, deletions."""
+    """The changes that each step makes to rows: insertions, updates, deletions."""
 
     JSON_EXECUTION_PLAN = 2
     """The operators in JSON."""

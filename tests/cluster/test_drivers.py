@@ -27,7 +27,7 @@ ENDS_WITH_DRIVER = {"execution.shutdown-on-attached-exit": True}
 PROGRAM = """
 import json
 import sys
-from rayflink.actors import ray_cluster
+from rayflink.actors.on_ray.driver import ray_cluster
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream.environment import StreamExecutionEnvironment
 from tests.cluster.watching import eventually

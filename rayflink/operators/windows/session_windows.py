@@ -156,6 +156,7 @@ class DynamicProcessingTimeSessionWindows(_DynamicSessions[Input]):
 class EventTimeSessionWindows(_FixedSessions[Input]):
     """Sessions by the records' timestamps: records at most the gap apart are in one.
 
+    >>> from rayflink.common import Time
     >>> EventTimeSessionWindows.with_gap(Time.seconds(5))
     EventTimeSessionWindows(5000)
 
