@@ -81,5 +81,6 @@ def test_log_lines_of_a_task_carry_job_vertex_and_subtask(capsys):
     assert re.search(rf"WARNING my_job: mapped 7 {who}$", capsys.readouterr().err, re.M), "at the driver"
 
     logs = Path(ray._private.worker._global_node.get_logs_dir_path())
-    received = re.compile(rf"INFO +rayflink\.actors\.task\.task: Received task .* \(1/1\) \(attempt #0\)\. {who}$", re.M)
+    logger = r"INFO +rayflink\.actors\.task\.task"
+    received = re.compile(rf"{logger}: Received task .* \(1/1\) \(attempt #0\)\. {who}$", re.M)
     assert watching.eventually(lambda: any(received.search(f.read_text()) for f in logs.glob("worker-*.err")), 10)
