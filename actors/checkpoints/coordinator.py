@@ -8,6 +8,7 @@ Source: apache/flink CheckpointCoordinator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from rayflink.common.errors import described
 from rayflink.common.options.registry import ExternalizedCheckpointRetention
@@ -44,7 +45,7 @@ from .plan import PERIODIC, CheckpointedJob, CheckpointPlan, CheckpointPropertie
 from .timing import CheckpointTiming
 
 log = get_logger(__name__)
-Decision = CheckpointCommand | FailJob
+Decision: TypeAlias = CheckpointCommand | FailJob
 """The answer to an event: a command that the shell carries out, or the failure of the job."""
 _NOT_STOPPED = "the job did not stop with it: a task failed, and the job starts again"
 _REMEMBERED = 100

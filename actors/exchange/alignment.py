@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from rayflink.common.records.batches import CancelCheckpointMarker, CheckpointBarrier
 
@@ -50,7 +51,7 @@ class Aborted:
     checkpoint_id: int
 
 
-Action = Block | Unblock | Aligned | Aborted
+Action: TypeAlias = Block | Unblock | Aligned | Aborted
 
 
 class BarrierAligner:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NewType
+from typing import NewType, TypeAlias
 
 from rayflink.common.records.batches import Event
 
@@ -122,7 +122,7 @@ class WindowUpdate:
     type = MessageType.WINDOW_UPDATE
 
 
-Frame = (
+Frame: TypeAlias = (
     BufferResponse
     | ErrorResponse
     | PartitionRequest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from rayflink.common.configuration import reading
 from rayflink.common.errors import assert_never
@@ -42,7 +43,7 @@ from .attempts import Attempts
 from .enumeration import Enumerators
 from .restoring import Restoring
 
-CheckpointEvent = (
+CheckpointEvent: TypeAlias = (
     SavepointRequested
     | CheckpointAcknowledged
     | CheckpointDeclined

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from rayflink.common.errors import NotSerializable, PlanError, assert_never, described
 from rayflink.common.records.batches import MAX_TIMESTAMP
@@ -73,7 +73,7 @@ from .rescaled_graph import rescaled_graph
 from .source_stops import SourceStops
 from .watermark_groups import WatermarkGroups
 
-AttemptEvent = ToCoordinator | TaskGone | DeploymentFailed | CommandLost
+AttemptEvent: TypeAlias = ToCoordinator | TaskGone | DeploymentFailed | CommandLost
 """An event of one attempt: its report, or what the shell has learned of it."""
 HISTORY_LENGTH = 16
 """The number of failures in the history (web.exception-history-size)."""

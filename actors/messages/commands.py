@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.state.storage.manifest import CheckpointManifest
@@ -134,8 +134,8 @@ class CheckpointNotPublished:
     in_doubt: bool = False
 
 
-CheckpointSignal = SavepointRequested | CheckpointPublished | CheckpointNotPublished
-Signal = (
+CheckpointSignal: TypeAlias = SavepointRequested | CheckpointPublished | CheckpointNotPublished
+Signal: TypeAlias = (
     SlotsGranted
     | SlotsRefused
     | TaskGone
@@ -282,7 +282,9 @@ class AnswerRescale:
     failure: str = ""
 
 
-Request = SavepointRequested | RescaleRequested
-Answer = AnswerSavepoint | AnswerRescale
-CheckpointCommand = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
-Command = RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | EndJob
+Request: TypeAlias = SavepointRequested | RescaleRequested
+Answer: TypeAlias = AnswerSavepoint | AnswerRescale
+CheckpointCommand: TypeAlias = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
+FileWork: TypeAlias = PublishCheckpoint | DiscardFiles
+"""A command that the checkpoint storage carries out."""
+Command: TypeAlias = RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | EndJob

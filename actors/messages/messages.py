@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.common.watermarks import WatermarkAlignment
@@ -215,7 +215,7 @@ class OperatorsSatisfied:
     operator_ids: tuple[str, ...]
 
 
-ToCoordinator = (
+ToCoordinator: TypeAlias = (
     TaskStateChanged
     | SplitRequest
     | WatermarkReported
@@ -285,7 +285,7 @@ class CheckpointAborted:
     checkpoint_id: int
 
 
-ToTask = (
+ToTask: TypeAlias = (
     CancelTask
     | StopTask
     | AssignSplits

@@ -47,6 +47,7 @@ from ..messages.commands import (
     DeployTask,
     DiscardFiles,
     EndJob,
+    FileWork,
     JobResult,
     KillTask,
     PublishCheckpoint,
@@ -367,12 +368,15 @@ class Coordinator:
             self._answers[answer.request_id] = answer
             self._answered.notify_all()
 
-    def _work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
+    def _work_on_files(self, command: FileWork) -> None:
         """Work on files in order, beside the decisions: a slow storage delays no heartbeat."""
-        if isinstance(command, PublishCheckpoint):
-            self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
-        else:
-            self._storage_work.submit(self._discard, command)
+        match command:
+            case PublishCheckpoint():
+                self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
+            case DiscardFiles():
+                self._storage_work.submit(self._discard, command)
+            case _:
+                assert_never(command)
 
     def _discard(self, command: DiscardFiles) -> None:
         self._files.discard(command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TypeAlias
 
 from rayflink.operators.chain import OperatorChain
 
@@ -12,7 +13,7 @@ from ..messages.messages import ToTask
 from .final_checkpoint import FinalCheckpoint
 from .snapshot_writing import SnapshotWritten
 
-Mail = Envelope | ToTask | SnapshotWritten
+Mail: TypeAlias = Envelope | ToTask | SnapshotWritten
 
 
 class Progress(Enum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from rayflink.common.errors import assert_never
 from rayflink.common.managed_memory import MemoryManager
@@ -437,7 +437,7 @@ class StreamTask:
                 if self._gate.is_finished:
                     self._life.end_input()
             case _:
-                raise ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")
+                raise _unknown_event(event, channel)
         if isinstance(event, Watermark | WatermarkStatus | EndOfPartition):
             self._idle_advance.seen(self._valve.sources_are_idle, self._valve.current, now)
 
@@ -523,3 +523,10 @@ class StreamTask:
     def _own_source(self, command: ToTask) -> PolledSource:
         assert self._source is not None, f"a task without a source was sent {command}"
         return self._source
+
+
+def _unknown_event(event: NoReturn, channel: int) -> ExchangeError:
+    """Return the error for what is no event: mypy rejects the call while an event has no case, and a peer of another
+    version may send one.
+    """
+    return ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")

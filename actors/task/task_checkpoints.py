@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from rayflink.common.errors import assert_never
 from rayflink.common.records.batches import CancelCheckpointMarker, CheckpointBarrier, EndOfPartition
 from rayflink.operators.chain import OperatorChain
 from rayflink.state.snapshots import OperatorSnapshot
@@ -119,8 +120,8 @@ class TaskCheckpoints:
 
     @property
     def _overtakes_at_ms(self) -> int | None:
-        if self._triggered and isinstance(self._triggered[0], CheckpointBarrier):
-            return self._triggered[0].overtakes_at_ms
+        if self._triggered and isinstance(first := self._triggered[0], CheckpointBarrier):
+            return first.overtakes_at_ms
         return self._aligner.overtakes_at_ms
 
     def hold_back(self, splits: AssignSplits) -> bool:
@@ -134,10 +135,11 @@ class TaskCheckpoints:
 
     def released(self) -> list[AssignSplits]:
         """Return the splits that need not wait any longer."""
-        splits = []
-        while self._triggered and isinstance(self._triggered[0], AssignSplits):
-            splits.append(self._triggered.popleft())
-        return splits  # type: ignore[return-value]
+        splits: list[AssignSplits] = []
+        while self._triggered and isinstance(first := self._triggered[0], AssignSplits):
+            splits.append(first)
+            self._triggered.popleft()
+        return splits
 
     def barrier(self, channel: int, barrier: CheckpointBarrier, now_ms: int) -> None:
         """Take the barrier that a channel has delivered."""
@@ -207,16 +209,19 @@ class TaskCheckpoints:
 
     def _act(self, actions: list[alignment.Action], worked: CurrentBuffer | None = None) -> None:
         for action in actions:
-            if isinstance(action, alignment.Block):
-                self._gate.block(action.channel)
-            elif isinstance(action, alignment.Unblock):
-                self._gate.unblock()
-            elif isinstance(action, alignment.Aligned):
-                self._take(action, worked)
-            else:
-                for writer in self._writers:
-                    writer.broadcast(CancelCheckpointMarker(action.checkpoint_id))
-                self.decline(action.checkpoint_id, "a producer or a newer checkpoint cancelled it", is_failure=False)
+            match action:
+                case alignment.Block():
+                    self._gate.block(action.channel)
+                case alignment.Unblock():
+                    self._gate.unblock()
+                case alignment.Aligned():
+                    self._take(action, worked)
+                case alignment.Aborted(number):
+                    for writer in self._writers:
+                        writer.broadcast(CancelCheckpointMarker(number))
+                    self.decline(number, "a producer or a newer checkpoint cancelled it", is_failure=False)
+                case _:
+                    assert_never(action)
 
     def _take(self, aligned: alignment.Aligned, worked: CurrentBuffer | None) -> None:
         """Emit what belongs before the barrier, forward the barrier, then capture: no record is worked in between."""

@@ -276,15 +276,15 @@ class TaskLifecycle:
     def serve(self) -> Progress:
         """Serve the consumers until every partition is fetched; DONE then."""
         while self._mailbox:
-            message = self._mailbox.popleft()
-            if isinstance(message, Envelope):
-                self._endpoint.take(message, self._parts.clock.now_ms())
-            elif isinstance(message, CancelTask):
-                self._endpoint.release(None)
-                self.cancel()
-                return self.release()
-            else:
-                self._decline(message)
+            match message := self._mailbox.popleft():
+                case Envelope():
+                    self._endpoint.take(message, self._parts.clock.now_ms())
+                case CancelTask():
+                    self._endpoint.release(None)
+                    self.cancel()
+                    return self.release()
+                case _:
+                    self._decline(message)
         if self.state is ExecutionState.RUNNING and self._is_pipelined_data_sent():
             self._become(ExecutionState.FINISHED)
         return self.release()
