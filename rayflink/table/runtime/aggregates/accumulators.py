@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from .reductions import column, counts, ends, extremes, plain, sums
+from .reductions import counts, extremes, first_or_last, sums, to_arrow, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,12 +77,12 @@ class Count(Accumulator):
         return (pa.int64(),)
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
-        return [column(counts(codes, count), pa.int64())]
+        return [to_arrow(counts(codes, count), pa.int64())]
 
     def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         totals = np.zeros(count, dtype=np.int64)
-        np.add.at(totals, codes, plain(columns[0]))
-        return [column(totals, pa.int64())]
+        np.add.at(totals, codes, to_numpy(columns[0]))
+        return [to_arrow(totals, pa.int64())]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Ordered(Accumulator):
         """Sort values and their groups by arrival."""
         if not self.has_arrival:
             return values, codes
-        order = np.argsort(plain(values.field(0)), kind="stable")
+        order = np.argsort(to_numpy(values.field(0)), kind="stable")
         return values.take(pa.array(order)), codes[order]
 
     def bare(self, values: pa.Array) -> pa.Array:
@@ -160,7 +160,7 @@ class Earliest(Ordered):
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
-        return [ends(*self.in_order(values, codes), count, self.last)]
+        return [first_or_last(*self.in_order(values, codes), count, self.last)]
 
 
 @dataclass(frozen=True)
@@ -175,11 +175,11 @@ class Moments(Accumulator):
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
-        numbers = plain(values.cast(pa.float64(), safe=False))
+        numbers = to_numpy(values.cast(pa.float64(), safe=False))
         return self._moments(np.ones(len(numbers)), numbers, np.zeros(len(numbers)), codes, count)
 
     def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
-        ns, means, squares = map(plain, columns)
+        ns, means, squares = map(to_numpy, columns)
         return self._moments(ns, means, squares, codes, count)
 
     def _moments(
@@ -191,7 +191,7 @@ class Moments(Accumulator):
         away *= away
         away *= ns
         away += squares
-        return [column(part, pa.float64()) for part in (total, mean, np.bincount(codes, away, count))]
+        return [to_arrow(part, pa.float64()) for part in (total, mean, np.bincount(codes, away, count))]
 
 
 @dataclass(frozen=True)
@@ -249,17 +249,17 @@ class Bag(Ordered):
     def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         values, parents = flattened(columns[0])
         times, _ = flattened(columns[1])
-        return self._bags(values, plain(times), codes[parents], count)
+        return self._bags(values, to_numpy(times), codes[parents], count)
 
     def _bags(self, values: pa.Array, times: NDArray[np.int64], codes: Codes, count: int) -> list[pa.Array]:
         if self.has_arrival:
-            times = times[np.argsort(plain(values.field(0)), kind="stable")]
+            times = times[np.argsort(to_numpy(values.field(0)), kind="stable")]
             values, codes = self.in_order(values, codes)
         firsts, pairs = distinct_pairs(self.bare(values), codes)
         totals = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(totals, pairs, times)
         own = codes[firsts]
-        return [listed(values.take(pa.array(firsts)), own, count), listed(column(totals, pa.int64()), own, count)]
+        return [listed(values.take(pa.array(firsts)), own, count), listed(to_arrow(totals, pa.int64()), own, count)]
 
 
 def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
@@ -267,7 +267,7 @@ def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
     from .grouping import encoded
 
     if len(values) and types.is_integer(values.type):
-        numbers = plain(values).astype(np.int64, copy=False)
+        numbers = to_numpy(values).astype(np.int64, copy=False)
         least = int(numbers.min())
         span = int(numbers.max()) - least + 1
         if span * (int(codes.max()) + 1) < 1 << 62:

@@ -30,7 +30,7 @@ from .accumulators import (
 )
 from .aggregates import MOMENTS, Aggregate, AggregateKind
 from .percentiles import Weighted, as_arrays, percentiles
-from .reductions import column, plain
+from .reductions import to_arrow, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def _without_arrival(kept: pa.Array) -> pa.Array:
     if not types.is_large_list(kept.type):
         return pc.struct_field(kept, 1)
     offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-    np.cumsum(plain(pc.list_value_length(kept)), out=offsets[1:])
+    np.cumsum(to_numpy(pc.list_value_length(kept)), out=offsets[1:])
     return pa.LargeListArray.from_arrays(pa.array(offsets), kept.flatten().field(1))
 
 
@@ -106,7 +106,7 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
     if kind is AggregateKind.AVG:
         return _averages(first[0], columns[1][0], aggregate.result.to_arrow())
     if kind in MOMENTS:
-        return _of_moments(kind, *map(plain, first))
+        return _of_moments(kind, *map(to_numpy, first))
     if kind is AggregateKind.LISTAGG:
         joined = pc.binary_join(first[0], pa.scalar(aggregate.separator, first[0].type.value_type))
         return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), joined, pa.scalar(None, joined.type))
@@ -118,23 +118,23 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
     if kind is AggregateKind.COLLECT:
         values, times = first[0].flatten(), first[1].flatten().cast(pa.int32())
         offsets = np.zeros(len(first[0]) + 1, dtype=np.int32)
-        np.cumsum(plain(pc.list_value_length(first[0])), out=offsets[1:])
+        np.cumsum(to_numpy(pc.list_value_length(first[0])), out=offsets[1:])
         return pa.MapArray.from_arrays(pa.array(offsets), values, times)
     return first[0]
 
 
 def _averages(sums: pa.Array, counts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    ns = plain(counts)
+    ns = to_numpy(counts)
     if types.is_decimal(sums.type):
-        at_least_one = column(np.maximum(ns, 1), pa.int64()).cast(pa.decimal128(19, 0))
+        at_least_one = to_arrow(np.maximum(ns, 1), pa.int64()).cast(pa.decimal128(19, 0))
         return divided(sums, at_least_one, DataTypes.DECIMAL(wanted.precision, wanted.scale))
-    valid, totals = ns > 0, plain(sums)
+    valid, totals = ns > 0, to_numpy(sums)
     if types.is_floating(sums.type):
-        return column(np.divide(totals, ns, out=np.zeros(len(ns)), where=valid), pa.float64(), valid)
+        return to_arrow(np.divide(totals, ns, out=np.zeros(len(ns)), where=valid), pa.float64(), valid)
     some = np.maximum(ns, 1)
     means = totals // some
     means += (totals < 0) & (means * some != totals)  # cut towards zero
-    return column(means, pa.int64(), valid)
+    return to_arrow(means, pa.int64(), valid)
 
 
 def _of_moments(kind: AggregateKind, ns: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> pa.Array:
@@ -144,7 +144,7 @@ def _of_moments(kind: AggregateKind, ns: NDArray[Any], means: NDArray[Any], squa
     found = np.divide(squares, over, out=np.zeros(len(ns)), where=valid)
     if kind in (AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP):
         found = np.sqrt(found)
-    return column(found, pa.float64(), valid)
+    return to_arrow(found, pa.float64(), valid)
 
 
 def as_type(found: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from .reductions import column, plain
+from .reductions import to_arrow, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def _distinct(numbers: Numbers, width: int, room: int) -> tuple[Numbers, Codes]:
 def _part(values: pa.Array, room: int) -> _Part:
     kind = values.type
     if len(values) and not values.null_count and _is_number(kind):
-        placed = _placed(plain(values), kind, room)
+        placed = _placed(to_numpy(values), kind, room)
         if placed is not None:
             return placed
     numbers, distinct = encoded(values)
@@ -148,7 +148,7 @@ def _placed(numbers: Numbers, kind: pa.DataType, room: int) -> _Part | None:
         places = steps
 
     def values(chosen: Codes) -> pa.Array:
-        return column((chosen.astype(wide.dtype) * wide.dtype.type(step) + first).astype(numbers.dtype), kind)
+        return to_arrow((chosen.astype(wide.dtype) * wide.dtype.type(step) + first).astype(numbers.dtype), kind)
 
     return _Part(places.astype(np.int64, copy=False), (most - least) // step + 1, False, values)
 

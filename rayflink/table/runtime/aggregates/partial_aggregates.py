@@ -14,7 +14,7 @@ from .accumulators import Accumulator, Count, Ordered
 from .aggregate_results import accumulators, result
 from .aggregates import Aggregate
 from .grouping import Groups
-from .reductions import column, whole
+from .reductions import combine_chunks, to_arrow
 from .window_spec import WindowAggregation
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _chosen(batch: pa.RecordBatch, groups: Groups, slot: Accumulator, arrived: A
         values = None if values is None else values.filter(pa.array(keep))
         arrived = None if arrived is None else arrived[keep]
     if arrived is not None:
-        values = pa.StructArray.from_arrays([column(arrived, pa.int64()), values], ["arrival", "value"])
+        values = pa.StructArray.from_arrays([to_arrow(arrived, pa.int64()), values], ["arrival", "value"])
     return values, codes
 
 
@@ -157,7 +157,7 @@ def concatenated(pieces: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
     """Return columns of pieces one after the other."""
     if len(pieces) == 1:
         return list(pieces[0])
-    return [whole(pa.chunked_array(list(column))) for column in zip(*pieces, strict=True)]
+    return [combine_chunks(pa.chunked_array(list(column))) for column in zip(*pieces, strict=True)]
 
 
 __all__ = ["PartialRows", "Partials", "concatenated"]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from .accumulators import Accumulator, flattened, listed
-from .reductions import column, plain
+from .reductions import to_arrow, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,14 +37,14 @@ class Weighted(Accumulator):
         assert values is not None
         if types.is_struct(values.type):
             numbers, times = values.flatten()
-            return _weighted(plain(numbers), plain(times), codes, count)
-        numbers = plain(values.cast(pa.float64(), safe=False))
+            return _weighted(to_numpy(numbers), to_numpy(times), codes, count)
+        numbers = to_numpy(values.cast(pa.float64(), safe=False))
         return _weighted(numbers, np.ones(len(numbers), dtype=np.int64), codes, count)
 
     def merge(self, columns: list[pa.Array], codes: Codes, count: int) -> list[pa.Array]:
         numbers, parents = flattened(columns[0])
         times, _ = flattened(columns[1])
-        return _weighted(plain(numbers), plain(times), codes[parents], count)
+        return _weighted(to_numpy(numbers), to_numpy(times), codes[parents], count)
 
 
 def _weighted(numbers: NDArray[Any], times: NDArray[Any], codes: Codes, count: int) -> list[pa.Array]:
@@ -55,8 +55,8 @@ def _weighted(numbers: NDArray[Any], times: NDArray[Any], codes: Codes, count: i
     firsts = np.flatnonzero(is_first)
     totals = np.add.reduceat(times[order], firsts) if len(firsts) else np.zeros(0, dtype=np.int64)
     own = codes[firsts]
-    values = column(numbers[order][firsts], pa.float64())
-    return [listed(values, own, count), listed(column(totals.astype(np.int64), pa.int64()), own, count)]
+    values = to_arrow(numbers[order][firsts], pa.float64())
+    return [listed(values, own, count), listed(to_arrow(totals.astype(np.int64), pa.int64()), own, count)]
 
 
 def _in_order(numbers: NDArray[Any], codes: Codes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
@@ -78,7 +78,7 @@ def percentiles(values: pa.Array, times: pa.Array, asked: Sequence[float]) -> li
         times: how often each is there.
         asked: within [0, 1].
     """
-    numbers, until = plain(values.flatten()), np.cumsum(plain(times.flatten()))
+    numbers, until = to_numpy(values.flatten()), np.cumsum(to_numpy(times.flatten()))
     stops = np.cumsum(pc.list_value_length(values).to_numpy(zero_copy_only=False)).astype(np.int64)
     reached = np.concatenate([[0], until])[np.concatenate([[0], stops])]
     before, totals = reached[:-1], np.diff(reached)
@@ -95,7 +95,7 @@ def percentiles(values: pa.Array, times: pa.Array, asked: Sequence[float]) -> li
         with np.errstate(invalid="ignore"):  # infinite values beside one another
             between = (higher - position) * numbers[at] + (position - lower) * numbers[then]
         made = np.where(until[at] - before >= higher, numbers[at], between)
-        found.append(column(made, pa.float64(), there))
+        found.append(to_arrow(made, pa.float64(), there))
     return found
 
 

@@ -28,20 +28,20 @@ def sums(values: pa.Array, codes: Codes, count: int) -> pa.Array:
     kind = values.type
     if types.is_decimal(kind):
         return _by_arrow(values, codes, count, "sum")
-    numbers = plain(values)
+    numbers = to_numpy(values)
     if types.is_floating(kind):
-        return column(np.bincount(codes, numbers, count), pa.float64(), has_values(codes, count))
+        return to_arrow(np.bincount(codes, numbers, count), pa.float64(), has_values(codes, count))
     totals = np.zeros(count, dtype=np.int64)
     np.add.at(totals, codes, numbers)
-    return column(totals, pa.int64(), has_values(codes, count))
+    return to_arrow(totals, pa.int64(), has_values(codes, count))
 
 
 def extremes(values: pa.Array, codes: Codes, count: int, greatest: bool) -> pa.Array:
     """Return the least or the greatest; NaN where there is nothing else."""
     kind = values.type
-    if not is_plain(kind):
+    if not has_numpy_type(kind):
         return _by_arrow(values, codes, count, "max" if greatest else "min")
-    numbers = plain(values)
+    numbers = to_numpy(values)
     if numbers.dtype.kind == "f":
         found = np.full(count, np.nan, dtype=numbers.dtype)
         (np.fmax if greatest else np.fmin).at(found, codes, numbers)
@@ -49,10 +49,10 @@ def extremes(values: pa.Array, codes: Codes, count: int, greatest: bool) -> pa.A
         limits = np.iinfo(numbers.dtype)
         found = np.full(count, limits.min if greatest else limits.max, dtype=numbers.dtype)
         (np.maximum if greatest else np.minimum).at(found, codes, numbers)
-    return column(found, kind, has_values(codes, count))
+    return to_arrow(found, kind, has_values(codes, count))
 
 
-def ends(values: pa.Array, codes: Codes, count: int, last: bool) -> pa.Array:
+def first_or_last(values: pa.Array, codes: Codes, count: int, last: bool) -> pa.Array:
     """Return the first or the last value."""
     places = np.full(count, -1, dtype=np.int64)
     at = np.arange(len(codes))
@@ -77,19 +77,19 @@ def _by_arrow(values: pa.Array, codes: Codes, count: int, function: str) -> pa.A
     places = np.full(count, -1, dtype=np.int64)
     places[found.column("code").to_numpy()] = np.arange(len(found))
     made = found.column(f"value_{function}")
-    return whole(made).take(pa.array(places, mask=places < 0))
+    return combine_chunks(made).take(pa.array(places, mask=places < 0))
 
 
-# Arrow's columns as numpy's arrays, which share their memory
+# conversion between Arrow columns and numpy arrays, which share their memory
 
 
-def is_plain(kind: pa.DataType) -> bool:
-    """Return whether values are numbers to numpy."""
+def has_numpy_type(kind: pa.DataType) -> bool:
+    """Return whether numpy has a type for the values: numbers, times and booleans."""
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind) or types.is_boolean(kind))
 
 
-def plain(values: pa.Array) -> NDArray[Any]:
-    """Numbers, times and truth values as numbers; what stands for a null is undefined."""
+def to_numpy(values: pa.Array) -> NDArray[Any]:
+    """Return numbers, times and booleans as numpy numbers; the number in place of a null is undefined."""
     kind = values.type
     if types.is_boolean(kind):
         values = pc.fill_null(values, False).cast(pa.uint8())
@@ -102,7 +102,7 @@ def plain(values: pa.Array) -> NDArray[Any]:
     return np.frombuffer(data, dtype=dtype, count=len(values), offset=values.offset * dtype.itemsize)
 
 
-def column(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
+def to_arrow(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as a column of a type of their width; null where `valid` is false."""
     if types.is_boolean(kind):
         return pa.array(numbers.astype(np.bool_), kind, mask=None if valid is None else ~valid)
@@ -110,11 +110,14 @@ def column(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | 
     return pa.Array.from_buffers(kind, len(numbers), [bits, pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
-def whole(chunked: Any) -> pa.Array:
+def combine_chunks(chunked: Any) -> pa.Array:
     """Return a column of a table in one piece."""
     if isinstance(chunked, pa.ChunkedArray):
         return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
     return chunked
 
 
-__all__ = ["column", "counts", "ends", "extremes", "has_values", "is_plain", "plain", "sums", "whole"]
+__all__ = [
+    "combine_chunks", "counts", "extremes", "first_or_last", "has_numpy_type", "has_values", "sums", "to_arrow",
+    "to_numpy",
+]  # fmt: skip

@@ -18,7 +18,7 @@ from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowB
 from rayflink.operators.base import OperatorSnapshot
 
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns
 from ..windows.sliced_rows import local_ms
 from .interval_bounds import IntervalBounds
@@ -82,7 +82,7 @@ class TimeIntervalJoinOperator(JoinOperator):
         def frame() -> pa.RecordBatch:
             parts: list[Columns] = []
             for columns, times, arrived, met in pieces:
-                own = [*columns, column(times, pa.int64()), column(arrived, pa.int64()), pa.array(met)]
+                own = [*columns, to_arrow(times, pa.int64()), to_arrow(arrived, pa.int64()), pa.array(met)]
                 kept = times > forgotten
                 parts.append(own if kept.all() else [one.filter(pa.array(kept)) for one in own])
             if not parts:
@@ -95,9 +95,9 @@ class TimeIntervalJoinOperator(JoinOperator):
         if not frame.num_rows:
             return
         *columns, times, arrived, met = frame.columns
-        own = plain(arrived)
+        own = to_numpy(arrived)
         self._arrived = max(self._arrived, int(own.max()) + 1)
-        self._held[side].add(columns, plain(times), own, met.to_numpy(zero_copy_only=False).copy())
+        self._held[side].add(columns, to_numpy(times), own, met.to_numpy(zero_copy_only=False).copy())
         self._is_due_known = False
         self._keep_to_memory()
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.grouping import grouped
-from ..aggregates.reductions import whole
+from ..aggregates.reductions import combine_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def matches(left: Sequence[pa.Array], right: Sequence[pa.Array], nulls_match: Se
     if not left:
         everything = np.zeros(left_rows, dtype=np.intp), np.full(left_rows, right_rows, dtype=np.intp)
         return Matches(np.arange(right_rows), *everything)
-    columns = [whole(pa.chunked_array(pair)) for pair in zip(left, right, strict=True)]
+    columns = [combine_chunks(pa.chunked_array(pair)) for pair in zip(left, right, strict=True)]
     groups = grouped(columns, left_rows + right_rows)
     codes, count = groups.codes, groups.count
     known = np.ones(left_rows + right_rows, dtype=np.bool_)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from rayflink.common.records.batches import MAX_TIMESTAMP, Batch, Element, Watermark
 
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns, divided, size_of
 from ..windows.slice_store import split_by
 from ..windows.sliced_rows import local_ms
@@ -78,7 +78,7 @@ class WindowJoinOperator(JoinOperator):
                 columns = concatenated(pieces)
                 rows = rows_of_columns(columns)
                 ends, arrival = np.full(rows, end, dtype=np.int64), np.arange(rows, dtype=np.int64)
-                parts.append([*columns, column(ends, pa.int64()), column(arrival, pa.int64())])
+                parts.append([*columns, to_arrow(ends, pa.int64()), to_arrow(arrival, pa.int64())])
             if not parts:
                 return pa.RecordBatch.from_pylist([], schema=schema)
             return pa.RecordBatch.from_arrays(concatenated(parts), schema=schema)
@@ -87,8 +87,8 @@ class WindowJoinOperator(JoinOperator):
 
     def take_frame(self, side: int, frame: pa.RecordBatch) -> None:
         *columns, ends, arrival = frame.columns
-        order = pa.array(np.lexsort((plain(arrival), plain(ends))))
-        self._add(side, plain(ends.take(order)), [one.take(order) for one in columns])
+        order = pa.array(np.lexsort((to_numpy(arrival), to_numpy(ends))))
+        self._add(side, to_numpy(ends.take(order)), [one.take(order) for one in columns])
 
     def _add(self, side: int, ends: NDArray[np.int64], columns: Columns) -> None:
         for end, piece in split_by(ends, columns):

@@ -14,7 +14,7 @@ from pyarrow import types
 
 from rayflink.state.keys.key_columns import digest_columns
 
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,21 +48,21 @@ def _kept(values: pa.Array) -> list[pa.Array]:
         return _kept(values.dictionary_decode())
     valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
     if types.is_floating(kind):
-        numbers = plain(values).copy()
+        numbers = to_numpy(values).copy()
         numbers[np.isnan(numbers)] = np.nan
-        return [column(numbers, pa.int64() if kind.bit_width == 64 else pa.int32(), valid)]
+        return [to_arrow(numbers, pa.int64() if kind.bit_width == 64 else pa.int32(), valid)]
     if types.is_temporal(kind) and kind.bit_width in (32, 64):
         return [values.view(pa.int64() if kind.bit_width == 64 else pa.int32())]
     if types.is_decimal128(kind):
         lanes = np.frombuffer(values.buffers()[1], np.int64, 2 * len(values), values.offset * _DECIMAL_BYTES)
-        return [column(np.ascontiguousarray(lanes[at::2]), pa.int64(), valid) for at in (0, 1)]
+        return [to_arrow(np.ascontiguousarray(lanes[at::2]), pa.int64(), valid) for at in (0, 1)]
     return [values]
 
 
 def _given(kind: pa.DataType, kept: Any) -> pa.Array:
     if types.is_decimal128(kind):
         low, high = next(kept), next(kept)
-        lanes = np.stack([plain(low), plain(high)], axis=1)
+        lanes = np.stack([to_numpy(low), to_numpy(high)], axis=1)
         return pa.Array.from_buffers(kind, len(low), [_validity(low), pa.py_buffer(np.ascontiguousarray(lanes))])
     made = next(kept)
     if types.is_floating(kind) or types.is_temporal(kind):

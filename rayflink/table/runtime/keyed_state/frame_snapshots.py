@@ -16,7 +16,7 @@ from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.keys.key_columns import hash_columns
 from rayflink.state.keys.key_groups import key_group_range, key_groups_of
 
-from ..aggregates.reductions import whole
+from ..aggregates.reductions import combine_chunks
 
 STATE = "window-aggregates"
 _PROGRESS = b"rayflink.progress"
@@ -141,7 +141,7 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     table = pa.Table.from_batches(batches)
-    return pa.RecordBatch.from_arrays([whole(column) for column in table.columns], schema=table.schema)
+    return pa.RecordBatch.from_arrays([combine_chunks(column) for column in table.columns], schema=table.schema)
 
 
 __all__ = ["ABOUT", "STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames", "restored_sides"]

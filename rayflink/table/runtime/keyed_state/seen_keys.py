@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from .comparable_keys import KeyForms, prints_of
 from .frame_memory import Columns, FrameMemory
 from .key_index import KeyIndex
@@ -233,7 +233,7 @@ class SeenKeys:
             return _batch(columns, schema)
         times = np.concatenate([accessed[first : first + count] for first, count, _ in pieces])
         there = np.flatnonzero((times != _GONE) & (times + self._ttl_ms > now_ms))
-        return _batch([*taken(columns, there), column(times[there], pa.int64())], schema)
+        return _batch([*taken(columns, there), to_arrow(times[there], pa.int64())], schema)
 
     def restore(self, frame: pa.RecordBatch, width: int, now_ms: int) -> None:
         """Add the keys of a frame; those without the time of their last access were accessed now."""
@@ -243,7 +243,7 @@ class SeenKeys:
             part = frame.slice(first, _RESTORED_ROWS)
             accessed = np.full(part.num_rows, now_ms)
             if self._ttl_ms and part.num_columns > width:
-                accessed = plain(part.column(width))
+                accessed = to_numpy(part.column(width))
                 part = part.filter(pa.array(accessed + self._ttl_ms > now_ms))
                 accessed = accessed[accessed + self._ttl_ms > now_ms]
             if part.num_rows:

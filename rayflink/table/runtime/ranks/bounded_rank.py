@@ -16,7 +16,7 @@ from rayflink.operators.base import Operator, OperatorSnapshot
 
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import column
+from ..aggregates.reductions import to_arrow
 from ..keyed_state.frame_memory import FrameMemory
 from ..windows.slice_store import SliceStore
 from .ordering import OrderKey, order_numbers, places_in_groups
@@ -109,7 +109,7 @@ class RowNumbers(Operator):
             numbers[: np.searchsorted(codes, 0, side="right") - bool(before)] += given
             before = [key.slice(len(key) - 1) for key in keys]
             given = int(numbers[-1])
-            made = [*block.columns, column(numbers, pa.int64())]
+            made = [*block.columns, to_arrow(numbers, pa.int64())]
             yield ArrowBatch(pa.RecordBatch.from_arrays(made, schema=self._schema))
         yield Watermark(MAX_TIMESTAMP)
 

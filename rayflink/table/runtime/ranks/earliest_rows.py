@@ -22,7 +22,7 @@ from rayflink.operators.base import OperatorContext, OperatorSnapshot
 from ...types import DataType
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import plain
+from ..aggregates.reductions import to_numpy
 from ..keyed_state.comparable_keys import prints_of
 from ..keyed_state.frame_memory import Columns, size_of
 from ..keyed_state.frame_snapshots import ABOUT
@@ -111,7 +111,7 @@ class EarliestRows(FirstOfKey):
         return pa.RecordBatch.from_arrays([*(columns[at] for at in self._order), arrived], schema=self._waiting_schema)
 
     def take_frame(self, frame: pa.RecordBatch) -> None:
-        frame = frame.take(pa.array(np.argsort(plain(frame.column(_ARRIVAL.name)), kind="stable")))
+        frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
         columns = [frame.column(self._order.index(at)) for at in range(len(self._order))]
         self._add(pa.RecordBatch.from_arrays(columns, schema=pa.schema(self._fields)))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ..aggregates.reductions import is_plain, plain
+from ..aggregates.reductions import has_numpy_type, to_numpy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,9 +48,9 @@ def _numbers(values: pa.Array) -> Numbers:
     """Return numbers that are ordered as the values; what stands for a null is undefined."""
     kind = values.type
     if types.is_floating(kind):
-        return _of_floats(plain(values).astype(np.float64))
-    if is_plain(kind):
-        whole: Numbers = plain(values).astype(np.int64)
+        return _of_floats(to_numpy(values).astype(np.float64))
+    if has_numpy_type(kind):
+        whole: Numbers = to_numpy(values).astype(np.int64)
         return whole
     if types.is_decimal128(kind) and kind.precision <= _SHORT_DIGITS and len(values):
         words = np.frombuffer(values.buffers()[1], dtype="<i8")

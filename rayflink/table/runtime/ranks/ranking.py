@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ...types import DataType
 from ..aggregates.grouping import Groups
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowSpec
 from .ordering import OrderKey, order_numbers, order_of, places_in_groups
 
@@ -88,7 +88,7 @@ class RankedRows:
 
     def from_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Convert each row to a partial row."""
-        ones = column(np.ones(rows.num_rows, dtype=np.int64), pa.int64())
+        ones = to_arrow(np.ones(rows.num_rows, dtype=np.int64), pa.int64())
         return [*(rows.column(at) for at in self._columns), ones]
 
     def weight(self, columns: Sequence[pa.Array]) -> int:
@@ -104,21 +104,21 @@ class RankedRows:
         keep = places < self._last
         if keep.all():
             return list(columns)
-        counts: NDArray[np.int64] = plain(columns[self.rows_column])
+        counts: NDArray[np.int64] = to_numpy(columns[self.rows_column])
         out = order[~keep]
         lost = np.bincount(groups.codes[out], counts[out], groups.count).astype(np.int64)
         counts = counts.copy()
         counts[order[places == 0]] += lost
         left = order[keep]
         kept = pa.array(np.sort(groups.codes[left] * rows + left) % rows)
-        return [*(one.take(kept) for one in columns[:-1]), column(counts, pa.int64()).take(kept)]
+        return [*(one.take(kept) for one in columns[:-1]), to_arrow(counts, pa.int64()).take(kept)]
 
     def numbered(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """Return the wanted rows, by their groups and numbers: the columns that came in, and the number."""
         order, places = self._ordered(columns, groups)
         wanted = (places < self._last) & (places >= self._first - 1)
         taken = pa.array(order[wanted])
-        return [*(columns[at].take(taken) for at in self._back), column(places[wanted] + 1, pa.int64())]
+        return [*(columns[at].take(taken) for at in self._back), to_arrow(places[wanted] + 1, pa.int64())]
 
     def _ordered(self, columns: Sequence[pa.Array], groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """(rows by group and order, the place of each in its group)."""

@@ -20,7 +20,7 @@ from rayflink.operators.base import OperatorSnapshot
 from ...plan.logical import Emission
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..changes import changed, changelog
 from ..keyed_state.frame_memory import Columns, FrameMemory
@@ -153,8 +153,8 @@ class EmittingWindowAggregate(TableWindowOperator):
 
     def _keep(self, rows: pa.RecordBatch, ends: NDArray[np.int64], now_ms: int) -> None:
         """Add rows to their windows, which show them later."""
-        groups = grouped([column(ends, pa.int64()), *self._partials.keys_of(rows)], rows.num_rows)
-        own = plain(groups.keys.pop(0))
+        groups = grouped([to_arrow(ends, pa.int64()), *self._partials.keys_of(rows)], rows.num_rows)
+        own = to_numpy(groups.keys.pop(0))
         for end, piece in split_by(own, self._partials.from_rows(rows, groups)):
             window = self._windows.of(end)
             window.pieces.append(piece)

@@ -12,7 +12,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch, Element
 
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns
 from .sliced_rows import SlicedRows, rows_in
@@ -47,14 +47,14 @@ class SlicedWindowAggregate(SlicedWindows):
         width = self._partials.width
         columns = concatenated([piece for _, some in windows for piece in some])
         of = np.repeat(np.arange(len(windows)), [sum(len(piece[0]) for piece in some) for _, some in windows])
-        groups = grouped([column(of, pa.int64()), *columns[:width]], len(of))
-        own = plain(groups.keys.pop(0))
+        groups = grouped([to_arrow(of, pa.int64()), *columns[:width]], len(of))
+        own = to_numpy(groups.keys.pop(0))
         yield self._given(self._partials.merge(columns, groups), starts[own], ends[own])
 
     def _given(self, columns: Columns, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
         """Return rows of the result; where rows brought the starts of their windows, these count."""
         if self._window.start_column is not None:
-            starts = plain(columns[self._partials.partition_width].cast(pa.timestamp("ms")))
+            starts = to_numpy(columns[self._partials.partition_width].cast(pa.timestamp("ms")))
         return self._results.of(columns, starts, ends)
 
 
@@ -69,7 +69,7 @@ class GlobalWindowAggregate(SlicedWindowAggregate):
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; partial rows are columns"
         if len(batch):
             *columns, ends = batch.data.columns
-            self.add(plain(ends), columns)
+            self.add(to_numpy(ends), columns)
         return ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from ..aggregates.partial_aggregates import Partials
-from ..aggregates.reductions import column
+from ..aggregates.reductions import to_arrow
 from ..aggregates.window_spec import WindowAggregation
 from .local_phase import LocalPhase
 from .sliced_rows import SlicedRows
@@ -39,7 +39,7 @@ class LocalWindowAggregate(LocalPhase):
 
     def partial(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         ends, columns = self._rows.partial(rows, 0)
-        return pa.RecordBatch.from_arrays([*columns, column(ends, pa.int64())], schema=self._schema)
+        return pa.RecordBatch.from_arrays([*columns, to_arrow(ends, pa.int64())], schema=self._schema)
 
     def ends_a_window(self, watermark: int) -> bool:
         if not self._is_even:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class OpenWindows:
     def fresh(self, columns: Columns) -> Columns:
         """Partial rows as rows of which nothing was shown."""
         count = len(columns[0])
-        no = column(np.zeros(count, dtype=np.bool_), pa.bool_())
+        no = to_arrow(np.zeros(count, dtype=np.bool_), pa.bool_())
         return [*columns, no, no, *(pa.nulls(count, one.type) for one in self._shown)]
 
     def merge(self, window: OpenWindow) -> Columns | None:
@@ -133,8 +133,8 @@ class OpenWindows:
 
     def with_shown(self, partial: Columns, shown: Columns, was_over: NDArray[np.bool_]) -> Columns:
         """Return rows of which this was shown."""
-        yes = column(np.ones(len(partial[0]), dtype=np.bool_), pa.bool_())
-        return [*partial, yes, column(was_over, pa.bool_()), *shown]
+        yes = to_arrow(np.ones(len(partial[0]), dtype=np.bool_), pa.bool_())
+        return [*partial, yes, to_arrow(was_over, pa.bool_()), *shown]
 
     # snapshots
 
@@ -156,10 +156,10 @@ class OpenWindows:
 
     def take(self, frame: pa.RecordBatch) -> None:
         """Add rows of a frame; what was not shown is due when the next interval ends."""
-        order = pa.array(np.argsort(plain(frame.column(frame.num_columns - 1)), kind="stable"))
+        order = pa.array(np.argsort(to_numpy(frame.column(frame.num_columns - 1)), kind="stable"))
         *columns, ends, since, _ = (one.take(order) for one in frame.columns)
-        for end in np.unique(plain(ends)).tolist():
-            mask = pa.array(plain(ends) == end)
+        for end in np.unique(to_numpy(ends)).tolist():
+            mask = pa.array(to_numpy(ends) == end)
             window = self.of(end)
             rows = [one.filter(mask) for one in columns]
             window.rows = rows if window.rows is None else self._as_one(concatenated([window.rows, rows]))
@@ -173,8 +173,8 @@ def _frame_of(held: list[tuple[int, Columns, int | None]], schema: pa.Schema) ->
     parts: list[Columns] = []
     for end, rows, since in held:
         count = len(rows[0])
-        ends = column(np.full(count, end, dtype=np.int64), pa.int64())
-        places = column(np.arange(count, dtype=np.int64), pa.int64())
+        ends = to_arrow(np.full(count, end, dtype=np.int64), pa.int64())
+        places = to_arrow(np.arange(count, dtype=np.int64), pa.int64())
         parts.append([*rows, ends, pa.repeat(pa.scalar(since, pa.int64()), count), places])
     if not parts:
         return pa.RecordBatch.from_pylist([], schema=schema)

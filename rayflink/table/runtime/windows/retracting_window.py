@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from ..aggregates.grouping import Groups, grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
-from ..aggregates.reductions import column
+from ..aggregates.reductions import to_arrow
 from ..changes import changed, changelog
 from ..keyed_state.frame_memory import Columns
 from .open_windows import OpenWindows
@@ -47,7 +47,7 @@ class RowByRow:
         columns = concatenated([*(one for _, one in held), windows.fresh(partials.from_rows(rows, ones))])
         of = np.concatenate([*(np.full(len(one[0]), end) for end, one in held), ends]).astype(np.int64)
         before = len(of) - rows.num_rows
-        codes = grouped([column(of, pa.int64()), *columns[: partials.width]], len(of)).codes
+        codes = grouped([to_arrow(of, pa.int64()), *columns[: partials.width]], len(of)).codes
         is_touched = np.isin(codes, codes[before:])
         order = np.argsort(codes, kind="stable")
         order = order[is_touched[order]]  # what is held of a key, then its rows

@@ -17,7 +17,7 @@ from rayflink.state.keys.key_columns import hash_columns
 
 from ..aggregates.grouping import Groups, grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns, FrameMemory, divided, size_of
 from .sessions import merged
 from .slice_store import LEAST_WEIGHT
@@ -42,7 +42,7 @@ class _Settled:
 
     def __init__(self, columns: Columns, buckets: NDArray[np.uint16], size: int) -> None:
         self.columns, self.buckets, self.size = columns, buckets, size
-        self.ends: NDArray[np.int64] = plain(columns[END])
+        self.ends: NDArray[np.int64] = to_numpy(columns[END])
         self.left: NDArray[np.bool_] = np.ones(len(buckets), dtype=np.bool_)
 
     def taken(self, wanted: NDArray[np.bool_]) -> list[Columns]:
@@ -81,7 +81,7 @@ class SessionStore:
     def add(self, columns: Columns) -> None:
         """Add partial rows, at least one."""
         self._recent.append(columns)
-        least = int(plain(columns[END]).min())
+        least = int(to_numpy(columns[END]).min())
         self._recent_least = least if self._recent_least is None else min(least, self._recent_least)
         self._recent_weight += self._partials.weight(columns)
         self._recent_size += size_of(columns)
@@ -113,7 +113,7 @@ class SessionStore:
         """Partial rows as one for each session."""
         *partial, starts, ends, arrived = concatenated(pieces)
         groups = grouped(partial[: self._partials.width], len(starts))
-        sessions, places = sessions_of(groups, plain(starts), plain(ends), plain(arrived))
+        sessions, places = sessions_of(groups, to_numpy(starts), to_numpy(ends), to_numpy(arrived))
         return self._partials.merge(partial, sessions) + places
 
     def over(self, bound: int) -> Columns | None:
@@ -125,13 +125,13 @@ class SessionStore:
         if self._recent:
             recent = self.merge(self._recent) if len(self._recent) > 1 else self._recent[0]
             parts.append(recent)
-            ending = filtered(recent, plain(recent[END]) <= bound)
+            ending = filtered(recent, to_numpy(recent[END]) <= bound)
             if len(ending[END]):
                 parts += [
                     piece for one in self._settled for piece in one.taken(self._have_keys_of(ending, one.buckets))
                 ]
         whole = self.merge(parts) if len(parts) > 1 else parts[0]
-        ended = plain(whole[END]) <= bound
+        ended = to_numpy(whole[END]) <= bound
         self._forget_recent()
         self._work += len(ended)
         if not ended.all():
@@ -177,7 +177,7 @@ class SessionStore:
         for one in self._settled:
             if one.size:
                 (one.columns,) = self._memory.written([one.columns])
-                one.ends, one.size = plain(one.columns[END]), 0
+                one.ends, one.size = to_numpy(one.columns[END]), 0
         if self._recent_size:
             self._recent = self._memory.written([self.merge(self._recent)])
             self._recent_size = 0
@@ -209,7 +209,7 @@ def sessions_of(
     first = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(first, found.of, arrived)
     taken = pa.array(found.keys)
-    columns = [column(part, pa.int64()) for part in (found.starts, found.ends, first)]
+    columns = [to_arrow(part, pa.int64()) for part in (found.starts, found.ends, first)]
     return Groups(found.of, count, [key.take(taken) for key in groups.keys]), columns
 
 

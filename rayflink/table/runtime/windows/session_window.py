@@ -17,7 +17,7 @@ from rayflink.operators.base import OperatorSnapshot
 
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
-from ..aggregates.reductions import plain
+from ..aggregates.reductions import to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from .session_store import ARRIVAL, END, SESSION_FIELDS, SessionStore, sessions_of
@@ -116,7 +116,7 @@ class SessionWindowAggregate(TableWindowOperator):
         if known:
             *own, begun, ended = concatenated(known)
             keys = concatenated([keys, own]) if keys else []
-            starts, ends = np.concatenate([starts, plain(begun)]), np.concatenate([ends, plain(ended)])
+            starts, ends = np.concatenate([starts, to_numpy(begun)]), np.concatenate([ends, to_numpy(ended)])
             lives = np.concatenate([lives, np.ones(len(ended), dtype=np.bool_)])
         codes = grouped(keys, len(starts)).codes
         sessions = merged(codes, starts, ends)
@@ -140,10 +140,10 @@ class SessionWindowAggregate(TableWindowOperator):
     def advance(self, after: int, until: int) -> Iterator[Element]:
         over = self._store.over(min(last_over(until, self._window.shift_zone) + 1, MAX_TIMESTAMP))
         if over is not None:
-            order = np.lexsort((plain(over[ARRIVAL]), plain(over[END])))
+            order = np.lexsort((to_numpy(over[ARRIVAL]), to_numpy(over[END])))
             taken = pa.array(order)
             *partial, starts, ends, _ = (one.take(taken) for one in over)
-            yield self._results.of(partial, plain(starts), plain(ends))
+            yield self._results.of(partial, to_numpy(starts), to_numpy(ends))
 
 
 __all__ = ["SessionWindowAggregate"]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns
 from .slice_store import SliceStore, split_by
 
@@ -30,7 +30,7 @@ def frame_of(store: SliceStore, schema: pa.Schema) -> Callable[[], pa.RecordBatc
             columns = store.merge(pieces)
             rows = len(columns[0])
             ends, arrival = np.full(rows, end, dtype=np.int64), np.arange(rows, dtype=np.int64)
-            parts.append([*columns, column(ends, pa.int64()), column(arrival, pa.int64())])
+            parts.append([*columns, to_arrow(ends, pa.int64()), to_arrow(arrival, pa.int64())])
         if not parts:
             return pa.RecordBatch.from_pylist([], schema=schema)
         return pa.RecordBatch.from_arrays(concatenated(parts), schema=schema)
@@ -41,8 +41,8 @@ def frame_of(store: SliceStore, schema: pa.Schema) -> Callable[[], pa.RecordBatc
 def frames_into(store: SliceStore, frame: pa.RecordBatch) -> None:
     """Add the rows of a frame to their slices."""
     *columns, ends, arrival = frame.columns
-    order = pa.array(np.lexsort((plain(arrival), plain(ends))))
-    for end, piece in split_by(plain(ends.take(order)), [one.take(order) for one in columns]):
+    order = pa.array(np.lexsort((to_numpy(arrival), to_numpy(ends))))
+    for end, piece in split_by(to_numpy(ends.take(order)), [one.take(order) for one in columns]):
         store.add(end, piece)
 
 

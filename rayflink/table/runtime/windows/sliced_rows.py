@@ -15,7 +15,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch
 from ...types import DataType
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import Partials
-from ..aggregates.reductions import column, plain
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from .slicing import Slicing
 from .zone_shift import local_time, local_times
@@ -70,8 +70,8 @@ class SlicedRows:
         if len(ends) == 1 or (int(ends.min()) == int(ends.max())):
             groups = grouped(keys, rows.num_rows)
             return np.full(groups.count, least, dtype=np.int64), self._partials.from_rows(rows, groups)
-        groups = grouped([column(ends, pa.int64()), *keys], rows.num_rows)
-        made: NDArray[np.int64] = plain(groups.keys.pop(0))
+        groups = grouped([to_arrow(ends, pa.int64()), *keys], rows.num_rows)
+        made: NDArray[np.int64] = to_numpy(groups.keys.pop(0))
         return made, self._partials.from_rows(rows, groups)
 
     def slice_ends(self, rows: pa.RecordBatch, now_ms: int) -> NDArray[np.int64]:
@@ -109,7 +109,7 @@ def local_ms(times: pa.Array, zone: str, name: str) -> NDArray[np.int64]:
             times = times.cast(pa.timestamp("ms", kind.tz), safe=False)
         if kind.tz is not None:
             times = local_times(times.cast(pa.timestamp("ms")), zone)
-    found: NDArray[np.int64] = plain(times)
+    found: NDArray[np.int64] = to_numpy(times)
     return found
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Element
 
 from ..aggregates.partial_aggregates import PartialRows
-from ..aggregates.reductions import plain
+from ..aggregates.reductions import to_numpy
 from ..aggregates.window_spec import WindowSpec
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from .running_windows import RunningWindows
@@ -72,7 +72,7 @@ class SlicedWindows(TableWindowOperator):
         slicing, is_event_time = self._slicing, self._window.is_event_time
         for end, piece in split_by(ends, columns):
             if is_event_time and slicing.fires_at(slicing.last_window(end)) <= self.progress:
-                self.count_late(int(plain(piece[self._kept.rows_column]).sum()))
+                self.count_late(int(to_numpy(piece[self._kept.rows_column]).sum()))
             else:
                 self._store.add(end, piece)
                 self._running.changed(end)

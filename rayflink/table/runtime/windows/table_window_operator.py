@@ -13,7 +13,7 @@ from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Elemen
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 
 from ..aggregates.partial_aggregates import PartialRows
-from ..aggregates.reductions import plain
+from ..aggregates.reductions import to_numpy
 from ..aggregates.window_spec import WindowSpec
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_frames
@@ -90,7 +90,7 @@ class TableWindowOperator(Operator):
         """Drop windows of processing time that are open at the end, as Flink does, and count their rows."""
         if self._open is not None:
             pieces: list[Columns] = [*self.open_pieces(), *(frame.columns for _, frame in self._ahead)]
-            self._open.inc(sum(int(plain(one[self._kept.rows_column]).sum()) for one in pieces))
+            self._open.inc(sum(int(to_numpy(one[self._kept.rows_column]).sum()) for one in pieces))
         return ()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rayflink.common.records.batches import ArrowBatch
 
 from ..aggregates.partial_aggregates import Partials
-from ..aggregates.reductions import column
+from ..aggregates.reductions import to_arrow
 from ..aggregates.window_spec import WindowAggregation
 from .zone_shift import instants_of
 
@@ -34,8 +34,8 @@ class WindowResults:
         made = self._partials.results(columns)
         times = instants_of(ends - 1, self._window.shift_zone)
         local, kind = pa.timestamp("ms"), self._schema.types[-1]
-        made += [column(starts, local), column(ends, local)]
-        made.append(column(times, pa.timestamp("ms", kind.tz)).cast(kind))
+        made += [to_arrow(starts, local), to_arrow(ends, local)]
+        made.append(to_arrow(times, pa.timestamp("ms", kind.tz)).cast(kind))
         batch = pa.RecordBatch.from_arrays(made, schema=self._schema)
         return ArrowBatch(batch, times if self._window.is_event_time else None)
 
