@@ -338,7 +338,7 @@ class RayJobClient(_JobOnRay):
 
     def wait(self, on_progress: Callable[[dict[str, Any]], None] | None = None) -> JobResult:
         stopped_by: list[str] = []
-        told = time.monotonic()
+        reported_at = time.monotonic()
         with heeding_signals(stopped_by.append):
             while True:
                 result = self._job.poll(0.2)
@@ -346,8 +346,8 @@ class RayJobClient(_JobOnRay):
                     return result
                 if stopped_by:
                     self._driver_ends(stopped_by.pop())
-                if on_progress is not None and time.monotonic() - told >= 1:
-                    told = time.monotonic()
+                if on_progress is not None and time.monotonic() - reported_at >= 1:
+                    reported_at = time.monotonic()
                     on_progress(self.status())
 
     def draw(self) -> list[Any] | None:

@@ -1,6 +1,6 @@
 """Operator state: lists that belong to a subtask, not to a key, and are redistributed when the parallelism changes.
 
-How the entries of all subtasks are dealt out is the mode of a list: "split" gives each entry to one subtask, "union"
+How the entries of all subtasks are distributed is the mode of a list: "split" gives each entry to one subtask, "union"
 all entries to every subtask, "broadcast" one copy of the state, which is equal everywhere, to every subtask.
 """
 

@@ -1,6 +1,6 @@
 """Raw state: bytes that user code writes at a snapshot and gets back unchanged.
 
-Raw operator state is a row of partitions, dealt out anew like the entries of a split list; raw keyed state is one
+Raw operator state is a row of partitions, redistributed like the entries of a split list; raw keyed state is one
 stream of bytes for each key group that the subtask owns.
 """
 

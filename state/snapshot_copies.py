@@ -1,6 +1,6 @@
 """Copies of values for a snapshot, which stay the same although the values may be changed in place right after.
 
-What nobody can change is shared. Flat lists, dicts and sets of such values are copied, all else is pickled at once. The
+Immutable values are shared. Flat lists, dicts and sets of such values are copied, all else is pickled at once. The
 work is done by C loops over many values, since the task waits meanwhile.
 """
 

@@ -134,7 +134,7 @@ class OperatorSnapshot:
 
     Args:
         keyed: key group -> the keyed state and timers of that group.
-        lists: operator list state; name -> (mode, entries); mode is "split" (dealt out anew on rescale), "union" (all
+        lists: operator list state; name -> (mode, entries); mode is "split" (redistributed on rescale), "union" (all
             entries to every subtask) or "broadcast" (one copy to every subtask).
         raw_keyed: key group -> bytes that the user's code wrote for it.
         version: of this layout.

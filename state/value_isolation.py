@@ -37,7 +37,7 @@ _verdicts: dict[type, bool] = dict.fromkeys(IMMUTABLE_TYPES, True)
 
 
 def isolated(value: T) -> T:
-    """Return `value` itself where nobody can change it, else a deep copy.
+    """Return `value` itself where it is immutable, else a deep copy.
 
     >>> name, rows = ("a", 1), ("a", [1])
     >>> isolated(name) is name, isolated(rows) is rows

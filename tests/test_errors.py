@@ -246,7 +246,7 @@ def test_a_job_without_a_sink_runs_and_says_that_nobody_gets_its_results():
         warnings.simplefilter("always")
         env.execute("no sink")
     [warning] = caught
-    assert "job 'no sink' has no sink: nobody gets the results of 'besides' (created at " in str(warning.message)
+    assert "job 'no sink' has no sink: nothing receives the results of 'besides' (created at " in str(warning.message)
     assert "end the stream with print(), sink_to() or execute_and_collect()" in str(warning.message)
     assert Path(warning.filename) == Path(__file__)
 

@@ -206,7 +206,7 @@ class CheckpointHistory:
     """Counts all checkpoints of a job, remembers the newest, and measures those that were completed.
 
     Args:
-        length: how many it remembers, besides those under way; at least 0.
+        length: how many it remembers, in addition to those under way; at least 0.
     """
 
     def __init__(self, length: int) -> None:

@@ -140,7 +140,7 @@ def split_batches(body: bytes) -> list[bytes | memoryview]:
         _, count = _JOINT.unpack_from(body)
         lengths = struct.unpack_from(f"<{count}I", body, _JOINT.size)
     except struct.error as error:
-        raise CodecError(f"found {len(body)} bytes of several batches that cannot be told apart: {error}") from error
+        raise CodecError(f"found {len(body)} bytes of several batches that cannot be separated: {error}") from error
     start = joint_bytes(count)
     if start + sum(lengths) != len(body):
         wanted = start + sum(lengths)

@@ -1,7 +1,7 @@
 """`RowColumns` <-> bytes on the wire.
 
-The body is a pickle of (key column, columns). A column is a list of texts; or ("n", dtype, bytes) with whole numbers in
-the fewest bytes that hold them; or ("=", value) when they are all one; or ("c", texts that occur, dtype, bytes) with
+The body is a pickle of (key column, columns). A column: a list of strings; or ("n", dtype, bytes) with whole numbers in
+the fewest bytes that hold them; or ("=", value) when they are all one; or ("c", strings that occur, dtype, bytes) with
 each row's place among them. Numbers are little-endian.
 """
 
@@ -38,8 +38,8 @@ def _encoded(column: Column) -> Any:
     if isinstance(column, list):
         return column
     if isinstance(column, Coded):
-        texts, places = in_use(column)
-        return ("c", texts, *_packed(places.astype(np.uint8) if len(texts) <= 256 else places))
+        strings, places = in_use(column)
+        return ("c", strings, *_packed(places.astype(np.uint8) if len(strings) <= 256 else places))
     if column.dtype.kind == "i":
         low, high = int(column.min()), int(column.max())
         if low == high:

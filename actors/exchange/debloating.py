@@ -1,7 +1,7 @@
 """Bounds the records in flight to a task by the number that it processes in the target time, at its measured rate.
 
 Bytes alone do not bound this time: a million integers are 4 MB, and an hour of work for a function that takes 4 ms. So
-every channel has a window in records besides its credit in buffers. A record is in flight from the moment it is
+every channel has a window in records beside its credit in buffers. A record is in flight from the moment it is
 written to the producer's open batch until the consumer's chain takes it: the open batch, the subpartition, the
 envelope, the channel and the undecoded rest of a buffer all count. The consumer measures its rate over its active time
 (all time but that in which it has no input, so back-pressure counts), and sends each producer a `WindowUpdate`.

@@ -173,7 +173,7 @@ class SpilledSubpartition(Subpartition):
     Args:
         index: which of its partition's.
         path: the file, which must not exist; made when needed, removed at release and when all has been sent.
-        memory: for buffers kept in memory, besides the newest.
+        memory: for buffers kept in memory, in addition to the newest.
     """
 
     def __init__(self, index: int, path: Path, memory: Allowance) -> None:

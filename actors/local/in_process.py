@@ -278,7 +278,7 @@ class InProcessCluster:
             self.files.discard(command)
 
     def end_job(self) -> None:
-        """Drop the tasks that are left: they have finished and nobody fetches, or they were never heard of again."""
+        """Drop the tasks that are left: finished ones whose results are not fetched, and lost ones."""
         for attempt in list(self.tasks):
             self._drop(attempt)
         self._file_cache.stop()

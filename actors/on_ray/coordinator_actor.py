@@ -118,9 +118,9 @@ class CoordinatorActor:
         self._coordinator.report(reports)
 
     @ray.method(concurrency_group="prints")
-    def printed(self, texts: list[Text]) -> None:
+    def printed(self, chunks: list[Text]) -> None:
         """Take printed text of a task; returns when there is room for more."""
-        self._coordinator.printed(texts)
+        self._coordinator.printed(chunks)
 
     @ray.method(concurrency_group="rows")
     def collected(self, block: bytes) -> None:

@@ -233,12 +233,12 @@ class Coordinator:
             self._terminal.attend()
             self._raise_fault()
             return News((), self._note())
-        texts = self._terminal.take(timeout_s)
+        chunks = self._terminal.take(timeout_s)
         self._owner_seen = time.monotonic()
-        if not texts:
+        if not chunks:
             self._raise_fault()
         ended = self._ended.is_set() and self._terminal.is_empty and self._rows.is_empty
-        return News(texts, self._note(), to_bytes(self._result) if ended else None)
+        return News(chunks, self._note(), to_bytes(self._result) if ended else None)
 
     def _note(self) -> str:
         """Describe what a job waits for that has no slots, or that cannot end or restart yet."""
@@ -265,9 +265,9 @@ class Coordinator:
             self._slots.calls.answered(item.attempt)
             self._events.put(item)
 
-    def printed(self, texts: list[Text]) -> None:
+    def printed(self, chunks: list[Text]) -> None:
         """Take the output that a task has printed; returns when there is room for more."""
-        self._terminal.put(texts)
+        self._terminal.put(chunks)
 
     def collected(self, block: bytes) -> None:
         """Take rows for the driver; returns when there is room for more."""
@@ -390,7 +390,7 @@ class Coordinator:
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
             threading.Thread(target=self._terminal.put, args=([line],), daemon=True).start()
-        for attempt in self._slots.tick(now):  # Ray tells when a process cannot start
+        for attempt in self._slots.tick(now):  # Ray reports when a process cannot start
             self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._rows.discard()

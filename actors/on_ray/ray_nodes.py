@@ -45,7 +45,9 @@ class NodeWatch:
             for node in sorted(nodes):
                 if self._silence.probed(node, self._reaches(node)):
                     host, port = self._address[node]
-                    found = f"its node {host} is lost: nobody answered at port {port} {MOST_FAILURES} times in a row"
+                    found = (
+                        f"its node {host} is lost: no process answered at port {port} {MOST_FAILURES} times in a row"
+                    )
                     self._lost(node, found)
 
     def _reaches(self, node: str) -> bool:

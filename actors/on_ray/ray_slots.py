@@ -232,7 +232,7 @@ class SlotProcesses:
         def submitted(call: Future[None]) -> None:
             self.calls.answered(attempt)
             error = call.exception()
-            if error is not None and not isinstance(error, ActorDiedError):  # of its death the call of `run` tells
+            if error is not None and not isinstance(error, ActorDiedError):  # the call of `run` reports its death
                 self._post(DeploymentFailed(attempt, refusal(deployment.title, error)))
 
         actor.__ray_ready__.remote().future().add_done_callback(is_there)

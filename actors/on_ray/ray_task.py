@@ -400,7 +400,7 @@ class RayTask:
                 return
             self._heed_lost_reports()
             if self._lost_call is not None and task.state in (ExecutionState.CANCELED, ExecutionState.FAILED):
-                task.metrics.close()  # a peer is dead, and nobody waits for what is left to say
+                task.metrics.close()  # a peer is dead, and nothing waits for what is left to report
                 return
             if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
                 raise self._lost_call[1]

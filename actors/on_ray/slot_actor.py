@@ -111,8 +111,8 @@ class SlotActor:
         finally:
             self._process.let_go(attempt)
 
-    def _send_texts(self, texts: list[Text]) -> Callable[[float], bool]:
-        call = self._coordinator.printed.remote(texts)
+    def _send_texts(self, chunks: list[Text]) -> Callable[[float], bool]:
+        call = self._coordinator.printed.remote(chunks)
         return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
 
 

@@ -127,7 +127,7 @@ def _text(described: dict[str, Any]) -> str:
 
 def _unknown(key: str, near: list[str]) -> ConfigError:
     remedy = f"did you mean {near[0]}?" if near else "`rayflink config` lists all options"
-    return ConfigError(key, "an option nobody reads", "one that rayflink knows", remedy)
+    return ConfigError(key, "an option that nothing reads", "one that rayflink knows", remedy)
 
 
 __all__ = ["configuration_of", "of_command_line", "options_file", "show_options"]

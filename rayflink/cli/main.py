@@ -148,10 +148,10 @@ def _add_jobs(commands: Any) -> None:
     stop.add_argument("-p", "--savepoint-path", metavar="DIR", help=text)
     text = "take no savepoint: let the sources end, and finish what they gave"
     stop.add_argument("--no-savepoint", action="store_true", help=text)
-    told = commands.choices["checkpoints"]
+    checkpoints = commands.choices["checkpoints"]
     text = "number of one checkpoint: what it took in each vertex (with --json, in each subtask)"
-    told.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=_at_least_one, help=text)
-    told.add_argument("--json", action="store_true", help="print them as JSON")
+    checkpoints.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=_at_least_one, help=text)
+    checkpoints.add_argument("--json", action="store_true", help="print them as JSON")
     shown = commands.choices["status"]
     form = shown.add_mutually_exclusive_group()
     form.add_argument("--metrics", action="store_true", help="show every metric of the job, by its identifier")

@@ -48,12 +48,12 @@ def rescale(chosen: argparse.Namespace) -> int:
 
 
 def _tell_what_it_waits_for(job: JobClient, future: CompletableFuture[int]) -> None:
-    told = ""
+    printed = ""
     while not future.done():
         time.sleep(LOOK_EVERY_S)
         note = str(job.status().get("note", ""))
-        if note and not told:  # once: what the cluster has changes all the time
-            told = note
+        if note and not printed:  # once: what the cluster has changes all the time
+            printed = note
             print(f"rayflink: {note}", file=sys.stderr, flush=True)
 
 

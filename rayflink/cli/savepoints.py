@@ -64,27 +64,27 @@ def checkpoints(chosen: argparse.Namespace) -> int:
     found = one_job(chosen)
     if found is None:
         return FAILED
-    told = launch.attach(found["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
+    statistics = launch.attach(found["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
     if chosen.json:
-        print(json.dumps(told, indent=2))
+        print(json.dumps(statistics, indent=2))
     elif chosen.checkpoint is not None:
-        print(one_checkpoint(told, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}))
+        print(one_checkpoint(statistics, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}))
     else:
-        print(checkpoint_tables(told))
+        print(checkpoint_tables(statistics))
     return OK
 
 
-def one_checkpoint(told: dict[str, Any], names: dict[str, str]) -> str:
+def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str]) -> str:
     """Return a table of one checkpoint in each vertex: times of the slowest subtask, sizes of all together.
 
     Args:
         names: of the vertices, by id.
     """
-    head = f"{told['checkpoint_type'].lower()} {told['id']}  {told['status'].lower()}  "
-    head += f"triggered {moment(told['trigger_timestamp'])}, {told['end_to_end_duration']:,} ms"
-    where = told.get("failure_message") or told.get("external_path") or ""
+    head = f"{checkpoint['checkpoint_type'].lower()} {checkpoint['id']}  {checkpoint['status'].lower()}  "
+    head += f"triggered {moment(checkpoint['trigger_timestamp'])}, {checkpoint['end_to_end_duration']:,} ms"
+    where = checkpoint.get("failure_message") or checkpoint.get("external_path") or ""
     rows = []
-    for vertex, task in told["tasks"].items():
+    for vertex, task in checkpoint["tasks"].items():
         spread = task["summary"]
         times = (
             task["end_to_end_duration"], spread["start_delay"]["max"], spread["alignment"]["duration"]["max"],
@@ -100,9 +100,9 @@ def one_checkpoint(told: dict[str, Any], names: dict[str, str]) -> str:
     return f"{head}\n{where}\n\n{table(columns, rows)}" if where else f"{head}\n\n{table(columns, rows)}"
 
 
-def checkpoint_tables(told: dict[str, Any]) -> str:
+def checkpoint_tables(statistics: dict[str, Any]) -> str:
     """Return tables of counts, spreads and the newest checkpoints, for people."""
-    counts = told["counts"]
+    counts = statistics["counts"]
     parts = [
         f"{counts['completed']:,} completed, {counts['failed']:,} failed, {counts['in_progress']:,} in progress, "
         f"{counts['restored']:,} restored"
@@ -110,21 +110,25 @@ def checkpoint_tables(told: dict[str, Any]) -> str:
     if counts["completed"]:
         names = {"end_to_end_duration": "duration ms", "state_size": "state bytes", "checkpointed_size": "new bytes"}
         shown = ("min", "avg", "p50", "p99", "max")
-        rows = [(title, *(int(told["summary"][name][one]) for one in shown)) for name, title in names.items()]
+        rows = [
+            (title, *(int(statistics["summary"][name][figure]) for figure in shown))
+            for name, title in names.items()
+        ]
         parts.append(table(("of completed ones", *shown), rows))
     rows = [
         (
-            str(one["id"]), one["checkpoint_type"].lower(), one["status"].lower(), moment(one["trigger_timestamp"]),
-            one["end_to_end_duration"], one["state_size"], one["checkpointed_size"],
-            f"{one['num_acknowledged_subtasks']}/{one['num_subtasks']}",
-            one.get("failure_message") or one.get("external_path") or "",
+            str(checkpoint["id"]), checkpoint["checkpoint_type"].lower(), checkpoint["status"].lower(),
+            moment(checkpoint["trigger_timestamp"]),
+            checkpoint["end_to_end_duration"], checkpoint["state_size"], checkpoint["checkpointed_size"],
+            f"{checkpoint['num_acknowledged_subtasks']}/{checkpoint['num_subtasks']}",
+            checkpoint.get("failure_message") or checkpoint.get("external_path") or "",
         )
-        for one in told["history"]
+        for checkpoint in statistics["history"]
     ]  # fmt: skip
     head = ("id", "kind", "status", "triggered", "duration ms", "state bytes", "new bytes", "acknowledged", "where")
     if rows:
         parts.append(table(head, rows))
-    restored = told["latest"]["restored"]
+    restored = statistics["latest"]["restored"]
     if restored is not None:
         parts.append(
             f"restored from {restored['external_path'] or restored['id']} {moment(restored['restore_timestamp'])}"

@@ -168,10 +168,11 @@ def _chosen_states(savepoint: Savepoint, chosen: argparse.Namespace) -> Iterator
 
 
 def _states_table(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
-    told = savepoint.manifest
+    manifest = savepoint.manifest
     head = (
-        f"{told.kind} {told.checkpoint_id} of job {told.job_name!r} ({told.job_id}), {moment(told.timestamp_ms)}, "
-        f"{len(told.operators)} operators"
+        f"{manifest.kind} {manifest.checkpoint_id} of job {manifest.job_name!r} ({manifest.job_id}), "
+        f"{moment(manifest.timestamp_ms)}, "
+        f"{len(manifest.operators)} operators"
     )
     rows = [
         (
@@ -187,7 +188,7 @@ def _states_table(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
 
 
 def _states_json(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
-    told = savepoint.manifest
+    manifest = savepoint.manifest
     states = [
         {
             "operator_id": operator.id, "uid": operator.uid, "operator": operator.name, "state": state.name,
@@ -197,8 +198,13 @@ def _states_json(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
         }
         for operator, state in _chosen_states(savepoint, chosen)
     ]  # fmt: skip
-    about = {"kind": told.kind, "id": told.checkpoint_id, "job_id": told.job_id, "job_name": told.job_name}
-    return json.dumps({**about, "timestamp": told.timestamp_ms, "states": states}, indent=2)
+    about = {
+        "kind": manifest.kind,
+        "id": manifest.checkpoint_id,
+        "job_id": manifest.job_id,
+        "job_name": manifest.job_name,
+    }
+    return json.dumps({**about, "timestamp": manifest.timestamp_ms, "states": states}, indent=2)
 
 
 def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:

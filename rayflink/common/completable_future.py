@@ -88,7 +88,7 @@ class CompletableFuture(Generic[T]):
             return
         try:
             self._value = self._ask(timeout_s)
-        except Exception as error:  # whatever ended the job is what the future tells
+        except Exception as error:  # whatever ended the job is what the future raises
             self._error = error
 
     def __str__(self) -> str:

@@ -187,8 +187,8 @@ class JobFailed(JobExecutionError):
 
     def __str__(self) -> str:
         record = f"\nrecord: {self.record}" if self.record else ""
-        told = self.user_traceback if "\n" in self.user_traceback.strip() else ""
-        return f"{super().__str__()}{record}\n{told}".rstrip()
+        traceback = self.user_traceback if "\n" in self.user_traceback.strip() else ""
+        return f"{super().__str__()}{record}\n{traceback}".rstrip()
 
 
 class JobCancelled(JobExecutionError):

@@ -110,12 +110,12 @@ class JobClient(ABC):
         Raises:
             JobExecutionError: the job does not remember that one.
         """
-        told = self._checkpoints(checkpoint_id)
-        if told is None:
+        statistics = self._checkpoints(checkpoint_id)
+        if statistics is None:
             known = ", ".join(str(one["id"]) for one in (self._checkpoints(None) or {})["history"]) or "none"
             remedy = f"ask for one that it remembers ({known}), or raise {CHECKPOINT_HISTORY.key}"
             raise JobExecutionError(self._job_id, f"remembers no checkpoint {checkpoint_id}", remedy)
-        return told
+        return statistics
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """Return the accumulators, name -> value, merged over the subtasks that have finished so far."""

@@ -27,7 +27,7 @@ class RestartStrategyConfiguration:
         raise NotImplementedError(f"{type(self).__name__}.get_description")
 
     def options(self) -> dict[Any, Any]:
-        """Return option -> value of what the strategy sets besides its type."""
+        """Return option -> value of what the strategy sets in addition to its type."""
         return {}
 
     def apply(self, configuration: Configuration) -> None:

@@ -25,7 +25,7 @@ class AsyncDrain:
 
     Args:
         records: what to draw from.
-        skipped: the first so many are left out; they were given before a restore.
+        skipped: the number of first ones to leave out; they were emitted before a restore.
     """
 
     def __init__(self, records: AsyncIterable[Any], skipped: int) -> None:
@@ -71,7 +71,7 @@ class AsyncDrain:
             raise TimeoutError(f"{found}; await in it, for example asyncio.sleep() instead of time.sleep()")
 
     def _tell(self, call: Any) -> None:
-        with suppress(RuntimeError):  # the loop has ended by itself, and nobody waits in it
+        with suppress(RuntimeError):  # the loop has ended by itself, and nothing waits in it
             self._loop.call_soon_threadsafe(call)
 
     def _cancel(self) -> None:

@@ -112,7 +112,7 @@ class HybridSourceBuilder(Generic[Output]):
 class _HybridEnumerator(SplitEnumerator):
     """Runs one source's enumerator at a time; is also the context it speaks to.
 
-    A reader that asks after it was told that nothing more comes has read what it had.
+    A reader that asks after it learned that nothing more comes has read what it had.
     """
 
     def __init__(self, ctx: EnumeratorContext, sources: Sequence[Source], state: tuple[int, Any]) -> None:

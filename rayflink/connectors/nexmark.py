@@ -57,7 +57,7 @@ class Nexmark:
         events_per_second: of event time.
         base_ms: time of the first event, in epoch milliseconds.
         sizes: average bytes of a person, an auction and a bid.
-        hot: one auction, seller, bidder in so many is not hot.
+        hot: one auction, seller, bidder in this many is not hot.
         active_people: of whom sellers and bidders are.
         auctions_in_flight: of which bids are.
         seed: another one gives other events.

@@ -45,8 +45,8 @@ class _PrintWriter(SinkWriter):
     def write(self, batch: Batch) -> None:
         prefix, to_text = self._prefix, self._to_text
         stream = sys.stderr if self._stderr else sys.stdout
-        texts = all_or_named(lambda records: list(map(to_text, records)), to_text, rows_of(batch))
-        write_text(stream, "".join([f"{prefix}{text}\n" for text in texts]))
+        lines = all_or_named(lambda records: list(map(to_text, records)), to_text, rows_of(batch))
+        write_text(stream, "".join([f"{prefix}{text}\n" for text in lines]))
         stream.flush()
 
     def flush(self, end_of_input: bool) -> None:

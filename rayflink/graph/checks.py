@@ -64,7 +64,7 @@ def warn_without_sink(graph: JobGraph) -> None:
         if not operator.chained_outputs and not operator.network_outputs
     ]
     remedy = "end the stream with print(), sink_to() or execute_and_collect()"
-    warn_user(f"job {graph.name!r} has no sink: nobody gets the results of {' and '.join(last)}; {remedy}")
+    warn_user(f"job {graph.name!r} has no sink: nothing receives the results of {' and '.join(last)}; {remedy}")
 
 
 def warn_without_checkpoints(graph: JobGraph) -> None:

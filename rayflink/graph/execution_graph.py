@@ -283,7 +283,7 @@ def execution_graph(job: JobGraph, parallelism: Mapping[str, int] | None = None)
     if wanted:
         raise PlanError(f"no vertex has the id {', '.join(sorted(wanted))}", "take ids from the vertices of the job")
     if unread:
-        raise PlanError(f"nobody reads the data set {', '.join(sorted(unread))}", "give each data set one edge")
+        raise PlanError(f"no vertex reads the data set {', '.join(sorted(unread))}", "give each data set one edge")
     return ExecutionGraph(job.id, job.name, tuple(vertices.values()))
 
 

@@ -323,8 +323,8 @@ def record_at(values: list[Any], iterator: Iterator[Any]) -> str:
 def ensure_all_taken(iterator: Iterator[Any]) -> None:
     """Check that a C-level loop over `iterator` (of a list) came to the list's end.
 
-    To such a loop a StopIteration from the function it calls is the end of the records: it stops there and tells
-    nobody. An iterator that was asked for more than its last record has let go of its list, and only then.
+    To such a loop a StopIteration from the function it calls is the end of the records: it stops there and reports
+    nothing. An iterator that was asked for more than its last record has let go of its list, and only then.
 
     Raises:
         StopIteration: the function raised one, at the record that `record_at` names.

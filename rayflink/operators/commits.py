@@ -181,8 +181,8 @@ class Commits:
             if request.outcome is CommitOutcome.UNKNOWN_FAILURE:
                 raise self._failure(request) from request.error
             if request.outcome is CommitOutcome.KNOWN_FAILURE:
-                told = described(request.error) if request.error is not None else ""
-                log.error("given up a committable: %s; %s", shorten(request.get_committable()), told)
+                reason = described(request.error) if request.error is not None else ""
+                log.error("given up a committable: %s; %s", shorten(request.get_committable()), reason)
         checkpoint_id = self._waiting[0][0]
         self._waiting[: len(requests)] = [(checkpoint_id, request) for request in left]
         return max(map(self._again, left), default=0)
@@ -193,14 +193,14 @@ class Commits:
             raise self._failure(request) from request.error
         request.retries += 1
         self._retried.inc()
-        told = described(request.error) if request.error is not None else "the committer asks for a retry"
-        log.warning("commit to be retried: %s; %s", shorten(request.get_committable()), told)
+        reason = described(request.error) if request.error is not None else "the committer asks for a retry"
+        log.warning("commit to be retried: %s; %s", shorten(request.get_committable()), reason)
         return request.retries
 
     def _failure(self, request: CommitRequest[Any]) -> CommitFailed:
         self._has_failed = True
-        told = "the committer asked for a retry" if request.error is None else described(request.error)
-        return CommitFailed(shorten(request.get_committable()), request.retries, told)
+        reason = "the committer asked for a retry" if request.error is None else described(request.error)
+        return CommitFailed(shorten(request.get_committable()), request.retries, reason)
 
 
 __all__ = ["EVERY_CHECKPOINT", "Commits", "pause_ms"]

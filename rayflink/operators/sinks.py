@@ -215,6 +215,6 @@ class _Writing(UserCode):
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, UnwritableRecord):
-            told = UserCodeError(self._ctx.operator_name, self._ctx.call_site, error.record, self._where)
-            raise told from error.__cause__
+            user_error = UserCodeError(self._ctx.operator_name, self._ctx.call_site, error.record, self._where)
+            raise user_error from error.__cause__
         super().__exit__(kind, error, traceback)

@@ -46,8 +46,8 @@ def _converted(operator: Operator, type_info: TypeInformation, elements: Iterabl
             except TypeMismatch as error:
                 ctx = operator.ctx
                 record = _misfit(element.values, type_info)
-                told = UserCodeError(ctx.operator_name, ctx.call_site, record, "output_type")
-                raise told from error.with_traceback(None)  # the user has no frame in it
+                mismatch = UserCodeError(ctx.operator_name, ctx.call_site, record, "output_type")
+                raise mismatch from error.with_traceback(None)  # the user has no frame in it
             if values is not element.values:
                 element = RowBatch(list(values), element.timestamps)
         yield element

@@ -46,10 +46,10 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
 def java_version(java: Path) -> int | None:
     """Return the release of a `java` command, such as 17; None where it does not run."""
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = _NUMBER.search(told.stderr + told.stdout)
+    found = _NUMBER.search(answer.stderr + answer.stdout)
     return int(found[1]) if found else None
 
 

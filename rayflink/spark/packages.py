@@ -26,9 +26,9 @@ def ensure_packages() -> None:
     missing = [name for name, installed in found.items() if installed is None]
     if missing:
         raise SparkCannotStart(f"no {' and no '.join(missing)}", "pyspark and raydp", REMEDY)
-    told = mismatch(str(found["pyspark"]), str(found["raydp"]), requires("raydp") or [])
-    if told is not None:
-        raise told
+    error = mismatch(str(found["pyspark"]), str(found["raydp"]), requires("raydp") or [])
+    if error is not None:
+        raise error
     ensure_one_spark(os.environ.get("SPARK_HOME", ""), _folder_of_pyspark())
 
 

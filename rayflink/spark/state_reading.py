@@ -91,10 +91,10 @@ def _seen(
     import pyarrow as pa
 
     try:
-        told = _frame_of(spark, shares).mapInArrow(partial(_schemas, options=options), _SHARES).collect()
+        answers = _frame_of(spark, shares).mapInArrow(partial(_schemas, options=options), _SHARES).collect()
     except Exception as error:  # of a class of Spark's own
         raise SparkFailed(f"read from state {named[1]!r} of operator {named[0]!r}", reason_of(error)) from error
-    parts = (pa.ipc.read_schema(pa.py_buffer(bytes(row.share))) for row in sorted(told, key=lambda row: row.number))
+    parts = (pa.ipc.read_schema(pa.py_buffer(bytes(row.share))) for row in sorted(answers, key=lambda row: row.number))
     return pa.schema([field if _has_type(field) else pa.field(field.name, pa.string(), metadata=REPR)
                       for field in joined_schema(parts)])  # fmt: skip
 
@@ -114,9 +114,9 @@ def _spark_types(schema: pyarrow.Schema) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
 
-    told = {key.decode(): text.decode() for key, text in REPR.items()}
+    metadata = {key.decode(): text.decode() for key, text in REPR.items()}
     return StructType([
-        StructField(field.name, from_arrow_type(field.type, True), True, told if field.metadata == REPR else None)
+        StructField(field.name, from_arrow_type(field.type, True), True, metadata if field.metadata == REPR else None)
         for field in schema
     ])  # fmt: skip
 

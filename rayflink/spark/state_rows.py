@@ -186,7 +186,7 @@ def chosen(rows: list[tuple[StateRow, Any]], state: GivenState) -> list[StateRow
         try:
             before = last.get(place)
         except TypeError as error:
-            remedy = "give texts, numbers, or tuples of these"
+            remedy = "give strings, numbers, or tuples of these"
             raise StateError(
                 f"state {name!r} has a key of a map or a namespace {place[1:]!r:.100}; {remedy}"
             ) from error
@@ -198,8 +198,8 @@ def chosen(rows: list[tuple[StateRow, Any]], state: GivenState) -> list[StateRow
     if kind != TIMERS:
         for one, other in tied.values():
             parts = {"key": one.key, "namespace": one.namespace, "map key": one.part}
-            told = ", ".join(f"{part} {value!r:.100}" for part, value in parts.items() if value is not None)
-            raise DuplicateRowError(name, told or "key None", f"{one.value!r:.100} and {other.value!r:.100}")
+            address = ", ".join(f"{part} {value!r:.100}" for part, value in parts.items() if value is not None)
+            raise DuplicateRowError(name, address or "key None", f"{one.value!r:.100} and {other.value!r:.100}")
     return [row for row, _ in last.values()]
 
 

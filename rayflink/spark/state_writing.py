@@ -104,8 +104,8 @@ class SparkSavepoint:
         Args:
             operator: uid of the operator.
             state: descriptor of the state.
-            df: its rows. Besides key and value the columns `map_key` of a map, `position` of a list, `window_start` and
-                `window_end`, `namespace` and `last_access` are taken, as `read_state` gives them. Null is the key None.
+            df: its rows. Reads the columns of key and value, `map_key` of a map, `position` of a list, `window_start`
+                and `window_end`, `namespace` and `last_access`, as `read_state` gives them. Null is the key None.
             key: the column of the keys, several that make tuples, or a function of a row as a dict.
             value: of the values, likewise. A function is given all columns.
             order_by: the columns that order the rows of a key, nulls first: of several rows for one value, or for one
@@ -236,12 +236,12 @@ class SparkSavepoint:
         ]
         most = sum(operator.max_parallelism for operator in self._operators)
         tasks = min(most, _TASKS_A_CORE * spark.sparkContext.defaultParallelism)
-        dealt = reduce(lambda one, other: one.unionAll(other), frames).repartition(tasks, "place")
+        placed_rows = reduce(DataFrame.unionAll, frames).repartition(tasks, "place")
         try:
-            told = dealt.sortWithinPartitions("place").mapInArrow(writing, "told binary").collect()
+            answers = placed_rows.sortWithinPartitions("place").mapInArrow(writing, "answer binary").collect()
         except Exception as error:  # of a class of Spark's own
             raise SparkFailed("written as a savepoint", reason_of(error)) from error
-        found = [pickle.loads(bytes(row.told)) for row in told]
+        found = [pickle.loads(bytes(row.answer)) for row in answers]
         for one in found:
             if isinstance(one, RayflinkError):
                 raise one
@@ -284,14 +284,14 @@ class _Writing:
         """Write the key groups, and report where they are, or describe the error in the rows."""
         import pyarrow as pa
 
-        told: Any
+        answer: Any
         try:
-            told = self.written(batches)
+            answer = self.written(batches)
         except StorageError:
             raise  # Spark tries again
         except RayflinkError as error:
-            told = error
-        yield pa.RecordBatch.from_pydict({"told": pa.array([pickle.dumps(told)], pa.binary())})
+            answer = error
+        yield pa.RecordBatch.from_pydict({"answer": pa.array([pickle.dumps(answer)], pa.binary())})
 
     def written(self, batches: Iterable[pyarrow.RecordBatch]) -> Written:
         """Return the key groups, stored in files that no other attempt knows.
@@ -317,8 +317,8 @@ class _Writing:
         except BaseException:
             writer.abort()
             raise
-        told = tuple((operator, summary) for operator, held in summaries.items() for summary in held)
-        return Written(tuple(groups), told)
+        seen_states = tuple((operator, summary) for operator, held in summaries.items() for summary in held)
+        return Written(tuple(groups), seen_states)
 
 
 def _placed(batches: Iterable[pyarrow.RecordBatch], number: int, packed: bytes) -> Iterator[pyarrow.RecordBatch]:
@@ -363,12 +363,12 @@ def await_ended(spark: SparkSession, run: str) -> None:
 
 
 @contextmanager
-def _jobs_of(spark: SparkSession, run: str, told: str) -> Iterator[None]:
+def _jobs_of(spark: SparkSession, run: str, description: str) -> Iterator[None]:
     """Group the jobs that this thread begins."""
     context: Any = spark.sparkContext
     names = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
     before = {name: context.getLocalProperty(name) for name in names}
-    context.setJobGroup(run, told)
+    context.setJobGroup(run, description)
     try:
         yield
     finally:

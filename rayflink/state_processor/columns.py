@@ -1,6 +1,6 @@
 """Values of state as Arrow columns.
 
-None, truth values, numbers, texts, bytes, decimals, dates and times are themselves. A dataclass, a named tuple and a
+None, truth values, numbers, strings, bytes, decimals, dates and times are themselves. A dataclass, a named tuple and a
 `Row` with names are a struct of their fields, a tuple and any other `Row` a struct of f0, f1 and so on. Lists and sets
 are lists, dicts are lists of structs of `key` and `value`. A member of an enum is its name, a UUID its text. A column
 with a value that is none of these, or whose values have no type in common, is the text of `repr` of every value; its
@@ -95,8 +95,8 @@ def array(values: Sequence[Any], field: pyarrow.Field | None = None) -> tuple[py
         except (NoColumnError, pa.ArrowException, OverflowError, RecursionError):
             if field is not None:
                 raise
-    texts = pa.array([None if value is None else repr(value) for value in values], type=pa.string())
-    return texts, pa.field("", pa.string(), metadata=REPR)
+    strings = pa.array([None if value is None else repr(value) for value in values], type=pa.string())
+    return strings, pa.field("", pa.string(), metadata=REPR)
 
 
 def common_field(name: str, one: pyarrow.Field | None, other: pyarrow.Field) -> pyarrow.Field:

@@ -66,8 +66,8 @@ def dicts_of(table: Any) -> Iterator[dict[str, Any]]:
 def rows_of(table: Any, key: Column, value: Column, summary: StateSummary) -> Iterator[StateRow]:
     """Return the rows of a state.
 
-    Besides key and value it takes the columns `window_start` and `window_end`, `namespace`, `map_key` or `position`,
-    and `last_access`, where the table has them.
+    In addition to key and value it takes the columns `window_start` and `window_end`, `namespace`, `map_key` or
+    `position`, and `last_access`, where the table has them.
 
     Args:
         summary: of the state; where its values are of one class, structs become objects of it.

@@ -57,7 +57,9 @@ def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
                             for plan in plans for one in plan.walk()):  # fmt: skip
         return "No available advice..."
     line = "You might want to set 'table.optimizer.agg-phase-strategy' to 'AUTO': windows are then aggregated"
-    return f"advice[1]: [ADVICE] {line} before rows are dealt, too, so that a key with many rows holds nobody up."
+    return (
+        f"advice[1]: [ADVICE] {line} before rows are distributed, too, so that a key with many rows delays no subtask."
+    )
 
 
 __all__ = ["explained"]

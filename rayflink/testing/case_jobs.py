@@ -39,7 +39,7 @@ class CaseJob:
     Args:
         case: what to run.
         parallelism: subtasks of the operator; more than one needs a case with a key.
-        spread: the subtasks may run in several processes. Nothing then tells the sources how far the operator has come,
+        spread: the subtasks may run in several processes. The sources then do not know how far the operator has come,
             so watermarks may be merged on their way, and only the records are compared.
 
     Raises:

@@ -39,7 +39,7 @@ def verify(
     """Check one case of an operator under every hardship.
 
     The hardships: "in one batch", "one record a batch", "random splits", "a snapshot after each step", "restored after
-    each step", "restored after each record", "outputs with room for one", for operators whose records are dealt by key
+    each step", "restored after each record", "outputs with room for one", for operators with partitioned records
     "three subtasks", "three subtasks become two", "with state in plain memory" and "with hardly any memory for state",
     and the case as a whole job: "as a job in this process" and "as a simulated job".
 
@@ -52,7 +52,7 @@ def verify(
         given: what the operator gets. The records between two other elements arrive in batches of any size.
         then: what comes out. The main output and each side output are compared by themselves, each with the watermarks
             and statuses between its records. None: only that all hardships agree.
-        key: what the records are dealt by: the key of one, or a pair of functions for two inputs, where TO_ALL stands
+        key: partitions the records: the key of one, or a pair of functions for two inputs, where TO_ALL stands
             for a broadcast input; None asks a keyed operator for its own. Results of a broadcast record itself come
             from each subtask, and so differ in number between hardships.
         without: hardships that do not apply.

@@ -1,7 +1,7 @@
 """A whole job in one thread, every choice drawn from a seed: who steps, what arrives when, and what goes wrong.
 
 The decisions are those of the real runners: the same JobMaster, the same StreamTask. Time is virtual, so a run that
-waits an hour takes no longer than its moves, and the same seed tells the same story.
+waits an hour takes no longer than its moves, and the same seed gives the same story.
 """
 
 from __future__ import annotations
@@ -219,8 +219,8 @@ class SimulatedCluster(InProcessCluster):
 
     def _arrive(self, call: Call) -> None:
         self._calls.remove(call)
-        told = f"{call.envelope.sequence}: {call.frames}"
-        self._tell_story("deliver" if call.deliver else "lose", f"{call.sender} -> {call.receiver}", told)
+        content = f"{call.envelope.sequence}: {call.frames}"
+        self._tell_story("deliver" if call.deliver else "lose", f"{call.sender} -> {call.receiver}", content)
         receiver = self.tasks.get(call.attempt)
         if receiver is not None and call.deliver:
             receiver.mail(call.envelope)

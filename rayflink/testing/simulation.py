@@ -30,7 +30,7 @@ def simulate(program: Any, seed: int = 0, faults: Sequence[Fault] = (), disk: Si
 
     Args:
         program: a JobGraph, or an environment with a program written.
-        seed: the same one tells the same story.
+        seed: the same one gives the same story.
         faults: of `rayflink.testing.faults`.
         disk: where all checkpoint storages of the run are; one that another run left lets a job begin from its
             checkpoints and savepoints. None: one of its own, which is empty.

@@ -1,6 +1,6 @@
 """The arithmetic from key to key group to subtask, which decides who owns a key.
 
-A key's hash picks one of ``max_parallelism`` key groups for ever; key groups, never single keys, are dealt to
+A key's hash picks one of ``max_parallelism`` key groups for ever; key groups, never single keys, are distributed to
 subtasks in contiguous ranges, so that a job can be rescaled by moving ranges.
 Source: apache/flink KeyGroupRangeAssignment; same bounds, equality tested.
 """

@@ -1,7 +1,7 @@
 """The sorted rows of one state in a RocksDB database.
 
 While the files of a checkpoint are made, what is written stays in memory: the files hold what was written before, and
-nobody waits for them. Whoever reads sees all of it. Afterwards it is written, some with each write that follows.
+nothing waits for them. Whoever reads sees all of it. Afterwards it is written, some with each write that follows.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ColumnFamily:
     def drain(self) -> None:
         """Wait for the links, then write the whole overlay."""
         if self._linked is not None:
-            self._linked.exception()  # a capture is told of it
+            self._linked.exception()  # a capture sees the error
         while not self.is_drained:
             self.drain_some()
 

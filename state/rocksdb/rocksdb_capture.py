@@ -87,7 +87,7 @@ class DatabaseCapture:
         about: describes what the database holds; asked when the links are made, for rows are written before.
         near: the timers in memory, and the filters.
         base: file -> where it is stored already.
-        written: told the files, once all are stored.
+        written: called with the files, once all are stored.
     """
 
     def __init__(

@@ -244,7 +244,7 @@ class RocksDBStore:
     def drain(self) -> None:
         """Wait for links that are being made, then write all overlays."""
         if self._linking is not None:
-            self._linking.exception()  # a capture is told of it
+            self._linking.exception()  # a capture sees the error
         for column in self._columns.values():
             column.drain()
 
@@ -318,7 +318,7 @@ class RocksDBStore:
     def close(self) -> None:
         """Close the database and remove its folder, except links that are still read; a second call does nothing."""
         for flushed in self._flushing.values():
-            flushed.exception()  # whoever needed the rows on disk would have been told
+            flushed.exception()  # whoever needed the rows on disk would have seen the error
         self._flushing.clear()
         linking, self._linking = self._linking, None
         if linking is not None:
@@ -329,7 +329,7 @@ class RocksDBStore:
         try:
             if opened is not None:
                 opened.close()
-        except Exception as error:  # it would write rows that nobody needs any more
+        except Exception as error:  # it would write rows that are not needed any more
             if self._files.exists():
                 raise DatabaseError("close a database", str(self.folder), str(error)) from error
         finally:

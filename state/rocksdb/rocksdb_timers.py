@@ -228,7 +228,7 @@ class RocksDBTimerQueue:
     def _refill(self) -> None:
         """Read the next timers from disk; the horizon moves behind them.
 
-        Of each key group so many are read; what comes no later than the last of any group is complete.
+        From each key group this many are read; what comes no later than the last of any group is complete.
         """
         self.flush()
         edge: bytes | None = None

@@ -2,7 +2,7 @@
 
 Entries lie in namespaces, so that a batch works on one plain dict. There are two generations (`cache_generation`): an
 entry that is used goes to the hot one. When the hot generation has taken most of the budget the cache rotates: hot
-becomes cold, and while a new hot generation grows, cold entries that nobody uses are evicted, and written first where
+becomes cold, and while a new hot generation grows, cold entries that are not used are evicted, and written first where
 they are dirty (`write_back`). An entry that is used again and again is therefore neither read nor written, and no call
 waits for a large write.
 

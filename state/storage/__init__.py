@@ -3,7 +3,7 @@
 `storage` is the contract; `local_storage`, `object_storage` and `memory_storage` implement it, and `storage_schemes`
 chooses one by its address. `manifest` says what a checkpoint consists of, `snapshot_files` packs the parts of a
 snapshot into files, `ledger` decides which coordinator leads a job and which checkpoints count, `retention` which
-files nobody needs any more.
+files that are not needed any more.
 
 When a checkpoint is taken is not decided here.
 """

@@ -150,8 +150,8 @@ class Ledger:
     claim, and fails: of a checkpoint and a claim one comes first, and if it is the checkpoint, the claim has read it.
     A leader deletes entries older than its newest, in ascending order. Then one that slept may find its next position
     free again and write there. Yet the newest entry is never deleted, so a listing *after* the write shows a greater
-    position; or, where the whole base is gone with its job, it misses the leader's own entry before, which nobody but a
-    later leader deletes, and always before the one behind it. In both cases it is fenced. What it left is below the
+    position; or, where the whole base is gone with its job, it misses the leader's own entry before, which only a later
+    leader deletes, and always before the one behind it. In both cases it is fenced. What it left is below the
     newest position and is never read.
 
     Numbers of checkpoints are divided, too: a claim begins behind all that the leader before may use without another

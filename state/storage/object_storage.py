@@ -125,7 +125,7 @@ class ObjectStorage:
         try:
             yield
         except self._errors_of_calls as error:
-            # The client tells more in further lines, and the server's answer in XML.
+            # The client reports more in further lines, and the server's answer in XML.
             cause = str(error).partition("\n")[0].partition("<?xml")[0].rstrip(" :")
             if verb == "read" and isinstance(error, FileNotFoundError) and error.errno is None:
                 raise MissingFileError(f"read {path}", self.url, cause) from error

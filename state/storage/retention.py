@@ -11,7 +11,7 @@ def abandoned_files(paths: Iterable[str], retained: Iterable[CheckpointManifest]
     """Return the files of a job's base that no retained checkpoint refers to: leftovers of failures and killed
     processes.
 
-    Only for one who knows that nobody writes there: a coordinator before it triggers its first checkpoint. The folder
+    Only while no process writes there: a coordinator before it triggers its first checkpoint. The folder
     of a complete checkpoint that is not among the kept ones, such as one that cannot be read, is left alone.
 
     Args:

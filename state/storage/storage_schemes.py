@@ -15,7 +15,7 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> Storage:
 
     Args:
         url: a path, a ``file://`` URL, or the URL of an object store, as in ``s3://bucket/folder``.
-        options: Flink's ``s3.`` options by name, as texts.
+        options: Flink's ``s3.`` options by name, as strings.
 
     Raises:
         StorageNotSupported: no such scheme, or its package is not installed.

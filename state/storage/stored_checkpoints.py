@@ -76,10 +76,10 @@ def read_manifest(
 def latest_manifests(storage: Storage) -> LatestManifests:
     """Read all complete checkpoints below a job's base.
 
-    Damaged ones are left out and told of, for the caller to log: an older checkpoint may do.
+    Damaged ones are left out and reported, for the caller to log: an older checkpoint may do.
 
     Raises:
-        StorageError: the storage cannot be read; then nobody knows what is there.
+        StorageError: the storage cannot be read; then it is unknown what is there.
         VersionMismatch: one has another format; going back to an older one would repeat what it has done.
     """
     manifests, damaged = [], list[StateError]()

@@ -116,7 +116,7 @@ def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path
         (raylet,) = nodes.worker.all_processes["raylet"]
         os.kill(raylet.process.pid, signal.SIGKILL)  # and nobody tells Ray, which takes 15 s to see it
         assert watching.eventually(lambda: len(handle.status()["exceptions"]) > 0, 5), handle.status()
-        assert "is lost: nobody answered at port" in handle.status()["exceptions"][0]["exception"]
+        assert "is lost: no process answered at port" in handle.status()["exceptions"][0]["exception"]
         assert watching.eventually(lambda: handle.status()["slots"].startswith("waiting for"), 10)
         waiting = handle.status()
         assert waiting["waiting"].startswith("waiting for slots in the place of those of a lost node")

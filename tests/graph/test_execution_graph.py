@@ -170,7 +170,7 @@ def test_vertices_stand_after_their_producers_and_a_missing_data_set_is_refused(
     graph = job(sink(step(source(), parallelism=2)))
     with pytest.raises(PlanError, match="No previous intermediate result found for ID"):
         execution_graph(replace(graph, vertices=graph.vertices[::-1]))
-    with pytest.raises(PlanError, match="nobody reads the data set"):
+    with pytest.raises(PlanError, match="no vertex reads the data set"):
         execution_graph(replace(graph, vertices=graph.vertices[:1]))
 
 

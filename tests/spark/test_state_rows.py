@@ -154,7 +154,7 @@ def test_what_is_wrong_with_rows_comes_as_an_error_and_not_as_a_failure_of_a_tas
     tmp_path: Path, state: GivenState, row: Any, error: type[Exception] | None, told: str
 ) -> None:
     (answer,) = writing(tmp_path, [state])(by_place(sent(state, row if isinstance(row, list) else [row])))
-    found = pickle.loads(answer.column("told")[0].as_py())
+    found = pickle.loads(answer.column("answer")[0].as_py())
     if error is None:
         assert isinstance(found, Written)
         return

@@ -28,13 +28,13 @@ class DriverOutput:
         self._changed = threading.Condition()
         self._writer: threading.Thread | None = None
 
-    def put(self, texts: Sequence[Text]) -> None:
+    def put(self, chunks: Sequence[Text]) -> None:
         """Queue strings to be written; returns at once. A caller that obeys `wait_for_room` queues a bounded amount."""
-        if not texts:
+        if not chunks:
             return
         with self._changed:
-            self._texts.extend(texts)
-            self._chars += sum(len(text) for _, text in texts)
+            self._texts.extend(chunks)
+            self._chars += sum(len(text) for _, text in chunks)
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write, name=self._name, daemon=True)
                 self._writer.start()
@@ -72,14 +72,14 @@ class DriverOutput:
                     self._changed.wait_for(lambda: self._texts or self._finishing)
                     if not self._texts:
                         return
-                    texts = list(self._texts)
+                    chunks = list(self._texts)
                     self._texts.clear()
-                for to_stderr, text in texts:
+                for to_stderr, text in chunks:
                     write_text(sys.stderr if to_stderr else sys.stdout, text)
                 sys.stdout.flush()
                 sys.stderr.flush()
                 with self._changed:
-                    self._chars -= sum(len(text) for _, text in texts)
+                    self._chars -= sum(len(text) for _, text in chunks)
                     self._changed.notify_all()
         except BaseException as error:  # raised again where somebody waits
             with self._changed:

@@ -274,7 +274,7 @@ class RayJob(JobHandle):
             self._ask("start", submission, timeout_s=START_TIMEOUT_S)
             atexit.register(self._leave)
             self._follower.start()
-        except BaseException as error:  # Ctrl-C as well: it is detached, and nobody else would end it
+        except BaseException as error:  # Ctrl-C as well: it is detached, and nothing else would end it
             ray.kill(self._coordinator)
             atexit.unregister(self._leave)
             if isinstance(error, KeyboardInterrupt):
@@ -397,7 +397,7 @@ class RayJob(JobHandle):
             self._ended.set()
 
     def _show(self, news: News) -> None:
-        self._output.put(news.texts)
+        self._output.put(news.chunks)
         now = time.monotonic()
         if news.note and now - self._noted_at >= NOTE_EVERY_S:
             self._noted_at = now
@@ -410,7 +410,7 @@ class RayJob(JobHandle):
         elif self._attached and not self._ended.is_set():
             try:
                 self.cancel("the end of its driver")
-            except Exception as error:  # the process ends: nobody is left to catch it
+            except Exception as error:  # the process ends: nothing is left to catch it
                 print(f"job {self.graph.name!r} could not be cancelled: {error}", file=sys.stderr)
         elif self.owns_cluster and not self._ended.is_set():
             remedy = "wait for it with get_job_execution_result().result(), or start a cluster with `ray start --head`"

@@ -164,7 +164,7 @@ class RayFrames:
         """Note that the job whose coordinator this process is needs the blocks."""
         name = ray.get_runtime_context().get_actor_name()
         for keeper in self._all() if name else ():
-            with suppress(exceptions.RayActorError):  # who reads what it kept is told
+            with suppress(exceptions.RayActorError):  # readers of its blocks get an error
                 ray.get(keeper.hold.remote(name))
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:

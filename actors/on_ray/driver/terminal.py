@@ -35,12 +35,12 @@ class News:
     """The news for a driver that asks.
 
     Args:
-        texts: printed since it asked last.
+        chunks: printed since it asked last.
         note: what the job waits for; "" while it runs.
         result: the JobResult, packed, once the job has ended and everything printed has been handed over.
     """
 
-    texts: tuple[Text, ...] = ()
+    chunks: tuple[Text, ...] = ()
     note: str = ""
     result: bytes | None = None
 
@@ -49,7 +49,7 @@ class Printed:
     """The output of one task that was printed and not sent yet.
 
     Args:
-        send: starts a call with texts; gives a function that waits for the call's end, at most the seconds given, and
+        send: starts a call with chunks; gives a function that waits for the call's end, at most the seconds given, and
             says whether it has ended.
     """
 
@@ -81,10 +81,10 @@ class Printed:
                     return
             self._under_way = None
             if self._texts:
-                texts = list(self._texts)
+                chunks = list(self._texts)
                 self._texts.clear()
                 self._chars = 0
-                self._under_way = self._send(texts)
+                self._under_way = self._send(chunks)
                 if wait:
                     self.send(wait=True)
 
@@ -161,13 +161,13 @@ class Terminal:
         self._reader_seen = now()
         self._closed = False
 
-    def put(self, texts: list[Text]) -> None:
+    def put(self, chunks: list[Text]) -> None:
         """Buffer text; waits while there is too much and a driver reads; with no driver it goes to the log."""
         with self._changed:
             while self._chars > MAX_HELD_CHARS and not self._reader_lost:
                 self._changed.wait(1.0)
-            self._texts.extend(texts)
-            self._chars += sum(len(text) for _, text in texts)
+            self._texts.extend(chunks)
+            self._chars += sum(len(text) for _, text in chunks)
             if self._reader_lost:
                 self._log()
             self._changed.notify_all()

@@ -251,7 +251,9 @@ def as_async(function: Any, step: str) -> UserAsync:
         problem = f"{step}: an AsyncFunction is wanted, but the class {name} itself was passed"
         raise InvalidFunction(problem, f"pass an instance: {name}(...)", call_site())
     if checkpointed_of(function):
-        problem = f"{step}: {type(function).__name__} has initialize_state and snapshot_state, which nobody would call"
+        problem = (
+            f"{step}: {type(function).__name__} has initialize_state and snapshot_state, which would never be called"
+        )
         raise InvalidFunction(problem, "keep state in a step before it; its calls run outside the task", call_site())
     call = getattr(function, "async_invoke", function)
     plain = call if inspect.isroutine(call) or isinstance(call, partial) else getattr(call, "__call__", call)  # noqa: B004

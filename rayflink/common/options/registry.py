@@ -502,22 +502,22 @@ LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: that of the machine.")
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
                              AggPhaseStrategy.AUTO,
-                             "Whether windows and groups are aggregated before rows are dealt, too; AUTO: yes, where "
-                             "possible, but not groups of whole tables that leave more than half of the rows.")
+                             "Whether windows and groups are aggregated before rows are distributed, too; AUTO: yes, "
+                             "where possible, but not groups of whole tables that leave more than half of the rows.")
 SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
                          "DISTINCT aggregates of windows are made in two steps, the first by a bucket of the distinct "
-                         "column besides the key, so that a key with many rows is no single subtask's work.")
+                         "column beside the key, so that a key with many rows is no single subtask's work.")
 DISTINCT_BUCKETS = _option(_S, "table.optimizer.distinct-agg.split.bucket-num", INT, 1024,
                            "Buckets of these; at least 1.", test=_POSITIVE)
 JOIN_REORDER = _option(_S, "table.optimizer.join-reorder-enabled", BOOLEAN, False,
                        "In batch mode, inner joins of three tables and more are run in the order that makes the fewest "
                        "rows, as far as the tables tell how many they have.")
 BUSHY_JOINS = _option(_S, "table.optimizer.bushy-join-reorder-threshold", INT, 12,
-                      "So many tables are ordered by looking at all orders, at most 14; of more of them the two whose "
+                      "Up to this many tables are ordered by looking at all orders, at most 14; of more, the two whose "
                       "join is the smallest are joined first.", test=_NOT_NEGATIVE)
 BROADCAST_JOIN = _option(_S, "table.optimizer.join.broadcast-threshold", LONG, 1 << 20,
-                         "In batch mode, the side of a join with so many bytes at most is sent to all subtasks, and "
-                         "the other is not exchanged; -1: none is.",
+                         "In batch mode, a side of a join that has at most this many bytes is sent to all subtasks, "
+                         "and the other is not exchanged; -1: none is.",
                          test=(lambda value: value >= -1, "-1, or 0 and more"))
 REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
                          "What parts of a program have in common is computed once.")
@@ -551,8 +551,8 @@ NOT_NULL_ENFORCER = _option(_S, "table.exec.sink.not-null-enforcer", enum_type(N
                             "is an error, or left out and counted in numNullRecordsDropped.")
 TYPE_LENGTH_ENFORCER = _option(_S, "table.exec.sink.type-length-enforcer", enum_type(TypeLengthEnforcer),
                                TypeLengthEnforcer.IGNORE,
-                               "What becomes of texts and bytes whose length is not that of their column's type, where "
-                               "they are written: nothing, they are cut and filled up, or it is an error.")
+                               "What becomes of strings and bytes whose length is not that of their column's type, "
+                               "where they are written: nothing, they are cut and filled up, or it is an error.")
 PRINTED_WIDTH = _option(_S, "table.display.max-column-width", INT, 30,
                         "Characters that print() shows of a text or another value of no fixed length, where rows are "
                         "printed as they come; longer ones end in dots.", test=_POSITIVE)

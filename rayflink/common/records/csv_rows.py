@@ -129,14 +129,14 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return None
         names, types = self._type_info.get_field_names(), self._type_info.get_field_types()
         try:
-            texts = self._marks.fields_of(line)
-            if len(texts) != len(types):
-                raise ValueError(f"it has {len(texts)} fields, {len(types)} are wanted")
+            fields = self._marks.fields_of(line)
+            if len(fields) != len(types):
+                raise ValueError(f"it has {len(fields)} fields, {len(types)} are wanted")
         except (ValueError, csv.Error) as error:
             if self._lenient:
                 return None
             raise ValueError(f"CSV {shorten(line, 200)} does not fit {self._type_info}: {error}") from error
-        values = [self._value(*field, line) for field in zip(texts, types, names, strict=True)]
+        values = [self._value(*field, line) for field in zip(fields, types, names, strict=True)]
         return _create_row(names, values)
 
     def _value(self, text: str, kind: TypeInformation, name: str, line: str) -> Any:

@@ -27,11 +27,11 @@ def users_traceback(error: BaseException, tb: TracebackType | None = None) -> st
         tb: where the error's own traceback begins; None: at its first frame.
     """
     tb = error.__traceback__ if tb is None else tb
-    told = _summary(error, tb)
-    _strip(told, error, tb)
-    if not _is_users(tb) and told.__cause__ is None and told.__context__ is None:
+    summary = _summary(error, tb)
+    _strip(summary, error, tb)
+    if not _is_users(tb) and summary.__cause__ is None and summary.__context__ is None:
         return _bounded(described(error))
-    return _bounded("".join(told.format()))
+    return _bounded("".join(summary.format()))
 
 
 def full_traceback(error: BaseException) -> str:
@@ -68,8 +68,8 @@ def _shorten_texts(link: traceback.TracebackException) -> None:
         _shorten_texts(one)
 
 
-def _strip(told: traceback.TracebackException, error: BaseException, tb: TracebackType | None) -> None:
-    link: traceback.TracebackException | None = told
+def _strip(summary: traceback.TracebackException, error: BaseException, tb: TracebackType | None) -> None:
+    link: traceback.TracebackException | None = summary
     source: BaseException | None = error
     while link is not None and source is not None:
         own = [_is_own(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(tb)]

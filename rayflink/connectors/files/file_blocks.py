@@ -222,7 +222,7 @@ class LineBlocks:
         at = split.start if split.offset is None else split.offset
         self._file.seek(at)
         found = self._file.read(len(split.mark))
-        is_cut = self._stop != TO_THE_END and split.mark.startswith(found)  # then next() tells where the file ends
+        is_cut = self._stop != TO_THE_END and split.mark.startswith(found)  # then next() shows where the file ends
         if found != split.mark and not is_cut:
             raise ValueError(f"{self._path!r} has other bytes at {at} than when it was listed or last read; {_LEAVE}")
         self._file.seek(0)

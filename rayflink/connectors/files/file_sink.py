@@ -291,8 +291,8 @@ class FileCompactStrategy:
     """The times at which part files would be joined; no sink joins them yet, see `enable_compact`.
 
     Args:
-        checkpoints: after so many; -1: never by checkpoints.
-        size_threshold: when they have so many bytes together; -1: at any size.
+        checkpoints: after this number of checkpoints; -1: never by checkpoints.
+        size_threshold: when they have this many bytes together; -1: at any size.
         threads: that join.
     """
 

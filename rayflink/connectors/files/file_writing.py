@@ -80,7 +80,7 @@ class FileWriter(SinkWriter):
         ctx, parallelism = self._ctx, self._ctx.parallelism
         is_first = ctx.attempt == 0 and ctx.epoch <= 1
         if is_first and not is_alone:
-            return  # nobody has begun files with the digits of this job
+            return  # no attempt has begun files with the digits of this job
         firsts = {} if ctx.restored else {ctx.subtask: 0}
         for subtask, number in ctx.restored:
             if subtask == ctx.subtask or (subtask >= parallelism and subtask % parallelism == ctx.subtask):
@@ -181,7 +181,7 @@ class FileWriter(SinkWriter):
             self._number += 1
             if self._ctx.restored and os.path.exists(os.path.join(folder, name)):
                 continue  # of a later checkpoint than the one that was restored
-            with suppress(FileExistsError):  # of an attempt that nobody could tell to stop
+            with suppress(FileExistsError):  # of an attempt that could not be stopped
                 self._unsynced.add(folder)
                 return PartFile(folder, name, self._attempt, now_ms)
 

@@ -24,7 +24,7 @@ class PendingFile:
     """A file that waits to be made visible.
 
     Args:
-        cut_at: so many bytes of its beginning are wanted, as it was still written to; None: it is whole.
+        cut_at: the number of bytes of its beginning that are wanted, as it was still written to; None: it is whole.
     """
 
     hidden: str

@@ -159,8 +159,8 @@ class CsvDialect:
         for name, separator in self.lists.items():
             at = data.schema.get_field_index(name)
             if at >= 0:
-                texts = data.column(at)
-                split = compute.split_pattern(texts, separator) if separator else _single_lists(texts)
+                strings = data.column(at)
+                split = compute.split_pattern(strings, separator) if separator else _single_lists(strings)
                 data = data.set_column(at, name, _cast(split, types[name], name) if name in types else split)
         return data
 
@@ -202,7 +202,9 @@ def _cast(lists: pyarrow.Array, kind: pyarrow.DataType, name: str) -> pyarrow.Ar
         raise pyarrow.ArrowInvalid(f"Row #{at + 1}: in column {name!r}: {error}") from error
 
 
-def _single_lists(texts: pyarrow.Array) -> pyarrow.Array:
+def _single_lists(strings: pyarrow.Array) -> pyarrow.Array:
     import pyarrow
 
-    return pyarrow.array([None if text is None else [text] for text in texts.to_pylist()], pyarrow.list_(texts.type))
+    return pyarrow.array(
+        [None if text is None else [text] for text in strings.to_pylist()], pyarrow.list_(strings.type)
+    )

@@ -135,8 +135,8 @@ class CsvFormat(StreamFormat):
             remedy = "correct the line, or pass schema= (in SQL: declare columns) with types that hold all values"
             if self.header == "none" and line == 1:  # most often names, which a table of SQL cannot have
                 remedy = f"remove it if it holds the names of the columns, for here it is a row; else {remedy}"
-            told = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
-            raise ValueError(f"{path!r}, line {line}: {told}; {remedy}") from error
+            reason = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
+            raise ValueError(f"{path!r}, line {line}: {reason}; {remedy}") from error
 
     @property
     def wanted(self) -> Sequence[str] | None:

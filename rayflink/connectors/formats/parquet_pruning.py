@@ -31,8 +31,8 @@ class Wanted:
     values: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        told = [f"'{value}'" if isinstance(value, str) else str(value) for value in self.values]
-        shown = f"({', '.join(told)})" if self.sign == "IN" else "".join(told)
+        literals = [f"'{value}'" if isinstance(value, str) else str(value) for value in self.values]
+        shown = f"({', '.join(literals)})" if self.sign == "IN" else "".join(literals)
         return f"{self.column} {self.sign} {shown}".rstrip()
 
     def may_be_in(self, statistics: Any) -> bool:

@@ -122,8 +122,8 @@ class FrameOperator(Operator):
         if not self._written and self._tells_schema:
             self._written.append(self._new_part(""))
         self._tells_schema = False
-        told, self._written = self._written, []
-        return (RowBatch([WrittenPart(part, schema, self._columns.is_open) for part in told]),) if told else ()
+        parts, self._written = self._written, []
+        return (RowBatch([WrittenPart(part, schema, self._columns.is_open) for part in parts]),) if parts else ()
 
     def _put(self) -> None:
         import pyarrow

@@ -192,15 +192,15 @@ def reason_of(error: Exception) -> str:
     'ValueError: a'
     """
     lines = str(error).strip().splitlines()
-    told = [line.strip() for line in lines]
-    if any(_WORKER_ENDED in line for line in told):  # the last cause is then that nothing more was read
+    stripped = [line.strip() for line in lines]
+    if any(_WORKER_ENDED in line for line in stripped):  # the last cause is then that nothing more was read
         return f"{_WORKER_ENDED}: a function has ended the process, or the node has no memory left"
-    python = [at for at, line in enumerate(told) if _TRACEBACK in line]
+    python = [at for at, line in enumerate(stripped) if _TRACEBACK in line]
     if python:  # all that is no error is further to the right
         ends = [line for line in lines[python[0] + 1 :] if line.strip() and not line[0].isspace()]
         if ends:
             return ends[0].rstrip()
-    causes = [line for line in told if line.startswith("Caused by: ")] or told[:1]
+    causes = [line for line in stripped if line.startswith("Caused by: ")] or stripped[:1]
     return f"{type(error).__name__}: {causes[-1].removeprefix('Caused by: ')}" if causes else type(error).__name__
 
 
@@ -219,9 +219,9 @@ def _putting(store: FrameStore) -> Callable[[Iterator[pyarrow.RecordBatch]], Ite
         for block in blocks_of(batches):
             place = there.append(partition, attempt, number, block)
             number, rows, size = number + 1, rows + block.num_rows, size + block.nbytes
-        told = [partition, attempt, place, number, rows, size]
+        values = [partition, attempt, place, number, rows, size]
         names = [column.split()[0] for column in _PARTS.split(", ")]
-        yield pyarrow.RecordBatch.from_pydict({name: [value] for name, value in zip(names, told, strict=True)})
+        yield pyarrow.RecordBatch.from_pydict({name: [value] for name, value in zip(names, values, strict=True)})
 
     return put
 

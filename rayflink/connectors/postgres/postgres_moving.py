@@ -52,8 +52,8 @@ class Mover(Committer):
                 else:
                     request.signal_failed_with_unknown_reason(error)
             except psycopg.Error as error:
-                told = f"{error.diag.message_primary or error}. {error.diag.message_detail or ''}".strip()
-                problem = f"{chunk.rows} rows cannot be moved to table {'.'.join(chunk.tables.target)!r}: {told}"
+                reason = f"{error.diag.message_primary or error}. {error.diag.message_detail or ''}".strip()
+                problem = f"{chunk.rows} rows cannot be moved to table {'.'.join(chunk.tables.target)!r}: {reason}"
                 remedy = "make the table as it was when they were staged"
                 if isinstance(error, psycopg.IntegrityError):
                     remedy = "make room for them there, or give keys= where rows are to be replaced"

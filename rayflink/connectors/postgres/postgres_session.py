@@ -155,8 +155,8 @@ class Session:
         return self._connection
 
     def _unreachable(self, error: Exception) -> PostgresError:
-        told = " ".join(described(error).split())
-        return PostgresError(f"no connection to PostgreSQL at {place_of(self._dsn)}: {told}", "check dsn and server")
+        reason = " ".join(described(error).split())
+        return PostgresError(f"no connection to PostgreSQL at {place_of(self._dsn)}: {reason}", "check dsn and server")
 
 
 __all__ = ["PostgresError", "Session", "driver", "place_of", "wait_at_most"]

@@ -2,7 +2,7 @@
 
 Rows are staged while they come and moved to their table when their checkpoint is complete. PREPARE TRANSACTION would be
 the shorter way, but needs a server setting (`max_prepared_transactions` is 0 by default), and a transaction
-that nobody finishes holds its locks and keeps the whole database from being vacuumed. What lingers here is rows
+that is never finished holds its locks and keeps the whole database from being vacuumed. What lingers here is rows
 that `staged_rows` lists and `discard_staged_rows` deletes.
 """
 

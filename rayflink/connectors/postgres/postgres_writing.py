@@ -80,13 +80,13 @@ class Rows:
             raise UnwritableRecord(shorten(record)) from error
         if len(found) != len(self._columns):
             wanted = f"{len(self._columns)} for columns {', '.join(self._columns)}"
-            told = PostgresError(f"found {len(found)} values, wanted {wanted}", "give columns=, values= or a map()")
-            raise UnwritableRecord(shorten(record)) from told
+            refusal = PostgresError(f"found {len(found)} values, wanted {wanted}", "give columns=, values= or a map()")
+            raise UnwritableRecord(shorten(record)) from refusal
         for at, key in self._keys:
             if found[at] is None:
                 problem = f"key {key!r} is NULL, which equals nothing, so the row would replace none and be added again"
-                told = PostgresError(problem, "filter such records out, or give them a value there")
-                raise UnwritableRecord(shorten(record)) from told
+                refusal = PostgresError(problem, "filter such records out, or give them a value there")
+                raise UnwritableRecord(shorten(record)) from refusal
         return found
 
     def _of(self, record: Any) -> tuple[Any, ...]:
@@ -114,7 +114,7 @@ class Rows:
         wrong = (errors.DataError, errors.IntegrityError, errors.ProgrammingError, ValueError, TypeError, OverflowError)
         try:
             with cursor.copy(into) as copy:
-                for at, row in enumerate(rows):  # noqa: B007 - told where it fails
+                for at, row in enumerate(rows):  # noqa: B007 - read where it fails
                     copy.write_row(row)
         except wrong as error:
             line = _LINE.search(_context(error))
@@ -124,9 +124,9 @@ class Rows:
             name = ".".join(self.tables.target)
             where = f"column {line[2]!r} of table {name!r}" if line and line[2] else f"table {name!r}"
             problem = f"{where} refuses the row: {_primary(error)}"
-            told = PostgresError(problem, "make it fit in a map() before the sink")
-            told.__cause__ = error
-            raise UnwritableRecord(shorten(row)) from told
+            refusal = PostgresError(problem, "make it fit in a map() before the sink")
+            refusal.__cause__ = error
+            raise UnwritableRecord(shorten(row)) from refusal
 
 
 def _context(error: Exception) -> str:

@@ -123,8 +123,8 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
             tagged = [_tagged(stream, side) for side, stream in enumerate(self._grouped._streams)]
             key_type = one.key_type or two.key_type
             selector = KeyBy(SideKeySelector(one, two), one.call_site, key_type, "where and equal_to")
-            dealt = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
-            return KeyedStream(env, dealt, selector)
+            partitioned = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
+            return KeyedStream(env, partitioned, selector)
 
     class WithWindow(Unfinished, Generic[First, Second]):
         """Two streams grouped by key and window, waiting for the function to process them."""
@@ -258,8 +258,8 @@ class _Joined(DataStream):
     def uid(self, uid: str) -> _Joined:
         """Give the join an identity; the steps that tag its inputs have no call of their own for that."""
         super().uid(uid)
-        [dealt] = self._transformation.inputs
-        [union] = dealt.inputs
+        [partitioned] = self._transformation.inputs
+        [union] = partitioned.inputs
         for tag in union.inputs:
             tag.uid = f"{uid}: {tag.name}"
         return self

@@ -76,7 +76,9 @@ class Step:
         widest = getattr(getattr(factory, "source", None), "max_parallelism", None)
         if widest is not None and parallelism > widest:
             problem = f"{self._transformation.name!r} can be read by {widest} subtask at most, found {parallelism}"
-            remedy = "set the parallelism on the operator behind it instead; records are dealt to its subtasks in turn"
+            remedy = (
+                "set the parallelism on the operator behind it instead; records are distributed to its subtasks in turn"
+            )
             raise PlanError(problem, remedy, graph.call_site())
         return self._checked("parallelism", parallelism)
 

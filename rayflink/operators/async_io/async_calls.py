@@ -48,7 +48,7 @@ class AsyncCalls:
         deadline = _Deadline(self._timeout_s)
         try:
             answer = await self._attempts(value)
-        except asyncio.CancelledError:  # by the deadline, by itself, or because nobody waits for the answer any more
+        except asyncio.CancelledError:  # by the deadline, by itself, or because no caller waits for the answer any more
             answer = Answer([], RuntimeError("the coroutine was cancelled from within"), "async_invoke")
         deadline.met()
         if deadline.is_over:

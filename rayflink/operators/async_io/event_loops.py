@@ -92,7 +92,7 @@ class LoopThread:
 
     def begin(self, what_for: Any, ask: Ask) -> None:
         self._given.append((what_for, ask))
-        if len(self._given) == 1:  # else the loop has been told already, and has not begun them yet
+        if len(self._given) == 1:  # else the loop has been called already, and has not begun them yet
             self._loop.call_soon_threadsafe(self._begin_given)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -140,7 +140,7 @@ class LoopThread:
             try:
                 self._loop.run_forever()
                 break
-            except BaseException as error:  # sys.exit() in a task of the user's own: nobody may wait in vain
+            except BaseException as error:  # sys.exit() in a task of the user's own: no caller may wait in vain
                 self.answers.append((None, RuntimeError(f"the event loop was ended by {described(error)}")))
                 self._wake()  # the job fails; the loop runs on, for its coroutines shall end as they would else
         self._loop.close()
@@ -245,7 +245,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 async def _answer_of(ask: Ask) -> Any:
     try:
         return await ask()
-    except Exception as error:  # an answer as well: nobody may wait for one in vain
+    except Exception as error:  # an answer as well: no caller may wait for one in vain
         return error
 
 

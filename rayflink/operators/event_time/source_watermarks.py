@@ -47,10 +47,10 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
         """Take note of the splits that the reader holds now."""
         if not self.tells_splits:
             return
-        told = reader.split_ids()
-        if told is None or told is self._held:
+        split_ids = reader.split_ids()
+        if split_ids is None or split_ids is self._held:
             return
-        held = tuple(told)
+        held = tuple(split_ids)
         if held != self._held:
             self._keep(held)
         self._held = held

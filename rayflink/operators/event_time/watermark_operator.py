@@ -88,7 +88,7 @@ class TimestampsAndWatermarksOperator(Operator):
             return None
         return Idleness(timeout_ms, 2 * self._interval_ms if self._interval_ms else None)
 
-    # what a source tells
+    # what a source reports
 
     @property
     def tells_splits(self) -> bool:

@@ -127,10 +127,10 @@ class KeyedSumOperator(KeyedReduceOperator):
         """Return the results, where the batch is (text key, whole number) and so is the state of its keys."""
         if batch.key_column != 0 or len(batch.columns) != 2:
             return None
-        texts, numbers = batch.columns
-        if not isinstance(texts, Coded) or isinstance(numbers, (Coded, list)) or numbers.dtype.kind != "i":
+        strings, numbers = batch.columns
+        if not isinstance(strings, Coded) or isinstance(numbers, (Coded, list)) or numbers.dtype.kind != "i":
             return None
-        keys, codes = in_use(texts)
+        keys, codes = in_use(strings)
         self.check_keys(keys, batch)
         table = self._table
         state = table.load(keys)

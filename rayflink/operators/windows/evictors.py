@@ -102,7 +102,7 @@ class CountEvictor(_OnOneSide[Element, WindowType]):
 
     Args:
         max_count: how many, at least 0.
-        do_evict_after: take the others out behind the function instead of before it.
+        do_evict_after: remove the others after the function, not before it.
     """
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
@@ -134,7 +134,7 @@ class TimeEvictor(_OnOneSide[Element, WindowType]):
 
     Args:
         window_size: milliseconds, above 0.
-        do_evict_after: take the others out behind the function instead of before it.
+        do_evict_after: remove the others after the function, not before it.
     """
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
@@ -174,7 +174,7 @@ class DeltaEvictor(_OnOneSide[Element, WindowType]):
     Args:
         threshold: what differs by as much as that goes.
         delta_function: old record, newest record -> how much they differ.
-        do_evict_after: take the others out behind the function instead of before it.
+        do_evict_after: remove the others after the function, not before it.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ AUXILIARY = {"START": TimePart.WINDOW_START, "END": TimePart.WINDOW_END, "ROWTIM
 
 @dataclass(frozen=True)
 class TableCall:
-    """A call of a windowing table function, with its arguments told apart."""
+    """A call of a windowing table function, with its arguments by their roles."""
 
     kind: WindowKind
     table: TableArgument

@@ -108,7 +108,7 @@ class FilesSource(TableSource):
             return None
         try:
             paths = self._files().list_files([self.path], False)
-        except (OSError, ValueError):  # what cannot be read is told when it is
+        except (OSError, ValueError):  # an unreadable file is reported when it is read
             return None
         return statistics_of(paths, self.format)
 

@@ -25,7 +25,7 @@ class ValueList:
     Args:
         parts: types, and of each a column with the values of that type, none of them null.
         has_null: whether NULL is one of the constants.
-        digest: tells the list from others.
+        digest: distinguishes the list from others.
     """
 
     def __init__(self, parts: tuple[tuple[DataType, pyarrow.Array], ...], has_null: bool, digest: str) -> None:

@@ -420,7 +420,7 @@ class AggregateCall:
 
 @dataclass(frozen=True)
 class Emission:
-    """The times at which a group window emits results besides its end; lengths in milliseconds.
+    """The times at which a group window emits results in addition to its end; lengths in milliseconds.
 
     Args:
         early_ms: before its end, so long after its first row and again by this interval; 0: by each row; None: not.
@@ -549,7 +549,7 @@ class Sort(_OnOne):
 
 
 def order_text(names: Sequence[str], keys: Sequence[tuple[int, bool, bool]]) -> str:
-    """Return an order as plans show it; nulls that stand where they would not by themselves are told."""
+    """Return an order as plans show it; the place of nulls is shown where it is not the default."""
     described = []
     for at, down, nulls_first in keys:
         nulls = "" if nulls_first is not down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"

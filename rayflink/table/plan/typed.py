@@ -124,7 +124,7 @@ class Call(Expr):
     """A function of expressions.
 
     Args:
-        options: what else the function is told, by which it may differ: a field's name, a cast that gives null.
+        options: further values on which the function's meaning depends: a field's name, a cast that gives null.
     """
 
     function: Function
@@ -155,7 +155,7 @@ def with_common_parts(exprs: Sequence[Expr]) -> list[Expr]:
         calls = (part for part in expr.walk() if isinstance(part, Call))
         if not isinstance(expr, Call) or not all(call.function.is_deterministic for call in calls):
             return expr
-        return known.setdefault((str(expr), expr), expr)  # its text tells 0.0 from -0.0
+        return known.setdefault((str(expr), expr), expr)  # its string distinguishes 0.0 from -0.0
 
     return [expr.mapped(one) for expr in exprs]
 

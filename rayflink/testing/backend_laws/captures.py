@@ -79,7 +79,7 @@ def several_captures_may_be_under_way(subject: Subject) -> None:
             changed_all_over(one, 9)
     while captures:
         same("a capture", all_of(subject.backend(groups_of(captures.pop()))), expected.pop())
-        one.abort(7)  # nobody knows that one
+        one.abort(7)  # no capture has that number
         changed_all_over(one, len(captures))
 
 

@@ -36,7 +36,7 @@ from .subject import (
 class Checkpoints:
     """The checkpoints of one job, of which only the newest complete one is retained; other files are deleted.
 
-    Those under way are not asked what they refer to, for nobody knows it until they are written: they keep the files
+    Those under way are not asked what they refer to, for it is unknown until they are written: they keep the files
     that they stored themselves, and no others.
     """
 

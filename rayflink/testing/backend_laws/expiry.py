@@ -279,7 +279,7 @@ def a_slice_of_the_sweep_is_bounded(subject: Subject) -> None:
     state.sweep(now, 50, lambda: True)
     same("entries after a slice of 50", world.stored("v"), 150)
     state.sweep(now, 100, lambda: False)
-    same("a slice that is told to stop looks at few", 100 < world.stored("v") < 150, True)
+    same("a slice that is asked to stop looks at few", 100 < world.stored("v") < 150, True)
     same("the next slice is later", (state.sweep_at or 0) > now, True)
     slices = world.sweep(3_000, most=20)
     same("entries in the end", world.stored("v"), 0)

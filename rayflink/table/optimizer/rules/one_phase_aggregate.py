@@ -41,7 +41,7 @@ def one_phase_aggregate(plan: Relation, estimates: Estimates, strategy: AggPhase
 
     Args:
         estimates: says how many groups there are.
-        strategy: AUTO goes by that.
+        strategy: AUTO uses that.
     """
 
     def chosen(one: Relation) -> Relation:

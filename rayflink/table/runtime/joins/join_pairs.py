@@ -64,7 +64,7 @@ def matches(left: Sequence[pa.Array], right: Sequence[pa.Array], nulls_match: Se
     for column, nulls in zip(columns, nulls_match, strict=True):
         if column.null_count and not nulls:
             known &= column.is_valid().to_numpy(zero_copy_only=False)
-    if not known.all():  # nobody is equal to them: a group of left rows and one of right ones
+    if not known.all():  # no row is equal to them: a group of left rows and one of right ones
         codes = np.where(known, codes, count)
         codes[left_rows:][~known[left_rows:]] = count + 1
         count += 2

@@ -60,9 +60,9 @@ class SeenKeys:
         self.sweep_at: int | None = None
         """When the next slice of the sweep is due, epoch ms; None: there is nothing that could expire."""
         self.beside = 0
-        """Bytes that the operator holds besides."""
+        """Bytes that the operator holds in addition."""
         self.expired: Callable[[int], None] = lambda count: None
-        """Told how many keys were removed since their time was over."""
+        """Report the number of keys that were removed since their time was over."""
 
     def __len__(self) -> int:
         return len(self._rows)
