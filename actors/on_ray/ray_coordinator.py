@@ -18,7 +18,7 @@ from typing import Any
 import ray
 from ray.util import get_node_ip_address as node_address
 
-from rayflink.common.errors import JobExecutionError, PlanError, assert_never, described
+from rayflink.common.errors import JobExecutionError, PlanError, described
 from rayflink.common.options.log_levels import LogLevels
 from rayflink.common.text_output.logs import bind, get_logger, keep_logs
 from rayflink.common.user_code.value_bytes import to_bytes
@@ -30,6 +30,7 @@ from rayflink.state.storage.storage_schemes import open_storage
 from ..checkpoints.completed import CompletedCheckpoint
 from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
+from ..job.command_performer import perform
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
 from ..job.recovery import recover_or_start, storage_options
@@ -47,7 +48,6 @@ from ..messages.commands import (
     DeployTask,
     DiscardFiles,
     EndJob,
-    FileWork,
     JobResult,
     KillTask,
     PublishCheckpoint,
@@ -135,7 +135,7 @@ class Coordinator:
         self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
         settings = JobSettings.of(graph.configuration)
         timeout_s, self._cancel_s = settings.slot_timeout_ms / 1000, settings.cancellation_timeout_ms // 1000
-        self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self._answer)
+        self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self.answer)
         self._folder = job_folder(submission.namespace, graph.id)
         log_goes_to(TaskLog(self._folder, "coordinator"))
         LogLevels.of(graph.configuration).apply()
@@ -284,7 +284,7 @@ class Coordinator:
         try:
             commands = self._job.start(self._clock.now_ms())
             self._update_status()
-            self._carry_out(commands)
+            perform(commands, self)
             self._record()
             last_tick = 0.0
             while self._result is None:
@@ -341,7 +341,7 @@ class Coordinator:
         commands = self._job.handle(event, self._clock.now_ms())
         if self._is_status_due(event, commands):
             self._update_status()
-        self._carry_out(commands)
+        perform(commands, self)
         if self._stored is not None and self._job.past.restarts != restarts:
             self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.past)
 
@@ -362,27 +362,6 @@ class Coordinator:
         is_refused = bool(refused(self._job.status, self._job.checkpoints))
         return not is_refused and self._more_slots.hold(request, self._job.graph, after)
 
-    def _answer(self, answer: Answer) -> None:
-        self._more_slots.answered(answer.request_id)
-        with self._answered:
-            self._answers[answer.request_id] = answer
-            self._answered.notify_all()
-
-    def _work_on_files(self, command: FileWork) -> None:
-        """Work on files in order, beside the decisions: a slow storage delays no heartbeat."""
-        match command:
-            case PublishCheckpoint():
-                self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
-            case DiscardFiles():
-                self._storage_work.submit(self._discard, command)
-            case _:
-                assert_never(command)
-
-    def _discard(self, command: DiscardFiles) -> None:
-        self._files.discard(command)
-        if self._stored is not None and command.folder == "":
-            forget(self._stored.open())
-
     def _tick(self, now: float) -> None:
         self._job.job_metrics()
         self._prometheus.report(self._job.metrics.group, now)
@@ -391,43 +370,62 @@ class Coordinator:
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
             threading.Thread(target=self._terminal.put, args=([line],), daemon=True).start()
         for attempt in self._slots.tick(now):  # Ray reports when a process cannot start
-            self._carry_out(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
+            perform(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()), self)
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._rows.discard()
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
         if not self._slots.is_overdue(now):
-            self._carry_out(self._job.handle(Tick(), self._clock.now_ms()))
+            perform(self._job.handle(Tick(), self._clock.now_ms()), self)
         self._update_status()
 
-    def _carry_out(self, commands: list[Command]) -> None:
-        deploys = [command for command in commands if isinstance(command, DeployTask)]
-        if deploys:
-            self._slots.deploy(deploys)
-        for command in commands:
-            match command:
-                case DeployTask():
-                    pass  # with all others, above
-                case RequestSlots():
-                    self._more_slots.give_back()
-                    self._slots.request(command.slots)
-                case SendToTask():
-                    self._slots.send(command.attempt, command.message)
-                case KillTask():
-                    if stalled := self._job.attempts.stalled(command.attempt):
-                        log.warning("the process of a task is ended: %s", stalled)
-                    self._slots.kill(command.attempt)
-                case PublishCheckpoint() | DiscardFiles():
-                    self._work_on_files(command)
-                case AnswerSavepoint() | AnswerRescale():
-                    self._answer(command)
-                case EndJob():
-                    self._more_slots.give_back()
-                    self._slots.release()
-                    self._storage_work.end(STORAGE_ENDS_WITHIN_S)
-                    self._result = command.result
-                case _:
-                    assert_never(command)
+    # the commands of the job master: a `CommandPerformer`
+
+    def request_slots(self, command: RequestSlots) -> None:
+        """Ask Ray for the processes of the slots."""
+        self._more_slots.give_back()
+        self._slots.request(command.slots)
+
+    def deploy_tasks(self, commands: Sequence[DeployTask]) -> None:
+        """Send each slot the deployments of its tasks."""
+        self._slots.deploy(commands)
+
+    def send_to_task(self, command: SendToTask) -> None:
+        """Send a task a message, by a call of its slot."""
+        self._slots.send(command.attempt, command.message)
+
+    def kill_task(self, command: KillTask) -> None:
+        """End the process of a task that did not stop in time."""
+        if stalled := self._job.attempts.stalled(command.attempt):
+            log.warning("the process of a task is ended: %s", stalled)
+        self._slots.kill(command.attempt)
+
+    def publish_checkpoint(self, command: PublishCheckpoint) -> None:
+        """Write the metadata of a checkpoint beside the decisions: a slow storage delays no heartbeat."""
+        self._storage_work.submit(lambda: self._events.put(self._files.publish(command)))
+
+    def discard_files(self, command: DiscardFiles) -> None:
+        """Delete files of a checkpoint beside the decisions, after all earlier work on files."""
+        self._storage_work.submit(self._discard, command)
+
+    def _discard(self, command: DiscardFiles) -> None:
+        self._files.discard(command)
+        if self._stored is not None and command.folder == "":
+            forget(self._stored.open())
+
+    def answer(self, answer: Answer) -> None:
+        """Give the answer to the clients that wait for it."""
+        self._more_slots.answered(answer.request_id)
+        with self._answered:
+            self._answers[answer.request_id] = answer
+            self._answered.notify_all()
+
+    def end_job(self, command: EndJob) -> None:
+        """Release the slots, finish the work on files and hand the result on."""
+        self._more_slots.give_back()
+        self._slots.release()
+        self._storage_work.end(STORAGE_ENDS_WITHIN_S)
+        self._result = command.result
 
     def _tell_recovery(self) -> None:
         """Report how long the recovery took, once all restarted tasks run."""

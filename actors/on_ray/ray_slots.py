@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -167,7 +167,7 @@ class SlotProcesses:
                 self._post(SlotsGranted())
                 return
 
-    def deploy(self, deploys: list[DeployTask]) -> None:
+    def deploy(self, deploys: Sequence[DeployTask]) -> None:
         """Make all processes first, so that each task can be given its peers."""
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
@@ -250,7 +250,7 @@ class SlotProcesses:
 
         running.future().add_done_callback(ended)
 
-    def _is_lost(self, group: PlacementGroup, deploys: list[DeployTask]) -> bool:
+    def _is_lost(self, group: PlacementGroup, deploys: Sequence[DeployTask]) -> bool:
         """Return whether a slot is on a lost node, and Ray, which does not know yet, has given no other for it."""
         if not self._lost_nodes:
             return False

@@ -1,0 +1,96 @@
+"""The side of a runner that the job master sees: one method for each command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rayflink.common.errors import assert_never
+
+from ..messages.commands import (
+    Answer,
+    AnswerRescale,
+    AnswerSavepoint,
+    Command,
+    DeployTask,
+    DiscardFiles,
+    EndJob,
+    KillTask,
+    PublishCheckpoint,
+    RequestSlots,
+    SendToTask,
+)
+
+
+class CommandPerformer(Protocol):
+    """Performs what a job master has decided; each runner has one.
+
+    The coordinator on Ray, the runner in this process and each coordinator of a simulated cluster are such performers.
+    A method may take as long as its work: what comes of it later, such as granted slots or a published checkpoint, is
+    an event for the job master.
+    """
+
+    def request_slots(self, command: RequestSlots) -> None:
+        """Ask the cluster for slots; `SlotsGranted` or `SlotsRefused` answers."""
+        ...
+
+    def deploy_tasks(self, commands: Sequence[DeployTask]) -> None:
+        """Create all tasks of one decision; called before its other commands, which may be for these tasks."""
+        ...
+
+    def send_to_task(self, command: SendToTask) -> None:
+        """Send a task a message; one for a task that is gone is lost, and `CommandLost` may say so."""
+        ...
+
+    def kill_task(self, command: KillTask) -> None:
+        """Kill a task that did not stop in time; `TaskGone` answers."""
+        ...
+
+    def publish_checkpoint(self, command: PublishCheckpoint) -> None:
+        """Write the metadata of a checkpoint, after all earlier work on files.
+
+        `CheckpointPublished` or `CheckpointNotPublished` answers.
+        """
+        ...
+
+    def discard_files(self, command: DiscardFiles) -> None:
+        """Delete files of a checkpoint, after all earlier work on files; nothing answers."""
+        ...
+
+    def answer(self, answer: Answer) -> None:
+        """Give the answer to whoever made the request."""
+        ...
+
+    def end_job(self, command: EndJob) -> None:
+        """Release what the job has, and hand its result on; the last command of a job."""
+        ...
+
+
+def perform(commands: Sequence[Command], performer: CommandPerformer) -> None:
+    """Let a runner perform the commands of one decision, the deployments first and the others in their order."""
+    deployments = [command for command in commands if isinstance(command, DeployTask)]
+    if deployments:
+        performer.deploy_tasks(deployments)
+    for command in commands:
+        match command:
+            case DeployTask():
+                pass  # with all others, above
+            case RequestSlots():
+                performer.request_slots(command)
+            case SendToTask():
+                performer.send_to_task(command)
+            case KillTask():
+                performer.kill_task(command)
+            case PublishCheckpoint():
+                performer.publish_checkpoint(command)
+            case DiscardFiles():
+                performer.discard_files(command)
+            case AnswerSavepoint() | AnswerRescale():
+                performer.answer(command)
+            case EndJob():
+                performer.end_job(command)
+            case _:
+                assert_never(command)
+
+
+__all__ = ["CommandPerformer", "perform"]
