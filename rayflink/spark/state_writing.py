@@ -236,7 +236,7 @@ class SparkSavepoint:
         ]
         most = sum(operator.max_parallelism for operator in self._operators)
         tasks = min(most, _TASKS_A_CORE * spark.sparkContext.defaultParallelism)
-        placed_rows = reduce(DataFrame.unionAll, frames).repartition(tasks, "place")
+        placed_rows = reduce(lambda left, right: left.unionAll(right), frames).repartition(tasks, "place")
         try:
             answers = placed_rows.sortWithinPartitions("place").mapInArrow(writing, "answer binary").collect()
         except Exception as error:  # of a class of Spark's own

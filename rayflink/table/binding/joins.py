@@ -14,8 +14,8 @@ from ..plan.joins import Join, JoinKind, joined_schema
 from ..plan.logical import Attribute, Filter, Project, Relation
 from ..plan.typed import Column, Expr, Literal
 from ..types import DataTypes
+from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, call, place_of
-from .grouping import aggregates_in
 from .scope import Merged, Nested, Part, Scope
 
 _TRUE = Literal(DataTypes.BOOLEAN(False), True)

@@ -29,8 +29,10 @@ from ..plan.logical import (
 from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
 from . import joins, laterals, set_operations, windows
+from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
-from .grouping import GroupedSelect, GroupingSet, aggregates_in, distinct_in_windows, grouping_sets
+from .grouping import GroupedSelect, distinct_in_windows
+from .grouping_sets import GroupingSet, grouping_sets
 from .numbering import ensure_order, numbered, numberings_in, without_aliases
 from .remedies import of_versions
 from .scope import Scope
@@ -228,12 +230,12 @@ class QueryBinder:
 
     def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
         """Return the rows of one grouping set."""
-        group = GroupedSelect.of(self.expressions(scope), relation, scope, tree, grouped, self.is_batch)
+        group = GroupedSelect.from_select(self.expressions(scope), relation, scope, tree, grouped, self.is_batch)
         found = known_for(self._emitting(group.relation), hinted_ttl(tree, scope))
         having = tree.args.get("having")
         if having is not None:
             found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
-        group.number(*numbered(found, chosen.numberings, group.bind, self.is_batch))
+        group.add_numbers(*numbered(found, chosen.numberings, group.bind, self.is_batch))
         return self._qualified(group.relation, chosen, group)
 
     def _chosen(self, tree: Tree, selected: list[Any], scope: Scope) -> Chosen:

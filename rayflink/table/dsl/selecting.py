@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from ..binding.grouping import aggregates_in
+from ..binding.aggregate_calls import aggregates_in
 from ..errors import SqlError, nearest
 from ..parsing.program_nodes import ColumnChoice, ColumnRange, WindowPart
 from ..parsing.statements import Tree

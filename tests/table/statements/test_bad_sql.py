@@ -72,7 +72,8 @@ BAD = [
     ("SELECT COUNT(*) FROM orders", 8, "an aggregate of all rows without a window", "window_start"),
     ("SELECT DISTINCT ARRAY[id] AS ids FROM orders", 17, "column 'ids' of type ARRAY<BIGINT> NOT NULL is not compared",
      "leave it out"),
-    ("SELECT 1 FROM orders GROUP BY ARRAY[id]", 31, "a group by ARRAY<BIGINT> NOT NULL", "a part of it"),
+    ("SELECT 1 FROM orders GROUP BY ARRAY[id]", 31, "GROUP BY has a key of type ARRAY<BIGINT> NOT NULL",
+     "a part of it"),
     ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY ARRAY[id] ORDER BY ts) = 1", 63,
      "rows divided by ARRAY<BIGINT> NOT NULL", "a part of it"),
     ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY product ORDER BY ts DESC) = 1", 31,
@@ -132,7 +133,7 @@ BAD = [
     (f"SELECT L.id FROM {CLOCKED} L JOIN {CLOCKED} R ON L.window_end = R.window_end AND "
      "L.window_start = R.window_start", 0, "a join of windows of processing time", "WATERMARK"),
     ("SELECT window_start, id, COUNT(*) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR)) "
-     "GROUP BY window_start, window_end", 22, "column 'id' is not in GROUP BY", "group by it too"),
+     "GROUP BY window_start, window_end", 22, "column 'id' is not in GROUP BY", "add it to GROUP BY"),
     ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(id), INTERVAL '1' HOUR))", 21, "is no time attribute",
      "WATERMARK"),
     ("SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), 10))", 21, "for a length of time", "write TUMBLE("),
@@ -153,7 +154,8 @@ BAD = [
     ("SELECT window_start, JSON_OBJECTAGG(KEY id VALUE amount) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "a key of type BIGINT", "cast it to STRING"),
     ("SELECT window_start, SUM(amount IGNORE NULLS) FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
-     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "SUM always leaves out NULL", "leave the words out"),
+     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end", 0, "SUM does not take IGNORE NULLS",
+     "leave these words out"),
     ("SELECT id, x FROM orders CROSS JOIN UNNEST(id) AS u(x)", 44, "UNNEST of id of type BIGINT", "an ARRAY, a MAP"),
     ("SELECT id, x FROM orders, UNNEST(ARRAY[id], ARRAY[1]) AS u(x)", 34, "UNNEST of 2 collections", "give it one"),
     ("SELECT id, x FROM orders, UNNEST(ARRAY[id]) AS u(x, y)", 34, "2 names for 1 columns", "name all of them"),
