@@ -33,6 +33,7 @@ STOREYS = {
     "rayflink.common": 1,
     "rayflink.state": 0,
     "rayflink.version": 0,
+    "rayflink.user_types": 0,
 }
 # Inside a part with rooms, the lowest room first; the part's own files may be imported by all of them.
 ROOMS = {

@@ -8,7 +8,7 @@ import doctest
 import pytest
 
 from tests import house
-from tests.source_files import SourceFile
+from tests.source_files import Import, SourceFile, imports_of
 
 
 @pytest.mark.slow  # reads the whole tree
@@ -30,10 +30,17 @@ class Code(SourceFile):
     code: str
 
     @classmethod
-    def of(cls, code: str) -> Code:
-        file = cls(house.LIMITS, "rayflink.x", "rayflink")
+    def of(cls, code: str, module: str = "rayflink.x") -> Code:
+        file = cls(house.LIMITS, module, "rayflink")
         object.__setattr__(file, "code", code)
         return file
+
+    def text(self) -> str:
+        return self.code
+
+    @property
+    def imports(self) -> tuple[Import, ...]:
+        return tuple(imports_of(ast.parse(self.code), self.package))
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
@@ -51,6 +58,18 @@ class Code(SourceFile):
 )
 def test_a_reach_into_another_module_is_counted(code, count):
     assert house.private_reaches(Code.of(code)) == count
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("def f(a: Any, b: Anyone) -> Any: ...", 1),
+        ("Column = Any\ndef f(a: Column): ...", 1),
+        ("from rayflink.user_types import UserKey\ndef f(a: UserKey): ...", 0),
+    ],
+)
+def test_an_alias_of_any_counts_unless_it_names_an_object_of_the_user(code, count):
+    assert house.any_annotations([Code.of(code), Code.of("UserKey = Any", "rayflink.user_types")]) == count
 
 
 def test_docstrings_are_found_by_their_first_word():
