@@ -12,8 +12,10 @@ is the namespace of state that belongs to the key alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from rayflink.user_types import UserKey, UserValue
 
 from .errors import StateError
 
@@ -32,6 +34,8 @@ class _NoKey:
         return "NO_KEY"
 
 
+Namespace: TypeAlias = Hashable
+"""The second part of an entry's address, beside the key: most often a window; None for state of the key alone."""
 NO_KEY: Final = _NoKey()
 """The current key where there is none: in `open`, in `finish`, on a stream that is not keyed."""
 
@@ -57,8 +61,8 @@ class KeyContext:
     def __init__(
         self, now_ms: Callable[[], int] = _no_clock, counter_of: Callable[[str], Callable[[int], None]] = _uncounted
     ) -> None:
-        self.key: Any = NO_KEY
-        self.namespace: Any = None
+        self.key: UserKey = NO_KEY
+        self.namespace: Namespace = None
         self.now_ms = now_ms
         self.counter_of = counter_of
         self.swept: list[Expiring[Any]] = []
@@ -70,13 +74,13 @@ class KeyContext:
 class Entries(Protocol):
     """The methods of a table that work on one entry at a time; see `KeyedTable`."""
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any: ...
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue: ...
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None: ...
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None: ...
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None: ...
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None: ...
 
-    def remove(self, key: Any, namespace: Any = None) -> None: ...
+    def remove(self, key: UserKey, namespace: Namespace = None) -> None: ...
 
 
 class KeyedTable(Protocol):
@@ -87,7 +91,7 @@ class KeyedTable(Protocol):
         """Return False where `load` returns the storage itself: callers may then pass no keys, and skip `changed`."""
         ...
 
-    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+    def load(self, keys: Iterable[UserKey], namespace: Namespace = None) -> dict[UserKey, UserValue]:
         """Return a dict with at least the present entries of `keys`; it may be read, written, and mutated in its
         values.
 
@@ -96,35 +100,35 @@ class KeyedTable(Protocol):
         """
         ...
 
-    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def changed(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Note that the loaded dict's values of these keys were set or mutated; naming more keys is allowed."""
         ...
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the entry's value, or `default`."""
         ...
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the entry."""
         ...
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Add `value` to the end of the entry's list, which begins empty."""
         ...
 
-    def remove(self, key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the entry, if it is there."""
         ...
 
-    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def remove_all(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Delete the entries of these keys that are there."""
         ...
 
-    def entries(self, groups: Collection[int]) -> Iterator[tuple[Any, Any, Any]]:
+    def entries(self, groups: Collection[int]) -> Iterator[tuple[UserKey, Namespace, UserValue]]:
         """Yield (key, namespace, value) of the entries in these key groups, oldest first; nothing may change now."""
         ...
 
-    def walk(self) -> Iterator[tuple[Any, Any]]:
+    def walk(self) -> Iterator[tuple[UserKey, Namespace]]:
         """Yield (key, namespace) of the entries, lazily and in any order; the table may change in any way meanwhile.
 
         Each entry that is there from the first step to the last is given, once or more; what comes or goes meanwhile
@@ -142,27 +146,27 @@ class KeyedTable(Protocol):
 class MapEntries(Protocol):
     """The methods of a map state's table that work on the map of one key: (key, namespace, map key) -> value."""
 
-    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, map_key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the value at `map_key`, or `default`."""
         ...
 
-    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, map_key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the value at `map_key`."""
         ...
 
-    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> None:
         """Delete the value at `map_key`, if there is one."""
         ...
 
-    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+    def contains(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether there is a value at `map_key`."""
         ...
 
-    def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
+    def items(self, key: UserKey, namespace: Namespace = None) -> list[tuple[UserKey, UserValue]]:
         """Return all (map key, value) of one key as of now; the map may change while the list is read."""
         ...
 
-    def clear(self, key: Any, namespace: Any = None) -> None:
+    def clear(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the whole map of one key."""
         ...
 
@@ -170,7 +174,7 @@ class MapEntries(Protocol):
 class KeyedMapTable(MapEntries, Protocol):
     """The entries of one named map state."""
 
-    def walk(self) -> Iterator[tuple[Any, Any]]:
+    def walk(self) -> Iterator[tuple[UserKey, Namespace]]:
         """Yield (key, namespace) of the maps, as `KeyedTable.walk` does for entries."""
         ...
 
@@ -178,19 +182,19 @@ class KeyedMapTable(MapEntries, Protocol):
 class KeysAt(Protocol):
     """The keys with a timer at one timestamp and namespace; setting a key sets its timer."""
 
-    def __setitem__(self, key: Any, value: None, /) -> None: ...
+    def __setitem__(self, key: UserKey, value: None, /) -> None: ...
 
-    def update(self, keys: dict[Any, None], /) -> None: ...
+    def update(self, keys: dict[UserKey, None], /) -> None: ...
 
 
 class Timers(Protocol):
     """The timers of one name: (timestamp, key, namespace), each at most once; see `timers.TimerQueue`."""
 
-    def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+    def register(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> None:
         """Set a timer; one that is set already stays as it is. `key` must be canonical."""
         ...
 
-    def keys_at(self, timestamp: int, namespace: Any = None) -> KeysAt:
+    def keys_at(self, timestamp: int, namespace: Namespace = None) -> KeysAt:
         """Return the keys with a timer at that timestamp and namespace; setting a key sets its timer.
 
         It is good until a timer of the queue is deleted or fires, or the backend is captured; a key must be put in
@@ -198,11 +202,11 @@ class Timers(Protocol):
         """
         ...
 
-    def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+    def delete(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> None:
         """Forget a timer, if it is set."""
         ...
 
-    def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
+    def contains(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether the timer is set."""
         ...
 
@@ -210,7 +214,7 @@ class Timers(Protocol):
         """Return the timestamp of the earliest timer, or None when there is none."""
         ...
 
-    def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
+    def due(self, until: int) -> Iterator[tuple[int, UserKey, Namespace]]:
         """Remove and yield one by one the timers up to and including `until`: (timestamp, key, namespace)."""
         ...
 
@@ -273,7 +277,7 @@ class KeyedBackend(Protocol):
         """Return for how many keys at a time `prefetch` would save time now; 0 for none."""
         ...
 
-    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+    def prefetch(self, keys: list[UserKey], namespace: Namespace = None) -> None:
         """Read ahead the values of these keys, given as they arrive, because they are about to be used."""
         ...
 

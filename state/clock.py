@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
+
+from rayflink.user_types import UserValue
 
 
 @runtime_checkable
@@ -64,7 +66,7 @@ class ManualClock:
         self._elapsed_ms += by_ms
 
 
-def epoch_ms(value: Any, what: str) -> int:
+def epoch_ms(value: UserValue, what: str) -> int:
     """Return `value` as a plain int.
 
     Args:

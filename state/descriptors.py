@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol
 
+from rayflink.user_types import UserAccumulator, UserValue
+
 from .errors import DuplicateStateError
 from .type_variables import IN, OUT, Added, Got, K, T, V
 
@@ -31,16 +33,24 @@ class Reducing(Protocol[T]):
 class Aggregating(Protocol[Added, Got]):
     """The function of an `AggregatingStateDescriptor`; an `AggregateFunction` is one."""
 
-    def create_accumulator(self) -> Any:
+    def create_accumulator(self) -> UserAccumulator:
         """Return a new, empty accumulator."""
         ...
 
-    def add(self, value: Added, accumulator: Any) -> Any:
+    def add(self, value: Added, accumulator: UserAccumulator) -> UserAccumulator:
         """Return the accumulator with `value` added."""
         ...
 
-    def get_result(self, accumulator: Any) -> Got:
+    def get_result(self, accumulator: UserAccumulator) -> Got:
         """Return the result of what was added."""
+        ...
+
+
+class DeclaredType(Protocol):
+    """The declared type of a state's values; a `TypeInformation` is one."""
+
+    def convert(self, value: UserValue, where: str, /) -> UserValue:
+        """Return a value of the type as state stores it; raise an error that names `where` for any other value."""
         ...
 
 
@@ -57,7 +67,7 @@ class StateDescriptor:
 
     kind: ClassVar[str] = "value"
 
-    def __init__(self, name: str, type_info: Any = None) -> None:
+    def __init__(self, name: str, type_info: DeclaredType | None = None) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"a state needs a non-empty string as its name, got {name!r}")
         self.name = name
@@ -89,7 +99,7 @@ class StateDescriptor:
         """Return the name of the state."""
         return self.name
 
-    def types(self) -> tuple[Any, ...]:
+    def types(self) -> tuple[DeclaredType | None, ...]:
         """Return the declared types, None for any."""
         return (self.type_info,)
 
@@ -131,7 +141,7 @@ class ValueStateDescriptor(StateDescriptor, Generic[T]):
 
     kind = "value"
 
-    def __init__(self, name: str, value_type_info: Any = None) -> None:
+    def __init__(self, name: str, value_type_info: DeclaredType | None = None) -> None:
         super().__init__(name, value_type_info)
 
 
@@ -145,7 +155,7 @@ class ListStateDescriptor(StateDescriptor, Generic[T]):
 
     kind = "list"
 
-    def __init__(self, name: str, elem_type_info: Any = None) -> None:
+    def __init__(self, name: str, elem_type_info: DeclaredType | None = None) -> None:
         super().__init__(name, elem_type_info)
 
 
@@ -160,11 +170,13 @@ class MapStateDescriptor(StateDescriptor, Generic[K, V]):
 
     kind = "map"
 
-    def __init__(self, name: str, key_type_info: Any = None, value_type_info: Any = None) -> None:
+    def __init__(
+        self, name: str, key_type_info: DeclaredType | None = None, value_type_info: DeclaredType | None = None
+    ) -> None:
         super().__init__(name, value_type_info)
         self.key_type_info = key_type_info
 
-    def types(self) -> tuple[Any, ...]:
+    def types(self) -> tuple[DeclaredType | None, ...]:
         return self.key_type_info, self.type_info
 
 
@@ -179,7 +191,9 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
 
     kind = "reducing"
 
-    def __init__(self, name: str, reduce_function: Callable[[T, T], T] | Reducing[T], type_info: Any = None) -> None:
+    def __init__(
+        self, name: str, reduce_function: Callable[[T, T], T] | Reducing[T], type_info: DeclaredType | None = None
+    ) -> None:
         super().__init__(name, type_info)
         self.reduce_function = reduce_function
 
@@ -199,7 +213,9 @@ class AggregatingStateDescriptor(StateDescriptor, Generic[IN, OUT]):
 
     kind = "aggregating"
 
-    def __init__(self, name: str, agg_function: Aggregating[IN, OUT], state_type_info: Any = None) -> None:
+    def __init__(
+        self, name: str, agg_function: Aggregating[IN, OUT], state_type_info: DeclaredType | None = None
+    ) -> None:
         super().__init__(name, state_type_info)
         self.agg_function = agg_function
 

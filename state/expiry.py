@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from .backend import Entries, KeyContext, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries
+from rayflink.user_types import UserKey, UserValue
+
+from .backend import Entries, KeyContext, KeyedBackend, KeyedMapTable, KeyedTable, MapEntries, Namespace
 from .descriptors import StateDescriptor
 
 SLICE_MS = 100
@@ -30,7 +32,7 @@ LEAST_ROUND_MS = 1_000
 _ENTRIES_BETWEEN_CLOCK_CHECKS = 16
 """Entries of a slice between two looks at the clock."""
 
-_ABSENT: Any = object()
+_ABSENT: Final = object()
 T = TypeVar("T", bound=KeyedTable | KeyedMapTable)
 _Entry = tuple[int, Any]
 """(last access in epoch ms, value)."""
@@ -140,7 +142,7 @@ class Expiring(Generic[T]):
         else:
             self.sweep_at = None
 
-    def unexpired(self, entry: Any) -> Any:
+    def unexpired(self, entry: Any) -> UserValue:
         """Return what a snapshot stores of an entry; None for nothing."""
         raise NotImplementedError
 
@@ -167,7 +169,7 @@ class Expiring(Generic[T]):
     def _begin_walk(self) -> Iterator[tuple[Any, Any]]:
         return self._table.walk()
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
+    def _tidy(self, key: UserKey, namespace: Namespace, now_ms: int) -> bool:
         """Remove what expired at a place; return whether there was anything."""
         raise NotImplementedError
 
@@ -177,7 +179,7 @@ class ExpiringTable(Expiring[KeyedTable]):
 
     __slots__ = ()
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the entry's value, or `default` where there is none that has not expired."""
         self._look_around()
         entry = self._table.get(key, namespace)
@@ -191,7 +193,7 @@ class ExpiringTable(Expiring[KeyedTable]):
             self._table.put(key, (now_ms, entry[1]), namespace)
         return entry[1]
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the entry; its time begins anew."""
         self._look_around()
         now_ms = self._now_ms()
@@ -199,26 +201,26 @@ class ExpiringTable(Expiring[KeyedTable]):
         if self._quiet:
             self._wrote(now_ms)
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Raise NotImplementedError: single values have no end to append to."""
         raise NotImplementedError("only the table of a list state can be appended to")
 
-    def remove(self, key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the entry, if it is there."""
         self._look_around()
         self._table.remove(key, namespace)
 
-    def unexpired(self, entry: Any) -> Any:
+    def unexpired(self, entry: Any) -> UserValue:
         """Return what a snapshot stores of an entry; None for nothing."""
         return None if self._is_expired(entry, self._now_ms()) else entry
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
+    def _tidy(self, key: UserKey, namespace: Namespace, now_ms: int) -> bool:
         entry = self._table.get(key, namespace)
         if entry is not None and self._is_expired(entry, now_ms):
             self._remove_expired(key, namespace)
         return entry is not None
 
-    def _remove_expired(self, key: Any, namespace: Any, entries: int = 1) -> None:
+    def _remove_expired(self, key: UserKey, namespace: Namespace, entries: int = 1) -> None:
         self._table.remove(key, namespace)
         self._count_expired(entries)
 
@@ -228,7 +230,7 @@ class ExpiringListTable(ExpiringTable):
 
     __slots__ = ()
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the values of the elements that have not expired, or `default` where there are none.
 
         With `returns_expired` those that expired are among them until all have, and then once more.
@@ -248,7 +250,7 @@ class ExpiringListTable(ExpiringTable):
         readable = entries if expiry.returns_expired else live
         return [value for _, value in readable] if readable else default
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the whole list; the time of each element begins anew."""
         self._look_around()
         now_ms = self._now_ms()
@@ -256,7 +258,7 @@ class ExpiringListTable(ExpiringTable):
         if self._quiet:
             self._wrote(now_ms)
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Add `value` to the end of the entry's list."""
         self._look_around()
         now_ms = self._now_ms()
@@ -264,12 +266,12 @@ class ExpiringListTable(ExpiringTable):
         if self._quiet:
             self._wrote(now_ms)
 
-    def unexpired(self, entry: Any) -> Any:
+    def unexpired(self, entry: Any) -> UserValue:
         """Return what a snapshot stores of a list; None for nothing."""
         now_ms = self._now_ms()
         return [element for element in entry if not self._is_expired(element, now_ms)] or None
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
+    def _tidy(self, key: UserKey, namespace: Namespace, now_ms: int) -> bool:
         entries = self._table.get(key, namespace, ())
         live = [entry for entry in entries if not self._is_expired(entry, now_ms)]
         if not live and entries:
@@ -278,7 +280,7 @@ class ExpiringListTable(ExpiringTable):
             self._keep(key, live, namespace, len(entries))
         return bool(entries)
 
-    def _keep(self, key: Any, live: list[_Entry], namespace: Any, before: int) -> None:
+    def _keep(self, key: UserKey, live: list[_Entry], namespace: Namespace, before: int) -> None:
         self._table.put(key, live, namespace)
         if len(live) < before:
             self._count_expired(before - len(live))
@@ -289,14 +291,14 @@ class ExpiringMapTable(Expiring[KeyedMapTable]):
 
     __slots__ = ()
 
-    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, map_key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the value at `map_key`, or `default` where there is none that has not expired."""
         self._look_around()
         entry = self._table.get(key, map_key, namespace)
         is_readable = entry is not None and self._read(key, map_key, entry, namespace, self._now_ms())
         return entry[1] if is_readable else default
 
-    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, map_key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the value at `map_key`; its time begins anew."""
         self._look_around()
         now_ms = self._now_ms()
@@ -304,32 +306,32 @@ class ExpiringMapTable(Expiring[KeyedMapTable]):
         if self._quiet:
             self._wrote(now_ms)
 
-    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> None:
         """Delete the value at `map_key`, if there is one."""
         self._look_around()
         self._table.remove(key, map_key, namespace)
 
-    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+    def contains(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether there is a value at `map_key`; this counts as a read."""
         return self.get(key, map_key, namespace, _ABSENT) is not _ABSENT
 
-    def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
+    def items(self, key: UserKey, namespace: Namespace = None) -> list[tuple[UserKey, UserValue]]:
         """Return all (map key, value) of one key that have not expired; this counts as a read."""
         self._look_around()
         now_ms, entries = self._now_ms(), self._table.items(key, namespace)
         return [(name, entry[1]) for name, entry in entries if self._read(key, name, entry, namespace, now_ms)]
 
-    def clear(self, key: Any, namespace: Any = None) -> None:
+    def clear(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the whole map of one key."""
         self._look_around()
         self._table.clear(key, namespace)
 
-    def unexpired(self, entry: Any) -> Any:
+    def unexpired(self, entry: Any) -> UserValue:
         """Return what a snapshot stores of a map; None for nothing."""
         now_ms = self._now_ms()
         return {name: value for name, value in entry.items() if not self._is_expired(value, now_ms)} or None
 
-    def _read(self, key: Any, map_key: Any, entry: _Entry, namespace: Any, now_ms: int) -> bool:
+    def _read(self, key: UserKey, map_key: UserKey, entry: _Entry, namespace: Namespace, now_ms: int) -> bool:
         """Return whether a read returns the entry; remove it if it expired, else renew its time where reads do so."""
         if self._is_expired(entry, now_ms):
             self._remove_expired(key, map_key, namespace)
@@ -338,7 +340,7 @@ class ExpiringMapTable(Expiring[KeyedMapTable]):
             self._table.put(key, map_key, (now_ms, entry[1]), namespace)
         return True
 
-    def _tidy(self, key: Any, namespace: Any, now_ms: int) -> bool:
+    def _tidy(self, key: UserKey, namespace: Namespace, now_ms: int) -> bool:
         has_entries = False
         for map_key, entry in self._table.items(key, namespace):
             has_entries = True
@@ -346,7 +348,7 @@ class ExpiringMapTable(Expiring[KeyedMapTable]):
                 self._remove_expired(key, map_key, namespace)
         return has_entries
 
-    def _remove_expired(self, key: Any, map_key: Any, namespace: Any) -> None:
+    def _remove_expired(self, key: UserKey, map_key: UserKey, namespace: Namespace) -> None:
         self._table.remove(key, map_key, namespace)
         self._count_expired(1)
 

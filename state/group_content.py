@@ -45,7 +45,7 @@ class _Pieces:
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         self.pieces.append(bytes(data))
         return len(self.pieces[-1])
 

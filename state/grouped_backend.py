@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
+
+from rayflink.user_types import UserKey
 
 from .backend import ForeignKeyError
 from .descriptors import StateDescriptor
@@ -165,7 +167,7 @@ class GroupedBackend(Generic[T, Q]):
         self._check_groups(keys, groups)
         return groups
 
-    def _check_groups(self, keys: list[Any], groups: list[int]) -> None:
+    def _check_groups(self, keys: Sequence[UserKey], groups: list[int]) -> None:
         owned = self._key_groups
         if min(groups) < owned.start or max(groups) >= owned.stop:
             stray = next(i for i, group in enumerate(groups) if group not in owned)

@@ -6,10 +6,12 @@ What a handle gives out may be changed freely: state changes by `update`, `add` 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries
-from .descriptors import StateDescriptor
+from rayflink.user_types import UserFunction, UserValue
+
+from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries, Namespace
+from .descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from .errors import StateError
 from .expiry import expiring_map_table, expiring_table
 from .schema.evolution import fitting
@@ -17,7 +19,7 @@ from .schema.state_summary import summary_of
 from .type_variables import IN, OUT, K, T, V
 from .value_isolation import IMMUTABLE_TYPES, isolated
 
-_ABSENT: Any = object()
+_ABSENT: Final = object()
 
 
 class NoCurrentKeyError(StateError):
@@ -133,7 +135,7 @@ class MergingState(AppendingState[IN, OUT]):
 
     __slots__ = ()
 
-    def absorb(self, target: Any, sources: Iterable[Any]) -> None:
+    def absorb(self, target: Namespace, sources: Iterable[Namespace]) -> None:
         """Move what the namespaces `sources` hold for the current key into the namespace `target`, in this order."""
         context = self._context
         before = context.namespace
@@ -150,7 +152,7 @@ class MergingState(AppendingState[IN, OUT]):
         """Return the argument for `_join`, or None where there is nothing."""
         return self.get()
 
-    def _join(self, content: Any) -> None:
+    def _join(self, content: UserValue) -> None:
         self.add(content)
 
 
@@ -199,10 +201,10 @@ class ListState(MergingState[T, Iterable[T]]):
     def _held(self) -> Any:
         return list(self.get())
 
-    def _join(self, content: Any) -> None:
+    def _join(self, content: UserValue) -> None:
         self.add_all(content)
 
-    def _element(self, value: Any) -> Any:
+    def _element(self, value: UserValue) -> UserValue:
         if value is None:
             raise ValueError(f"list state {self._name!r} takes no None as an element; leave it out")
         return value
@@ -301,7 +303,7 @@ class AggregatingState(MergingState[IN, OUT]):
 
     __slots__ = ("_function",)
 
-    def __init__(self, function: Any, table: Entries, name: str, context: KeyContext, scoped: bool) -> None:
+    def __init__(self, function: UserFunction, table: Entries, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(table, name, context, scoped)
         self._function = function
         self._taken = _itself
@@ -330,7 +332,7 @@ class AggregatingState(MergingState[IN, OUT]):
     def _held(self) -> Any:
         return self._table.get(self._key(), self._namespace())
 
-    def _join(self, content: Any) -> None:
+    def _join(self, content: UserValue) -> None:
         key, namespace = self._key(), self._namespace()
         mine = self._table.get(key, namespace, _ABSENT)
         merged = content if mine is _ABSENT else self._function.merge(mine, content)
@@ -363,18 +365,18 @@ class StateStore:
         self._reserved = reserved
         self._handles: dict[str, tuple[StateDescriptor, Any]] = {}
 
-    def get_state(self, state_descriptor: Any) -> ValueState[Any]:
+    def get_state(self, state_descriptor: StateDescriptor) -> ValueState[Any]:
         """Return the `ValueState` of a `ValueStateDescriptor`."""
         return self._handle(state_descriptor, "value", ValueState)
 
-    def get_list_state(self, state_descriptor: Any) -> ListState[Any]:
+    def get_list_state(self, state_descriptor: StateDescriptor) -> ListState[Any]:
         """Return the `ListState` of a `ListStateDescriptor`."""
         return self._handle(state_descriptor, "list", ListState)
 
-    def get_map_state(self, state_descriptor: Any) -> MapState[Any, Any]:
+    def get_map_state(self, state_descriptor: StateDescriptor) -> MapState[Any, Any]:
         """Return the `MapState` of a `MapStateDescriptor`."""
 
-        def create(table: Any, name: str, context: KeyContext, scoped: bool) -> MapState[Any, Any]:
+        def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> MapState[Any, Any]:
             expiry = state_descriptor.expiry
             if expiry is None:
                 return MapState(self._backend.map_table(state_descriptor), name, context, scoped)
@@ -383,16 +385,19 @@ class StateStore:
 
         return self._handle(state_descriptor, "map", create)
 
-    def get_reducing_state(self, state_descriptor: Any) -> ReducingState[Any]:
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[Any]) -> ReducingState[Any]:
         """Return the `ReducingState` of a `ReducingStateDescriptor`."""
 
         def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> ReducingState[Any]:
-            function = state_descriptor.reduce_function
-            return ReducingState(getattr(function, "reduce", function), table, name, context, scoped)
+            function: UserFunction = state_descriptor.reduce_function
+            reduce: UserFunction = getattr(function, "reduce", function)
+            return ReducingState(reduce, table, name, context, scoped)
 
         return self._handle(state_descriptor, "reducing", create)
 
-    def get_aggregating_state(self, state_descriptor: Any) -> AggregatingState[Any, Any]:
+    def get_aggregating_state(
+        self, state_descriptor: AggregatingStateDescriptor[Any, Any]
+    ) -> AggregatingState[Any, Any]:
         """Return the `AggregatingState` of an `AggregatingStateDescriptor`."""
 
         def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> AggregatingState[Any, Any]:
@@ -417,7 +422,7 @@ class StateStore:
             return self._backend.table(descriptor)
         return expiring_table(descriptor.expiry, descriptor, self._backend, self._context)
 
-    def _handle(self, descriptor: Any, kind: str, create: Callable[[Any, str, KeyContext, bool], _H]) -> _H:
+    def _handle(self, descriptor: StateDescriptor, kind: str, create: Callable[[Any, str, KeyContext, bool], _H]) -> _H:
         if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
             raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, got {descriptor!r}")
         known = self._handles.get(descriptor.name)
@@ -440,7 +445,7 @@ def change_values(backend: KeyedBackend, descriptor: StateDescriptor, change: Ca
     """Give each value of a state, each element of its lists and each value of its maps, another form."""
     expires = descriptor.expiry is not None
 
-    def changed(stored: Any) -> Any:
+    def changed(stored: UserValue) -> UserValue:
         return (stored[0], change(stored[1])) if expires else change(stored)
 
     if descriptor.kind == "map":
@@ -457,11 +462,11 @@ def change_values(backend: KeyedBackend, descriptor: StateDescriptor, change: Ca
             table.put(key, new, namespace)
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: UserValue) -> UserValue:
     return value
 
 
-def convert_of(type_info: Any) -> Callable[[Any, str], Any] | None:
+def convert_of(type_info: object) -> Callable[[Any, str], Any] | None:
     """Return `convert(value, where)` for the type, as state stores its values; None where no type is declared."""
     if type_info is None:
         return None

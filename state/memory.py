@@ -7,7 +7,9 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
-from .backend import KeyedMapTable, KeyedTable
+from rayflink.user_types import UserKey, UserValue
+
+from .backend import KeyedMapTable, KeyedTable, Namespace
 from .descriptors import StateDescriptor
 from .group_capture import GroupCapture, TableCopy
 from .group_content import Content, Rows
@@ -37,34 +39,34 @@ class HashMapTable:
         self._removals = 0  # entries ever removed one by one
         self._releases = 0  # namespaces ever released
 
-    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+    def load(self, keys: Iterable[UserKey], namespace: Namespace = None) -> dict[UserKey, UserValue]:
         """Return all entries of the namespace; `keys` is ignored."""
         space = self._spaces.get(namespace)
         if space is None:
             space = self._spaces[namespace] = {}
         return space
 
-    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def changed(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Do nothing: the loaded dict is the storage."""
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the entry's value, or `default`."""
         space = self._spaces.get(namespace)
         return default if space is None else space.get(key, default)
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the entry."""
         self.load((), namespace)[key] = value
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Add `value` to the end of the entry's list."""
         self.load((), namespace).setdefault(key, []).append(value)
 
-    def remove(self, key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the entry, if it is there."""
         self.remove_all((key,), namespace)
 
-    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def remove_all(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Delete the entries of these keys; a namespace without entries is released."""
         space = self._spaces.get(namespace)
         if space is None:
@@ -83,14 +85,14 @@ class HashMapTable:
             for key, value in space.items():
                 yield key, namespace, value
 
-    def entries(self, groups: Collection[int]) -> Iterator[tuple[Any, Any, Any]]:
+    def entries(self, groups: Collection[int]) -> Iterator[tuple[UserKey, Namespace, UserValue]]:
         """Yield (key, namespace, value) of all entries in these key groups, in the order of `rows`."""
         rows = list(self.rows())
         for row, group in zip(rows, self._groups_of([row[0] for row in rows]), strict=True):
             if group in groups:
                 yield row
 
-    def walk(self) -> Iterator[tuple[Any, Any]]:
+    def walk(self) -> Iterator[tuple[UserKey, Namespace]]:
         """Yield (key, namespace) of the entries, also while they change."""
         for namespace in _steady(self._spaces, lambda: self._releases):
             for key in _steady(self._spaces.get(namespace, {}), lambda: self._removals):
@@ -116,16 +118,16 @@ class HashMapMapTable:
     def __init__(self, table: HashMapTable) -> None:
         self.table = table
 
-    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, map_key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the value at `map_key`, or `default`."""
         entries = self.table.get(key, namespace)
         return default if entries is None else entries.get(map_key, default)
 
-    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, map_key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the value at `map_key`."""
         self.table.load((), namespace).setdefault(key, {})[map_key] = value
 
-    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> None:
         """Delete the value at `map_key`; the entry goes with its last value."""
         entries = self.table.get(key, namespace)
         if entries is not None:
@@ -133,19 +135,19 @@ class HashMapMapTable:
             if not entries:
                 self.table.remove(key, namespace)
 
-    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+    def contains(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether there is a value at `map_key`."""
         return map_key in self.table.get(key, namespace, ())
 
-    def items(self, key: Any, namespace: Any = None) -> list[tuple[Any, Any]]:
+    def items(self, key: UserKey, namespace: Namespace = None) -> list[tuple[UserKey, UserValue]]:
         """Return all (map key, value) of one key as of now."""
         return list(self.table.get(key, namespace, {}).items())
 
-    def clear(self, key: Any, namespace: Any = None) -> None:
+    def clear(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the whole map of one key."""
         self.table.remove(key, namespace)
 
-    def walk(self) -> Iterator[tuple[Any, Any]]:
+    def walk(self) -> Iterator[tuple[UserKey, Namespace]]:
         """Yield (key, namespace) of the maps, also while they change."""
         return self.table.walk()
 
@@ -180,7 +182,7 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
         """Return 0: all state is in memory."""
         return 0
 
-    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+    def prefetch(self, keys: list[UserKey], namespace: Namespace = None) -> None:
         """Do nothing: all state is in memory."""
 
     def announce(self, checkpoint_id: int) -> None:

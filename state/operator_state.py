@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Generic, NoReturn
 
-from .descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
+from rayflink.user_types import UserValue
+
+from .descriptors import DeclaredType, ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from .errors import DuplicateStateError, SerializationError, SnapshotMismatch, StateError, VersionMismatch
 from .handles import State, convert_of
 from .schema.evolution import Evolution, fitting
@@ -164,13 +166,13 @@ class _ReadOnlyView(ReadOnlyBroadcastState[K, V]):
     def __init__(self, name: str, entries: dict[K, V]) -> None:
         self._name, self._entries = name, entries
 
-    def put(self, key: Any, value: Any) -> NoReturn:
+    def put(self, key: object, value: object) -> NoReturn:
         raise ReadOnlyError(self._name, "put")
 
-    def put_all(self, dict_value: Any) -> NoReturn:
+    def put_all(self, dict_value: object) -> NoReturn:
         raise ReadOnlyError(self._name, "put_all")
 
-    def remove(self, key: Any) -> NoReturn:
+    def remove(self, key: object) -> NoReturn:
         raise ReadOnlyError(self._name, "remove")
 
     def clear(self) -> NoReturn:
@@ -179,7 +181,7 @@ class _ReadOnlyView(ReadOnlyBroadcastState[K, V]):
     __setitem__, __delitem__ = put, remove
 
 
-def _taken(type_info: Any, where: str) -> Callable[[Any], Any]:
+def _taken(type_info: DeclaredType | None, where: str) -> Callable[[Any], Any]:
     """Return what state stores for a value."""
     convert = convert_of(type_info)
     if convert is None:
@@ -187,7 +189,7 @@ def _taken(type_info: Any, where: str) -> Callable[[Any], Any]:
     return lambda value: isolated(convert(value, where))
 
 
-def ensure_operator_state(descriptor: Any, kind: str) -> None:
+def ensure_operator_state(descriptor: object, kind: str) -> None:
     """Refuse what does not describe operator state of this kind, "list" or "map".
 
     Raises:
@@ -273,7 +275,7 @@ class OperatorStateStore:
         return merge_summaries((*declared, *unclaimed))
 
     @staticmethod
-    def _fitted(mode: str, fits: Callable[[Any], Any] | None, entry: Any) -> Any:
+    def _fitted(mode: str, fits: Callable[[Any], Any] | None, entry: UserValue) -> UserValue:
         if fits is None:
             return entry
         return (entry[0], fits(entry[1])) if mode == "broadcast" else fits(entry)
@@ -301,7 +303,7 @@ class OperatorStateStore:
             written, declared = f"{known} operator state", f"{mode} operator state"
             raise SnapshotMismatch(name, self._operator_uid, written, declared, "the modes differ")
 
-    def _encode(self, name: str, entry: Any) -> bytes:
+    def _encode(self, name: str, entry: UserValue) -> bytes:
         try:
             return bytes((ENTRY_FORMAT,)) + pickle.dumps(entry, protocol=5)
         except Exception as error:  # a user's class may raise anything while it is pickled

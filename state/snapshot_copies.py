@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+from rayflink.user_types import UserValue
+
 from .value_isolation import IMMUTABLE_TYPES, is_immutable_type
 
 _SEQUENCES = frozenset({tuple, frozenset})
@@ -63,7 +65,7 @@ class Unpicklable:
         raise self._failure
 
 
-def read_copy(value: Any) -> Any:
+def read_copy(value: UserValue) -> Any:
     """Return the value of a copy; for a pickled one a new object.
 
     >>> read_copy(copy_values([[[1]]])[0]), read_copy(5)
@@ -126,7 +128,7 @@ def _chunk_of(values: list[Any]) -> list[Any]:
     return [Pickled(chunk, index) for index in range(len(values))]
 
 
-def _one(value: Any) -> list[Any]:
+def _one(value: UserValue) -> list[Any]:
     if all_immutable((value,)):
         return [value]
     parts = value if type(value) in (list, set) else _parts_of([value]) if type(value) is dict else None

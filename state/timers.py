@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from rayflink.user_types import UserKey
+
+from .backend import Namespace
 from .clock import epoch_ms
 
 
@@ -20,7 +23,7 @@ class TimersCopy:
 
     __slots__ = ("_at",)
 
-    def __init__(self, at: dict[int, dict[Any, dict[Any, None]]]) -> None:
+    def __init__(self, at: dict[int, dict[Any, dict[UserKey, None]]]) -> None:
         self._at = at
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
@@ -39,14 +42,14 @@ class TimerQueue:
     __slots__ = ("_at", "_heap", "_refuses", "_shared", "refused")
 
     def __init__(self) -> None:
-        self._at: dict[int, dict[Any, dict[Any, None]]] = {}  # timestamp -> namespace -> keys, in order
+        self._at: dict[int, dict[Any, dict[UserKey, None]]] = {}  # timestamp -> namespace -> keys, in order
         self._heap: list[int] = []  # every timestamp of _at once, and some that are no longer there
-        self._shared: dict[int, dict[Any, dict[Any, None]]] = {}  # _at at the last capture: copied before a change
+        self._shared: dict[int, dict[Any, dict[UserKey, None]]] = {}  # _at at the last capture: copied before a change
         self._refuses = False
         self.refused = 0
         """Timers that were to be set while none was taken."""
 
-    def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+    def register(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> None:
         """Set a timer; one that is set already stays as it is. `key` must be canonical.
 
         Raises:
@@ -61,7 +64,7 @@ class TimerQueue:
         """Refuse new timers until `clear`, and count them."""
         self._refuses = True
 
-    def keys_at(self, timestamp: int, namespace: Any = None) -> dict[Any, None]:
+    def keys_at(self, timestamp: int, namespace: Namespace = None) -> dict[UserKey, None]:
         """Return the keys with a timer at that timestamp and namespace, as a dict in which setting a key sets its
         timer.
 
@@ -86,7 +89,7 @@ class TimerQueue:
             keys = spaces[namespace] = {}
         return keys
 
-    def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+    def delete(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> None:
         """Forget a timer, if it is set."""
         keys = self._own(timestamp).get(namespace, _EMPTY)
         if key in keys:
@@ -94,7 +97,7 @@ class TimerQueue:
             if not keys:
                 self._drop(timestamp, namespace)
 
-    def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
+    def contains(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether the timer is set."""
         return key in self._at.get(timestamp, _EMPTY).get(namespace, _EMPTY)
 
@@ -105,7 +108,7 @@ class TimerQueue:
             heappop(heap)
         return heap[0] if heap else None
 
-    def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
+    def due(self, until: int) -> Iterator[tuple[int, UserKey, Namespace]]:
         """Remove and yield one by one the timers up to and including `until`: (timestamp, key, namespace).
 
         Timers may be set and deleted meanwhile: one set at or before `until` fires too, at its place in time; one that
@@ -173,7 +176,7 @@ class TimerQueue:
             spaces = self._at[timestamp] = {namespace: dict(keys) for namespace, keys in spaces.items()}
         return _EMPTY if spaces is None else spaces
 
-    def _drop(self, timestamp: int, namespace: Any) -> None:
+    def _drop(self, timestamp: int, namespace: Namespace) -> None:
         spaces = self._own(timestamp)
         del spaces[namespace]
         if not spaces:

@@ -94,7 +94,7 @@ def found_class(name: str) -> type | None:
     return result if isinstance(result, type) else None
 
 
-def classes_in(value: Any, schemas: dict[str, ClassSchema], depth: int = _DEPTH) -> None:
+def classes_in(value: object, schemas: dict[str, ClassSchema], depth: int = _DEPTH) -> None:
     """Add the classes of records in a value: its own, and those of some of what it holds."""
     cls = value.__class__
     if cls in _PLAIN or depth == 0:
@@ -108,7 +108,7 @@ def classes_in(value: Any, schemas: dict[str, ClassSchema], depth: int = _DEPTH)
         classes_in(part, schemas, depth - 1)
 
 
-def type_text(hint: Any) -> str:
+def type_text(hint: object) -> str:
     """Return a type hint as a string, the same for the same type however it is written.
 
     >>> type_text(typing.Optional[int]), type_text(list[str | None]), type_text("Cart")
@@ -154,7 +154,7 @@ def _add_hinted(cls: type, schemas: dict[str, ClassSchema]) -> None:
                     _add_hinted(part, schemas)
 
 
-def _types_in(hint: Any) -> Iterator[type]:
+def _types_in(hint: object) -> Iterator[type]:
     if isinstance(hint, type) and not typing.get_args(hint):
         yield hint
     for part in typing.get_args(hint):
@@ -168,7 +168,7 @@ def _hints(cls: type) -> dict[str, Any]:
         return dict(getattr(cls, "__annotations__", {}))
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _parts(value: object) -> Iterator[Any]:
     if isinstance(value, Mapping):
         for key, part in islice(value.items(), _ELEMENTS):
             yield key

@@ -21,7 +21,7 @@ PICKLE_VERSION = 1
 _PROTOCOL = 5
 
 
-def pickled(value: Any) -> bytes:
+def pickled(value: object) -> bytes:
     """Return a value as version byte and pickle.
 
     Raises: SerializationError: the value, or a part of it, has no name another process could find, or refuses.
@@ -64,7 +64,7 @@ def unpickled(data: bytes) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    def reducer_override(self, obj: Any) -> tuple[Callable[[str], object], tuple[str]] | Any:
+    def reducer_override(self, obj: object) -> tuple[Callable[[str], object], tuple[str]] | Any:
         if isinstance(obj, (type, FunctionType)) and obj.__module__ == main_module().__name__ != "__main__":
             if main_attribute(obj.__qualname__) is not obj:
                 raise pickle.PicklingError(f"__main__.{obj.__qualname__} is now another object")

@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
+from rayflink.user_types import UserKey, UserValue
+
 from ..errors import ForeignClassError
 from .class_names import main_attribute
 from .moved_modules import current_module
@@ -30,21 +32,21 @@ class UnknownObject:
     names: ClassVar[tuple[str, ...]] = ()
     """Names of its fields in their order, where they are known."""
 
-    def __new__(cls, *arguments: Any) -> UnknownObject:
+    def __new__(cls, *arguments: UserValue) -> UnknownObject:
         instance = super().__new__(cls)
         instance.arguments = arguments
         instance.fields = None
         return instance
 
-    arguments: tuple[Any, ...]
+    arguments: tuple[UserValue, ...]
     """The arguments with which the object's class was called."""
-    fields: Any
+    fields: UserValue
     """Its fields by name, where it has any; or what else it keeps."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: UserValue) -> None:
         pass
 
-    def __setstate__(self, state: Any) -> None:
+    def __setstate__(self, state: UserValue) -> None:
         if isinstance(state, tuple) and len(state) == 2 and state[0] is None:
             state = state[1]
         self.fields = state
@@ -52,15 +54,15 @@ class UnknownObject:
     def __reduce__(self) -> Any:
         raise pickle.PicklingError(f"{self.class_of} cannot be found in this process")
 
-    def __call__(self, *arguments: Any) -> UnknownObject:
+    def __call__(self, *arguments: UserValue) -> UnknownObject:
         """Return a stand-in for the result, where the missing name is a function."""
         return stand_in(self.class_of, self.names)(*self.arguments, *arguments)
 
-    def append(self, value: Any) -> None:
+    def append(self, value: UserValue) -> None:
         """Add an element, where the class derives from list."""
         self.arguments = (*self.arguments, value)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: UserKey, value: UserValue) -> None:
         self.arguments = (*self.arguments, (key, value))
 
     def __eq__(self, other: object) -> bool:
@@ -85,7 +87,9 @@ class UnknownObject:
 class _Unpickler(pickle.Unpickler):
     """An unpickler that puts stand-ins in place of missing classes, and of classes that it is asked to replace."""
 
-    def __init__(self, data: Any, stood_for: Collection[str], names: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, data: bytes | memoryview, stood_for: Collection[str], names: Mapping[str, tuple[str, ...]]
+    ) -> None:
         super().__init__(io.BytesIO(data))
         self._stood_for, self._names = stood_for, names
         self.refused: set[str] = set()
@@ -115,7 +119,7 @@ class _Unpickler(pickle.Unpickler):
     def _stand_in(self, class_of: str) -> type[UnknownObject]:
         return stand_in(class_of, self._names.get(class_of, ()))
 
-    def _attribute(self, *arguments: Any) -> Any:
+    def _attribute(self, *arguments: UserValue) -> Any:
         """Return the result of `getattr`, which is how a method of a class is pickled."""
         if len(arguments) == 2 and isinstance(arguments[0], type) and not issubclass(arguments[0], UnknownObject):
             owner, name = arguments
@@ -143,7 +147,7 @@ def stand_in(class_of: str, names: tuple[str, ...] = ()) -> type[UnknownObject]:
 
 
 def loads_leniently(
-    data: Any, stood_for: Collection[str] = (), names: Mapping[str, tuple[str, ...]] | None = None
+    data: bytes | memoryview, stood_for: Collection[str] = (), names: Mapping[str, tuple[str, ...]] | None = None
 ) -> Any:
     """Unpickle data, with stand-ins for classes that cannot be found here.
 

@@ -231,7 +231,7 @@ def _is_view(kind: pa.DataType, name: str) -> bool:
     return str(kind) == name
 
 
-def _digests_of_dictionary(column: Any) -> Digests:
+def _digests_of_dictionary(column: pa.DictionaryArray) -> Digests:
     import numpy as np
 
     digests = np.append(_digests_of_column(column.dictionary), np.uint64(DIGEST_NONE))
@@ -244,7 +244,7 @@ def _digests_of_dictionary(column: Any) -> Digests:
     return result
 
 
-def _fits(indices: Any, count: int) -> bool:
+def _fits(indices: pa.Array, count: int) -> bool:
     bits: int = indices.type.bit_width
     return count < 1 << (bits - 1)
 

@@ -35,6 +35,8 @@ from enum import Enum, Flag
 from typing import Any
 from uuid import UUID
 
+from rayflink.user_types import UserKey
+
 from ..binary import read_varint, take, write_varint
 from ..classes.class_names import resolve_class
 from ..classes.plain_classes import admits
@@ -74,7 +76,7 @@ _FIRST_US = (datetime.min - _EPOCH) // _MICROSECOND
 _LAST_US = (datetime.max - _EPOCH) // _MICROSECOND
 
 
-def encode_key(key: Any) -> bytes:
+def encode_key(key: UserKey) -> bytes:
     """Return the canonical bytes of a key.
 
     Raises: InvalidKeyError: the value, or a part of it, cannot be a key.
@@ -110,7 +112,7 @@ def decode_key(data: bytes) -> Any:
     return key
 
 
-def canonical_key(key: Any) -> Any:
+def canonical_key(key: UserKey) -> UserKey:
     """Return the object to use as dict key: the key itself wherever a dict distinguishes keys by the rule already.
 
     It differs for NaN (one shared object), numpy scalars (Python values), aware datetimes in a repeated or skipped

@@ -39,6 +39,8 @@ from typing import Any
 from uuid import UUID
 from zlib import crc32
 
+from rayflink.user_types import UserKey
+
 from ..classes.class_names import class_name
 from ..errors import InvalidKeyError, UnresolvedClassError
 
@@ -209,7 +211,7 @@ def describe(cls: type) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _as_base(key: Any, base: type) -> Any:
+def _as_base(key: UserKey, base: type) -> Any:
     if base is str:
         return str.__str__(key)
     if base is int:
@@ -235,7 +237,7 @@ def _as_base(key: Any, base: type) -> Any:
     return UUID(int=key.int)
 
 
-def numpy_form(scalar: Any) -> Any:
+def numpy_form(scalar: UserKey) -> Any:
     """Return the Python value of a numpy scalar.
 
     Raises: InvalidKeyError: no Python value equals it (longdouble, complex, NaT, parts of a microsecond).

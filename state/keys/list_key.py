@@ -29,7 +29,7 @@ class ListKey(list[Any]):
     def __reduce__(self) -> tuple[type[ListKey], tuple[list[Any]]]:
         return ListKey, (list(self),)
 
-    def _refused(self, *_: Any, **__: Any) -> NoReturn:
+    def _refused(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("a list that is a key cannot be changed; change a copy, list(key)")
 
     append = extend = insert = remove = pop = clear = sort = reverse = _refused

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
+from rayflink.user_types import UserKey, UserValue
+
+from ..backend import Namespace
 from .memory_estimate import estimate_bytes
 
 ENTRY_BYTES = 110
 """Memory of an entry beside its key and value: places in dicts and sets. Measured: 84 bytes, with whole numbers."""
 _LARGE_BYTES = 256 << 10
 """A key and value of more bytes than that are counted as several entries."""
-ABSENT: Any = object()
+ABSENT: Final = object()
 
 KeySets = dict[Any, set[Any]]
 """Namespace -> keys in it."""
@@ -32,11 +35,11 @@ class Generation:
         self.dirty: KeySets = {}
         """Keys whose values differ from their rows; some may have left the generation since."""
 
-    def namespace(self, namespace: Any) -> dict[Any, Any]:
+    def namespace(self, namespace: Namespace) -> dict[UserKey, UserValue]:
         """Return key -> value of a namespace, which is empty where there is none."""
         return self.entries.get(namespace, {})
 
-    def mark_dirty(self, namespace: Any, keys: Iterable[Any]) -> int:
+    def mark_dirty(self, namespace: Namespace, keys: Iterable[UserKey]) -> int:
         """Mark keys dirty, and return how many of them were not dirty before."""
         dirty = self.dirty.get(namespace, set())
         before = len(dirty)
@@ -45,7 +48,7 @@ class Generation:
             self.dirty[namespace] = dirty
         return len(dirty) - before
 
-    def mark_clean(self, namespace: Any, keys: Iterable[Any]) -> None:
+    def mark_clean(self, namespace: Namespace, keys: Iterable[UserKey]) -> None:
         """Mark keys clean: their rows are written."""
         dirty = self.dirty.get(namespace)
         if dirty is not None:
@@ -53,7 +56,7 @@ class Generation:
             if not dirty:
                 del self.dirty[namespace]
 
-    def dirty_entries(self, namespace: Any, keys: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    def dirty_entries(self, namespace: Namespace, keys: Iterable[UserKey]) -> tuple[list[Any], list[Any]]:
         """Return those of some dirty keys that are in this generation, and their values."""
         entries = self.namespace(namespace)
         present = [key for key in keys if key in entries]
@@ -80,7 +83,7 @@ class Generation:
                 break
         return chosen
 
-    def remove(self, namespace: Any, keys: Collection[Any]) -> int:
+    def remove(self, namespace: Namespace, keys: Collection[UserKey]) -> int:
         """Remove entries, dirty or not, of a namespace that there is, and return how many of them there were."""
         entries = self.entries[namespace]
         before = len(entries)
@@ -97,12 +100,12 @@ class Generation:
                 del self.dirty[namespace]
         return removed
 
-    def drop(self, namespace: Any) -> int:
+    def drop(self, namespace: Namespace) -> int:
         """Remove all entries of a namespace, and return how many there were."""
         self.dirty.pop(namespace, None)
         return len(self.entries.pop(namespace, ()))
 
-    def move(self, namespace: Any, keys: Collection[Any], target: Generation) -> None:
+    def move(self, namespace: Namespace, keys: Collection[UserKey], target: Generation) -> None:
         """Move entries to another generation, where they are as dirty as here."""
         entries, into = self.entries[namespace], target.entries.setdefault(namespace, {})
         for key in keys:
@@ -170,7 +173,7 @@ class CacheUsage:
         """Count from 0: the hot generation is empty."""
         self.entries = self._growth_start = 0
 
-    def sample(self, key: Any, value: Any) -> None:
+    def sample(self, key: UserKey, value: UserValue) -> None:
         """Take the size of one entry into the average, or count it as several where it is very large."""
         size = estimate_bytes(key) + estimate_bytes(value)
         if size > _LARGE_BYTES:

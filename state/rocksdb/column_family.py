@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import RayflinkError, StateError
 from .write_overlay import NOT_OVERLAID, WriteOverlay
 
 if TYPE_CHECKING:
+    import rocksdict
+
     from .rocksdb_store import RocksDBStore
 
 WRITE_ROWS = 4096
@@ -49,8 +51,8 @@ class ColumnFamily:
     def __init__(self, store: RocksDBStore, name: str) -> None:
         self._store = store
         self._name = name
-        self._rows: Any = None
-        self._handle: Any = None
+        self._rows: rocksdict.Rdict | None = None
+        self._handle: rocksdict.ColumnFamily | None = None
         self._overlay: WriteOverlay | None = None
         self._linked: Future[Path] | None = None
 
@@ -247,7 +249,7 @@ class ColumnFamily:
         """Return the size of unflushed memtables; 0 where they are empty."""
         if self._rows is None or not self._rows.property_int_value("rocksdb.num-entries-active-mem-table"):
             return 0
-        return int(self._rows.property_int_value("rocksdb.cur-size-active-mem-table"))
+        return self._rows.property_int_value("rocksdb.cur-size-active-mem-table") or 0
 
     def ingest(self, files: list[Path]) -> None:
         """Ingest files of sorted rows, which are moved into the database."""
@@ -262,7 +264,7 @@ class ColumnFamily:
         except Exception as error:
             raise self._database_error("take in rows", error) from error
 
-    def bind(self, rows: Any, handle: Any) -> None:
+    def bind(self, rows: rocksdict.Rdict, handle: rocksdict.ColumnFamily) -> None:
         """Use this open column family: the database was opened with it."""
         self._rows, self._handle = rows, handle
 
@@ -275,7 +277,7 @@ class ColumnFamily:
         """Wrap an error of RocksDB, which raises one class for all errors, with the cause in its message."""
         return DatabaseError(action, str(self._store.folder), str(error))
 
-    def _batch(self) -> Any:
+    def _batch(self) -> rocksdict.WriteBatch:
         import rocksdict
 
         if self._rows is None:
@@ -284,23 +286,23 @@ class ColumnFamily:
         batch.set_default_column_family(self._handle)
         return batch
 
-    def _write_if_full(self, batch: Any) -> Any:
+    def _write_if_full(self, batch: rocksdict.WriteBatch) -> rocksdict.WriteBatch | None:
         if len(batch) < WRITE_ROWS and batch.size_in_bytes() < WRITE_BYTES:
             return batch
         self._write_batch(batch)
         return None
 
-    def _write_batch(self, batch: Any) -> None:
+    def _write_batch(self, batch: rocksdict.WriteBatch) -> None:
         """Write a batch; where memtables have used up their memory, wait until they are flushed.
 
         RocksDB's own way to wait would do so inside of the write, which holds the interpreter's lock; a flush does not.
         """
         self._store.database.write(batch)
-        if self._store.writes_are_full:
+        if self._store.writes_are_full and self._rows is not None:
             self._rows.flush()
 
 
-def scan_rows(rows: Any, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+def scan_rows(rows: rocksdict.Rdict, prefix: bytes, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
     """Yield (row, value) of all rows of an open column family with a prefix, in order, from `start` on."""
     import rocksdict
 

@@ -6,9 +6,11 @@ They are taken as they are at the barrier, as the hashmap backend's capture take
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from rayflink.user_types import UserKey, UserValue
 
 from ..errors import SerializationError
 from ..snapshot_copies import copy_values, read_copy
@@ -21,22 +23,28 @@ ENCODED_AT_ONCE = 4096
 """Entries whose bytes are in memory at a time."""
 
 
-class Rows(Protocol):
+Space = TypeVar("Space", contravariant=True)
+"""Type of the namespaces of a cache; see `rocksdb_rows`."""
+Name = TypeVar("Name", contravariant=True)
+"""Type of the names within a namespace."""
+
+
+class Rows(Protocol[Space, Name]):
     """The rows and bytes of the entries of a cache; may be used by several threads."""
 
-    def row(self, space: Any, name: Any) -> bytes: ...
+    def row(self, space: Space, name: Name) -> bytes: ...
 
-    def rows(self, space: Any, names: list[Any]) -> list[bytes]: ...
+    def rows(self, space: Space, names: Sequence[Name]) -> list[bytes]: ...
 
-    def encode(self, space: Any, name: Any, value: Any) -> bytes: ...
+    def encode(self, space: Space, name: Name, value: Any) -> bytes: ...
 
-    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]: ...
+    def encode_all(self, space: Space, names: Sequence[Name], values: list[UserValue]) -> list[bytes]: ...
 
-    def decode(self, data: bytes) -> Any: ...
+    def decode(self, data: bytes) -> UserValue: ...
 
-    def decode_all(self, rows: list[bytes | None]) -> list[Any]: ...
+    def decode_all(self, rows: list[bytes | None]) -> list[UserValue]: ...
 
-    def key_of(self, space: Any, name: Any) -> Any: ...
+    def key_of(self, space: Space, name: Name) -> UserKey: ...
 
 
 class DirtyRows:
@@ -48,7 +56,7 @@ class DirtyRows:
         entries: (space, names, values).
     """
 
-    def __init__(self, rows: Rows, state: str, entries: list[tuple[Any, list[Any], list[Any]]]) -> None:
+    def __init__(self, rows: Rows[Any, Any], state: str, entries: list[tuple[Any, list[Any], list[UserValue]]]) -> None:
         self._rows, self._state = rows, state
         self._spaces = [(space, names) for space, names, _ in entries]
         self._values = copy_values([value for _, _, values in entries for value in values])
@@ -64,7 +72,9 @@ class DirtyRows:
             yield from encoded(self._rows, self._state, space, names, list(islice(values, len(names))))
 
 
-def encoded(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> Iterable[tuple[bytes, bytes]]:
+def encoded(
+    rows: Rows[Space, Name], state: str, space: Space, names: Sequence[Name], values: list[UserValue]
+) -> Iterable[tuple[bytes, bytes]]:
     """Yield (row, its bytes) of some entries of one namespace.
 
     Raises:
@@ -76,7 +86,9 @@ def encoded(rows: Rows, state: str, space: Any, names: list[Any], values: list[A
     return chain.from_iterable(encoded(rows, state, space, names[part], values[part]) for part in parts)
 
 
-def _bytes(rows: Rows, state: str, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+def _bytes(
+    rows: Rows[Space, Name], state: str, space: Space, names: Sequence[Name], values: list[UserValue]
+) -> list[bytes]:
     try:
         encoded_values = rows.encode_all(space, names, values)
     except Exception as error:  # a user's class may raise anything while it is pickled

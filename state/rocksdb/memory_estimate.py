@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterator
 
 
-def estimate_bytes(value: Any, depth: int = 4) -> int:
+def estimate_bytes(value: object, depth: int = 4) -> int:
     """Estimate how many bytes of memory a value takes; of long lists and maps only some elements are sampled.
 
     >>> estimate_bytes("abc") < 100 < estimate_bytes(list(range(1000)))
@@ -16,7 +16,7 @@ def estimate_bytes(value: Any, depth: int = 4) -> int:
     if depth == 0 or type(value) in (int, str, bytes, float, bool, type(None)):
         return size
     if isinstance(value, dict):
-        parts: Any = (part for pair in value.items() for part in pair)
+        parts: Iterator[object] = (part for pair in value.items() for part in pair)
         count = 2 * len(value)
     elif isinstance(value, (list, tuple, set, frozenset)):
         parts, count = iter(value), len(value)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from rayflink.user_types import UserKey
+
+from ..backend import Namespace
 from .cache_generation import KeySets
 
 if TYPE_CHECKING:
@@ -46,15 +49,15 @@ class MissingRows:
 
     # questions
 
-    def may_have_rows(self, namespace: Any) -> bool:
+    def may_have_rows(self, namespace: Namespace) -> bool:
         """Return whether a namespace may have rows on disk."""
         return not self._column.is_empty and (self._stored is None or namespace in self._stored)
 
-    def is_complete(self, namespace: Any) -> bool:
+    def is_complete(self, namespace: Namespace) -> bool:
         """Return whether a key of the namespace that is not in memory is not on disk either."""
         return namespace in self._complete or not self.may_have_rows(namespace)
 
-    def is_missing(self, namespace: Any, key: Any) -> bool:
+    def is_missing(self, namespace: Namespace, key: UserKey) -> bool:
         """Return whether a key that is not in memory is known not to be on disk either."""
         if self._column.is_empty or namespace in self._complete:
             return True
@@ -62,23 +65,23 @@ class MissingRows:
             return True
         return key in self.buried.get(namespace, ()) or key in self._known_missing.get(namespace, ())
 
-    def without_missing(self, namespace: Any, keys: set[Any]) -> list[Any]:
+    def without_missing(self, namespace: Namespace, keys: set[UserKey]) -> list[Any]:
         """Return those of some keys that have to be looked up on disk."""
         if self.is_complete(namespace):
             return []
         return list(keys.difference(self.buried.get(namespace, ()), self._known_missing.get(namespace, ())))
 
-    def buried_keys(self, namespace: Any) -> list[Any] | None:
+    def buried_keys(self, namespace: Namespace) -> list[Any] | None:
         """Return the keys that have a row on disk and no entry in memory; None where they are not known."""
         return list(self.buried.get(namespace, ())) if namespace in self._complete else None
 
     # facts
 
-    def add(self, namespace: Any, keys: Iterable[Any]) -> None:
+    def add(self, namespace: Namespace, keys: Iterable[UserKey]) -> None:
         """Remember keys that were looked up in vain."""
         self._known_missing.setdefault(namespace, set()).update(keys)
 
-    def discard(self, namespace: Any, keys: Iterable[Any]) -> None:
+    def discard(self, namespace: Namespace, keys: Iterable[UserKey]) -> None:
         """Forget that keys are missing: their rows are being written."""
         if self._stored is not None:
             self._stored.add(namespace)
@@ -88,11 +91,11 @@ class MissingRows:
         if known:
             known.difference_update(keys)
 
-    def complete(self, namespace: Any) -> None:
+    def complete(self, namespace: Namespace) -> None:
         """Remember that a namespace has no rows but those whose entries are in memory."""
         self._complete.add(namespace)
 
-    def bury(self, namespace: Any, keys: Iterable[Any]) -> None:
+    def bury(self, namespace: Namespace, keys: Iterable[UserKey]) -> None:
         """Add tombstones of deleted keys, as far as they may have rows."""
         if not self.may_have_rows(namespace):
             return
@@ -110,13 +113,13 @@ class MissingRows:
         """Forget all tombstones: their rows are deleted."""
         self.buried, self.tombstones = {}, 0
 
-    def take_tombstones(self, namespace: Any) -> list[Any]:
+    def take_tombstones(self, namespace: Namespace) -> list[Any]:
         """Return the tombstones of a namespace, and forget them: their rows are being deleted."""
         keys = list(self.buried.pop(namespace, ()))
         self.tombstones -= len(keys)
         return keys
 
-    def drop(self, namespace: Any) -> None:
+    def drop(self, namespace: Namespace) -> None:
         """Forget the keys of a namespace, all rows of which are being deleted."""
         self._known_missing.pop(namespace, None)
         self.take_tombstones(namespace)

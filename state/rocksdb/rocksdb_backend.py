@@ -14,7 +14,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..backend import KeyedMapTable, KeyedTable
+from rayflink.user_types import UserKey
+
+from ..backend import KeyedMapTable, KeyedTable, Namespace
 from ..descriptors import StateDescriptor
 from ..group_capture import GroupCapture
 from ..group_content import Rows
@@ -172,7 +174,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         weights = [table.usage.entry_bytes for table in self._single_values() if table.is_missed]
         return min(READ_AHEAD, int(self._memory.cache_bytes() / 4 / sum(weights))) if weights else 0
 
-    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+    def prefetch(self, keys: list[UserKey], namespace: Namespace = None) -> None:
         """Read in one go the values of these keys, where records of earlier batches had to look for them."""
         for table in self._single_values():
             if table.is_missed:

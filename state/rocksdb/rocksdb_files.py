@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rayflink.user_types import UserKey, UserValue
+
+from ..backend import Namespace
 from ..errors import SerializationError, SnapshotMismatch, UnresolvedClassError, VersionMismatch
 from ..group_content import Content
 from ..keys.key_encoding import KEY_ENCODING_VERSION, read_key
@@ -23,6 +26,9 @@ from .column_family import ColumnFamily, DatabaseError, scan_rows
 from .rocksdb_rows import StoredRow, entry_reader, read_timer
 from .rocksdb_store import RocksDBStore, column_name
 from .row_layout import RowLayout, prefixes
+
+if TYPE_CHECKING:
+    import rocksdict
 
 DATABASE_FORMAT = 1
 """Version of the rows and of what is said about them; the first byte of `DatabaseFiles.about`."""
@@ -126,8 +132,8 @@ class StoredDatabase:
     def __init__(self, folder: Path, about: AboutDatabase, loads: Loads = pickle.loads) -> None:
         self._folder, self.about = folder, about
         self.layout = RowLayout(about.max_parallelism, lambda keys, groups: None, about.classes, loads)
-        self._columns: dict[str, Any] = {}
-        self._opened: Any = None
+        self._columns: dict[str, rocksdict.Rdict] = {}
+        self._opened: rocksdict.Rdict | None = None
 
     def __enter__(self) -> StoredDatabase:
         import rocksdict
@@ -163,7 +169,7 @@ class StoredDatabase:
         except Exception as error:
             raise DatabaseError("read a snapshot", str(self._folder), str(error)) from error
 
-    def entries(self, state: str, group: int) -> Iterator[tuple[Any, Any, Any]]:
+    def entries(self, state: str, group: int) -> Iterator[tuple[UserKey, Namespace, UserValue]]:
         """Yield (key, namespace, value) of all entries of a state in a key group."""
         return entry_reader(self.about.tables[state])(self.layout, self.rows(STATE + state, group))
 

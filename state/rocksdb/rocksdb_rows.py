@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from rayflink.user_types import UserKey, UserValue
+
+from ..backend import Namespace
 from ..keys.key_encoding import encode_key, read_key
 from ..keys.key_forms import INT64_MIN, INT64_STOP
 from .row_layout import EXACT_TYPES, RowLayout, ValueWithKeys, canonical_if_key, reads_back, to_pickle
 
 _INTS = {int}
+Space = TypeVar("Space")
+"""Type of the namespaces of a cache: those of the backend, or with a key as a `KeySpace`."""
+Name = TypeVar("Name")
+"""Type of the names within a namespace: keys, map keys or numbers of list parts."""
+KeySpace: TypeAlias = tuple[Namespace, UserKey]
+"""(namespace, key)."""
 
 
-def decode_value(data: bytes) -> Any:
+def decode_value(data: bytes) -> UserValue:
     """Decode the value in the bytes of a row."""
     value = pickle.loads(data)
     return value.value if value.__class__ is ValueWithKeys else value
 
 
-class _Rows:
+class _Rows(Generic[Space, Name]):
     """The base of the row formats."""
 
     decode = staticmethod(decode_value)
@@ -28,7 +37,7 @@ class _Rows:
     def __init__(self, layout: RowLayout) -> None:
         self._layout = layout
 
-    def decode_all(self, rows: list[bytes | None]) -> list[Any]:
+    def decode_all(self, rows: list[bytes | None]) -> list[UserValue]:
         """Decode the values of rows, None where there is no row."""
         loads = pickle.loads
         values = [None if data is None else loads(data) for data in rows]
@@ -36,60 +45,60 @@ class _Rows:
             return [value.value if value.__class__ is ValueWithKeys else value for value in values]
         return values
 
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+    def encode(self, space: Space, name: Name, value: UserValue) -> bytes:
         """Encode a value, with the keys that cannot be read back from its row."""
         raise NotImplementedError
 
-    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+    def encode_all(self, space: Space, names: Sequence[Name], values: list[UserValue]) -> list[bytes]:
         """Encode the values of several names of a namespace, like `encode`."""
         return [self.encode(space, name, value) for name, value in zip(names, values, strict=True)]
 
 
-class ValueRows(_Rows):
+class ValueRows(_Rows[Namespace, UserKey]):
     """Rows of single values: the space is the namespace, the name is the key."""
 
-    def row(self, space: Any, name: Any) -> bytes:
+    def row(self, space: Namespace, name: UserKey) -> bytes:
         return self._layout.row(name, space)
 
-    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
+    def rows(self, space: Namespace, names: Sequence[UserKey]) -> list[bytes]:
         if len(names) < 8:
             return [self._layout.row(name, space) for name in names]
         return self._layout.rows(names, space)
 
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+    def encode(self, space: Namespace, name: UserKey, value: UserValue) -> bytes:
         return to_pickle(value if reads_back(name) else ValueWithKeys(name, value))
 
-    def encode_all(self, space: Any, names: list[Any], values: list[Any]) -> list[bytes]:
+    def encode_all(self, space: Namespace, names: Sequence[UserKey], values: list[UserValue]) -> list[bytes]:
         kinds = set(map(type, names))
         if kinds <= EXACT_TYPES or (kinds == _INTS and INT64_MIN <= min(names) and max(names) < INT64_STOP):
             dumps = pickle.dumps
             return [dumps(value, 5) for value in values]
         return super().encode_all(space, names, values)
 
-    def key_of(self, space: Any, name: Any) -> Any:
+    def key_of(self, space: Namespace, name: UserKey) -> UserKey:
         """Return the key an entry belongs to."""
         return name
 
 
-class SpaceRows(_Rows):
+class SpaceRows(_Rows[KeySpace, Name]):
     """Rows of states with several entries per key: the namespace of the rows is (namespace, key)."""
 
-    def prefix(self, space: Any) -> bytes:
+    def prefix(self, space: KeySpace) -> bytes:
         """Return the prefix of all rows of a namespace."""
         return self._layout.row(space[1], space[0])
 
-    def row(self, space: Any, name: Any) -> bytes:
+    def row(self, space: KeySpace, name: Name) -> bytes:
         return self.prefix(space) + self.name_bytes(name)
 
-    def rows(self, space: Any, names: list[Any]) -> list[bytes]:
+    def rows(self, space: KeySpace, names: Sequence[Name]) -> list[bytes]:
         prefix = self.prefix(space)
         return [prefix + self.name_bytes(name) for name in names]
 
-    def key_of(self, space: Any, name: Any) -> Any:
+    def key_of(self, space: KeySpace, name: Name) -> UserKey:
         """Return the key an entry belongs to."""
         return space[1]
 
-    def name_bytes(self, name: Any) -> bytes:
+    def name_bytes(self, name: Name) -> bytes:
         """Return the end of a row."""
         raise NotImplementedError
 
@@ -105,31 +114,31 @@ EXOTIC = Exotic()
 EXOTIC_ROW = b"\xfe"
 
 
-class MapRows(SpaceRows):
+class MapRows(SpaceRows[UserKey]):
     """Rows of maps: the name is the map key."""
 
-    def name_bytes(self, name: Any) -> bytes:
+    def name_bytes(self, name: UserKey) -> bytes:
         return EXOTIC_ROW if name is EXOTIC else encode_key(name)
 
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+    def encode(self, space: KeySpace, name: UserKey, value: UserValue) -> bytes:
         if reads_back(space[1]) and (name is EXOTIC or reads_back(name)):
             return to_pickle(value)
         return to_pickle(ValueWithKeys((space[1], None if name is EXOTIC else name), value))
 
 
-class ListRows(SpaceRows):
+class ListRows(SpaceRows[int]):
     """Rows of lists: the name is the number of a part, of which later ones have greater numbers."""
 
     def name_bytes(self, name: int) -> bytes:
         return name.to_bytes(8, "big")
 
-    def encode(self, space: Any, name: Any, value: Any) -> bytes:
+    def encode(self, space: KeySpace, name: int, value: UserValue) -> bytes:
         return to_pickle(value if reads_back(space[1]) else ValueWithKeys(space[1], value))
 
 
 StoredRow = tuple[bytes, bytes]
 """(row, what it holds)."""
-Entry = tuple[Any, Any, Any]
+Entry = tuple[UserKey, Namespace, UserValue]
 """(key, namespace, value)."""
 
 

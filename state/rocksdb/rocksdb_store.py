@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..private_folders import make_private
 from .column_family import ColumnFamily, DatabaseError
+
+if TYPE_CHECKING:
+    import rocksdict
 
 READ_ROWS = 1024
 """Rows asked for at once, at most."""
@@ -123,7 +126,7 @@ class RocksDBStore:
         self._memory = memory
         self._options = options or RocksDBOptions()
         self._columns: dict[str, ColumnFamily] = {}
-        self._opened: Any = None
+        self._opened: rocksdict.Rdict | None = None
         self._flushing: dict[str, Future[None]] = {}
         self._linking: Future[Path] | None = None
         self._links: set[Path] = set()
@@ -137,7 +140,7 @@ class RocksDBStore:
         return self._opened is not None
 
     @property
-    def database(self) -> Any:
+    def database(self) -> rocksdict.Rdict:
         """Return the database, which is opened now if it is not."""
         if self._opened is None:
             import rocksdict

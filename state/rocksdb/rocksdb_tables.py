@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, groupby, islice
 from typing import Any, ClassVar
 
+from rayflink.user_types import UserKey, UserValue
+
+from ..backend import Namespace
 from ..errors import InvalidKeyError
 from ..group_capture import TableCopy
 from ..keys.key_encoding import canonical_key
@@ -16,6 +19,7 @@ from .dirty_rows import LIST_PART, DirtyRows
 from .rocksdb_rows import (
     EXOTIC,
     Entry,
+    KeySpace,
     ListRows,
     MapRows,
     SpaceRows,
@@ -48,11 +52,11 @@ class _Table:
         """Merge the entries of (name, namespace, value) that are adjacent and of one namespace."""
         raise NotImplementedError
 
-    def _places_in_memory(self) -> Iterator[tuple[Any, Any]]:
+    def _places_in_memory(self) -> Iterator[tuple[UserKey, Namespace]]:
         """Yield (key, namespace) of the entries in memory."""
         return ((key, namespace) for namespace, key in self.cache.namespaces())
 
-    def _stored_key(self, data: bytes) -> Any:
+    def _stored_key(self, data: bytes) -> UserKey:
         """Return the key that is stored with a row's value, since its row does not give it back exactly."""
         return pickle.loads(data).keys
 
@@ -91,7 +95,7 @@ class _Table:
         """Delete all entries."""
         self.cache.clear_all()
 
-    def walk(self) -> Iterator[tuple[Any, Any]]:
+    def walk(self) -> Iterator[tuple[UserKey, Namespace]]:
         """Yield (key, namespace) of the entries: those in memory, then the rows on disk, a part at a time."""
         yield from self._places_in_memory()
         start, last = b"", None
@@ -119,11 +123,11 @@ class RocksDBTable(RowCache, _Table):
         """Return the table itself."""
         return self
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Add `value` to the end of the entry's list."""
         self.put(key, [*self.get(key, namespace, ()), value], namespace)
 
-    def remove(self, key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the entry, if it is there."""
         self.remove_all((key,), namespace)
 
@@ -132,7 +136,7 @@ class RocksDBTable(RowCache, _Table):
         """Return whether values had to be read from disk since the last `prefetch`, that one included."""
         return self.misses > _FEW
 
-    def prefetch(self, keys: list[Any], namespace: Any = None) -> None:
+    def prefetch(self, keys: list[UserKey], namespace: Namespace = None) -> None:
         """Read in one batch the values that single reads would miss."""
         self.misses //= 2  # as long as each reads something, the next is worth it
         self.load(keys, namespace)
@@ -173,21 +177,21 @@ class RocksDBMapTable(_Table):
         self._column, self._layout, self._rows = column, layout, MapRows(layout)
         self.cache = RowCache(column, self._rows, budget, state)
 
-    def get(self, key: Any, map_key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, map_key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the value at `map_key`, or `default`."""
         name = _name_of(map_key)
         if name is EXOTIC:
             return self.cache.get(EXOTIC, (namespace, key), {}).get(map_key, default)
         return self.cache.get(name, (namespace, key), default)
 
-    def put(self, key: Any, map_key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, map_key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the value at `map_key`."""
         name = _name_of(map_key)
         if name is EXOTIC:
             value = {**self.cache.get(EXOTIC, (namespace, key), {}), map_key: value}
         self.cache.put(name, value, (namespace, key))
 
-    def remove(self, key: Any, map_key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> None:
         """Delete the value at `map_key`, if there is one."""
         space, name = (namespace, key), _name_of(map_key)
         if name is EXOTIC:
@@ -198,11 +202,11 @@ class RocksDBMapTable(_Table):
                 return
         self.cache.remove_all((name,), space)
 
-    def contains(self, key: Any, map_key: Any, namespace: Any = None) -> bool:
+    def contains(self, key: UserKey, map_key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether there is a value at `map_key`."""
         return self.get(key, map_key, namespace, EXOTIC) is not EXOTIC
 
-    def items(self, key: Any, namespace: Any = None) -> Iterable[tuple[Any, Any]]:
+    def items(self, key: UserKey, namespace: Namespace = None) -> Iterable[tuple[UserKey, UserValue]]:
         """Return all (map key, value) of one key as of now; those of a large map are read lazily."""
         space, cache = (namespace, key), self.cache
         if cache.is_complete(space):
@@ -223,7 +227,7 @@ class RocksDBMapTable(_Table):
         cache.make_room()
         return list(expand_exotic([(name, here.get(name, value)) for name, value in first]))
 
-    def clear(self, key: Any, namespace: Any = None) -> None:
+    def clear(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the whole map of one key."""
         _delete_space(self.cache, self._rows, (namespace, key))
 
@@ -233,10 +237,10 @@ class RocksDBMapTable(_Table):
             for (namespace, key), part in groupby(named, _space)
         )
 
-    def _stored_key(self, data: bytes) -> Any:
+    def _stored_key(self, data: bytes) -> UserKey:
         return pickle.loads(data).keys[0]
 
-    def _in_order(self, space: Any) -> list[tuple[Any, Any]]:
+    def _in_order(self, space: KeySpace) -> list[tuple[UserKey, UserValue]]:
         return sorted(self.cache.cached_entries(space).items(), key=lambda pair: self._rows.name_bytes(pair[0]))
 
 
@@ -249,12 +253,12 @@ class RocksDBListTable(_Table):
     def __init__(self, column: ColumnFamily, layout: RowLayout, budget: CacheBudget, state: str) -> None:
         self._column, self._layout, self._rows = column, layout, ListRows(layout)
         self.cache = RowCache(column, self._rows, budget, state)
-        self._open: dict[Any, tuple[int, list[Any]]] = {}
+        self._open: dict[KeySpace, tuple[int, list[UserValue]]] = {}
         self._next = 0
-        self._loaded: dict[Any, dict[Any, list[Any]]] = {}
+        self._loaded: dict[Namespace, dict[UserKey, list[UserValue]]] = {}
         self.cache.on_rotate = self._open.clear
 
-    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+    def load(self, keys: Iterable[UserKey], namespace: Namespace = None) -> dict[UserKey, UserValue]:
         """Return the whole lists of these keys."""
         if not self.cache.pinned:
             self._loaded = {}
@@ -269,14 +273,14 @@ class RocksDBListTable(_Table):
         self.cache.pinned = True
         return lists
 
-    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def changed(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Note that the loaded lists of these keys were set or mutated."""
         lists = self._loaded.get(namespace, {})
         for key in map(canonical_key, keys):
             if key in lists:
                 self.put(key, lists[key], namespace)
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the whole list, or `default`."""
         space, cache = (namespace, key), self.cache
         if cache.is_complete(space):
@@ -295,12 +299,12 @@ class RocksDBListTable(_Table):
         cache.make_room()
         return elements
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the whole list."""
         self.remove(key, namespace)
         self.put_new(key, value, namespace)
 
-    def append(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def append(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Add `value` to the end of the entry's list."""
         space = (namespace, key)
         number, part = self._open.get(space, (0, None))
@@ -310,13 +314,13 @@ class RocksDBListTable(_Table):
             part.append(value)
             self.cache.mark_extended(space, number, value)
 
-    def remove(self, key: Any, namespace: Any = None) -> None:
+    def remove(self, key: UserKey, namespace: Namespace = None) -> None:
         """Delete the list, if there is one."""
         space = (namespace, key)
         self._open.pop(space, None)
         _delete_space(self.cache, self._rows, space)
 
-    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def remove_all(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Delete the lists of these keys."""
         for key in keys:
             self.remove(key, namespace)
@@ -327,7 +331,7 @@ class RocksDBListTable(_Table):
         self.flush()
         return sum(1 for _ in groupby(self._column.scan(b""), lambda pair: pair[0][:-8]))
 
-    def put_new(self, key: Any, value: Any, namespace: Any) -> None:
+    def put_new(self, key: UserKey, value: UserValue, namespace: Namespace) -> None:
         """Set the whole list of a key that has none."""
         elements, space = list(value), (namespace, key)
         for start in range(0, len(elements), LIST_PART):
@@ -350,17 +354,17 @@ class RocksDBListTable(_Table):
                 elements += part if part.__class__ is list else [part]  # one that cannot be written stands for itself
             yield key, namespace, elements
 
-    def _whole(self, space: Any, default: Any) -> Any:
+    def _whole(self, space: KeySpace, default: UserValue) -> UserValue:
         parts = self.cache.cached_entries(space)
         return [element for number in sorted(parts) for element in parts[number]] if parts else default
 
-    def _begin(self, space: Any, part: list[Any]) -> None:
+    def _begin(self, space: KeySpace, part: list[UserValue]) -> None:
         self._open[space] = self._next, part
         self._next += 1
         self.cache.put(self._next - 1, part, space)
 
 
-def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
+def _delete_space(cache: RowCache, rows: SpaceRows[Any], space: KeySpace) -> None:
     names = cache.stored_keys(space)
     if not cache.drop_namespace(space):
         return
@@ -373,7 +377,7 @@ def _delete_space(cache: RowCache, rows: SpaceRows, space: Any) -> None:
         cache.column.write((), [prefix + rows.name_bytes(name) for name in names])
 
 
-def _name_of(map_key: Any) -> Any:
+def _name_of(map_key: UserKey) -> Any:
     """Return the name of a map key's value in the cache."""
     if type(map_key) in (str, int, bytes):
         return map_key
@@ -384,8 +388,9 @@ def _name_of(map_key: Any) -> Any:
         return EXOTIC
 
 
-def _space(entry: Entry) -> Any:
-    return entry[1]
+def _space(entry: tuple[UserKey, Any, UserValue]) -> KeySpace:
+    space: KeySpace = entry[1]
+    return space
 
 
 def _first(pair: tuple[int, Any]) -> int:

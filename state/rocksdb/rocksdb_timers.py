@@ -18,6 +18,9 @@ from heapq import merge
 from itertools import islice
 from typing import Any
 
+from rayflink.user_types import UserKey
+
+from ..backend import Namespace
 from ..clock import epoch_ms
 from ..keys.key_encoding import encode_key
 from ..timers import TimerQueue
@@ -53,7 +56,7 @@ class RocksDBTimerQueue:
         self.refused = 0
         """Timers that were to be set while none was taken."""
 
-    def register(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+    def register(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> None:
         """Set a timer; one that is set already stays as it is. `key` must be canonical.
 
         Raises:
@@ -83,7 +86,7 @@ class RocksDBTimerQueue:
         """Note that no capture is read any more."""
         self.near.end_captures()
 
-    def keys_at(self, timestamp: int, namespace: Any = None) -> _KeysAt:
+    def keys_at(self, timestamp: int, namespace: Namespace = None) -> _KeysAt:
         """Return an object on which setting a key sets its timer at that timestamp and namespace.
 
         Raises:
@@ -91,7 +94,7 @@ class RocksDBTimerQueue:
         """
         return _KeysAt(self, epoch_ms(timestamp, "a timer's time"), namespace)
 
-    def delete(self, timestamp: int, key: Any, namespace: Any = None) -> None:
+    def delete(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> None:
         """Forget a timer, if it is set."""
         if self._horizon is not None and self._is_far(timestamp, key, namespace):
             if self._has_far:
@@ -99,7 +102,7 @@ class RocksDBTimerQueue:
         else:
             self.near.delete(timestamp, key, namespace)
 
-    def contains(self, timestamp: int, key: Any, namespace: Any = None) -> bool:
+    def contains(self, timestamp: int, key: UserKey, namespace: Namespace = None) -> bool:
         """Return whether the timer is set."""
         if self._horizon is None or not self._is_far(timestamp, key, namespace):
             return self.near.contains(timestamp, key, namespace)
@@ -117,7 +120,7 @@ class RocksDBTimerQueue:
             self._refill()
         return timestamp
 
-    def due(self, until: int) -> Iterator[tuple[int, Any, Any]]:
+    def due(self, until: int) -> Iterator[tuple[int, UserKey, Namespace]]:
         """Remove and yield one by one the timers up to and including `until`, like `TimerQueue.due`."""
         while (timestamp := self.next_timestamp()) is not None and timestamp <= until:
             reached = until if self._horizon is None else min(until, self._horizon[0])
@@ -169,11 +172,11 @@ class RocksDBTimerQueue:
 
     # rows
 
-    def _tail(self, timestamp: int, namespace: Any, key: Any) -> bytes:
+    def _tail(self, timestamp: int, namespace: Namespace, key: UserKey) -> bytes:
         """Return a row without its key group: it sorts by time, namespace and key."""
         return (timestamp + TIME_BIAS).to_bytes(8, "big") + self._layout.namespaces.encode(namespace) + encode_key(key)
 
-    def _is_far(self, timestamp: int, key: Any, namespace: Any) -> bool:
+    def _is_far(self, timestamp: int, key: UserKey, namespace: Namespace) -> bool:
         assert self._horizon is not None
         time, tail = self._horizon
         return timestamp > time or (timestamp == time and self._tail(timestamp, namespace, key) >= tail)
@@ -260,13 +263,13 @@ class _KeysAt:
 
     __slots__ = ("_namespace", "_queue", "_timestamp")
 
-    def __init__(self, queue: RocksDBTimerQueue, timestamp: int, namespace: Any) -> None:
+    def __init__(self, queue: RocksDBTimerQueue, timestamp: int, namespace: Namespace) -> None:
         self._queue, self._timestamp, self._namespace = queue, timestamp, namespace
 
-    def __setitem__(self, key: Any, value: None) -> None:
+    def __setitem__(self, key: UserKey, value: None) -> None:
         self._queue.register(self._timestamp, key, self._namespace)
 
-    def update(self, keys: dict[Any, None]) -> None:
+    def update(self, keys: dict[UserKey, None]) -> None:
         """Set the timers of these keys."""
         for key in keys:
             self._queue.register(self._timestamp, key, self._namespace)

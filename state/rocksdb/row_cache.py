@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from rayflink.user_types import UserKey, UserValue
+
+from ..backend import Namespace
 from ..errors import InvalidKeyError
 from ..keys.key_encoding import canonical_key
 from .cache_budget import CacheBudget
@@ -59,7 +62,7 @@ class RowCache:
         state: name of the state, for errors.
     """
 
-    def __init__(self, column: ColumnFamily, rows: Rows, budget: CacheBudget, state: str) -> None:
+    def __init__(self, column: ColumnFamily, rows: Rows[Any, Any], budget: CacheBudget, state: str) -> None:
         self.column, self._rows, self._budget = column, rows, budget
         self._hot, self._cold = Generation(), Generation()
         self._missing = MissingRows(column, budget.limits.max_stored_namespaces)
@@ -98,7 +101,7 @@ class RowCache:
 
     # one entry
 
-    def get(self, key: Any, namespace: Any = None, default: Any = None) -> Any:
+    def get(self, key: UserKey, namespace: Namespace = None, default: UserValue = None) -> UserValue:
         """Return the value, or `default` where there is none."""
         entries = self._hot_entries.get(namespace)
         if entries is not None:
@@ -107,7 +110,7 @@ class RowCache:
                 return value
         return self._look_up(namespace, key, default)
 
-    def put(self, key: Any, value: Any, namespace: Any = None) -> None:
+    def put(self, key: UserKey, value: UserValue, namespace: Namespace = None) -> None:
         """Set the value."""
         self.pinned = False
         entries = self._hot_entries.get(namespace)
@@ -126,20 +129,20 @@ class RowCache:
         if self._until_sample <= 0:
             self._sample(key, value)
 
-    def mark_extended(self, namespace: Any, key: Any, element: Any) -> None:
+    def mark_extended(self, namespace: Namespace, key: UserKey, element: UserValue) -> None:
         """Mark a hot entry dirty whose value has been extended in place by an element."""
         self.pinned = False
         self._hot.mark_dirty(namespace, (key,))
         self._count_new(key, element)
 
-    def insert_clean(self, namespace: Any, key: Any, value: Any) -> None:
+    def insert_clean(self, namespace: Namespace, key: UserKey, value: UserValue) -> None:
         """Take in an entry as it is on disk."""
         self._hot.entries.setdefault(namespace, {})[key] = value
         self._count_new(key, value)
 
     # many entries of a namespace
 
-    def load(self, keys: Iterable[Any], namespace: Any = None) -> dict[Any, Any]:
+    def load(self, keys: Iterable[UserKey], namespace: Namespace = None) -> dict[UserKey, UserValue]:
         """Return the hot dict of the namespace, with at least those of `keys` that have a value.
 
         The caller may set values in it, which it has to report by `changed`; the dict is valid until the next call.
@@ -157,7 +160,7 @@ class RowCache:
             self._fetch(namespace, entries, absent)
         return entries
 
-    def changed(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def changed(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Mark entries dirty that were set in the loaded dict."""
         if self._has_renamed_keys:
             keys = [canonical_key(key) for key in keys]
@@ -169,7 +172,7 @@ class RowCache:
             if key in entries:
                 self.usage.sample(key, entries[key])
 
-    def remove_all(self, keys: Iterable[Any], namespace: Any = None) -> None:
+    def remove_all(self, keys: Iterable[UserKey], namespace: Namespace = None) -> None:
         """Delete the entries that there are."""
         self.pinned = False
         if not isinstance(keys, (tuple, list)):
@@ -190,7 +193,7 @@ class RowCache:
         """Return the namespaces that have entries in memory."""
         return list({**self._cold.entries, **self._hot.entries})
 
-    def cached_entries(self, namespace: Any) -> dict[Any, Any]:
+    def cached_entries(self, namespace: Namespace) -> dict[UserKey, UserValue]:
         """Return key -> value of the entries of a namespace that are in memory."""
         return {**self._cold.namespace(namespace), **self._hot.namespace(namespace)}
 
@@ -201,21 +204,21 @@ class RowCache:
                 for key, value in entries.items():
                     yield namespace, key, value
 
-    def is_complete(self, namespace: Any) -> bool:
+    def is_complete(self, namespace: Namespace) -> bool:
         """Return whether all entries of the namespace are in memory."""
         return self._missing.is_complete(namespace)
 
-    def complete_namespace(self, namespace: Any) -> None:
+    def complete_namespace(self, namespace: Namespace) -> None:
         """Keep a namespace in the hot generation, all entries of which the caller has read into memory."""
         self._promote(namespace, list(self._cold.namespace(namespace)))
         self._missing.complete(namespace)
 
-    def stored_keys(self, namespace: Any) -> list[Any] | None:
+    def stored_keys(self, namespace: Namespace) -> list[Any] | None:
         """Return the keys of all rows that a namespace may have on disk, or None where they are not known."""
         buried = self._missing.buried_keys(namespace)
         return None if buried is None else [*self.cached_entries(namespace), *buried]
 
-    def drop_namespace(self, namespace: Any) -> bool:
+    def drop_namespace(self, namespace: Namespace) -> bool:
         """Remove a namespace from memory, and return whether it may have rows, which the caller then has to delete."""
         self.pinned = False
         may_have_rows = self._missing.may_have_rows(namespace)
@@ -256,7 +259,7 @@ class RowCache:
         """Write all dirty entries; nothing is dropped."""
         self._write_back.flush()
 
-    def flush_namespace(self, namespace: Any) -> None:
+    def flush_namespace(self, namespace: Namespace) -> None:
         """Write the dirty entries of one namespace."""
         self._write_back.flush_namespace(namespace)
 
@@ -297,7 +300,7 @@ class RowCache:
 
     # inside
 
-    def _look_up(self, namespace: Any, key: Any, default: Any) -> Any:
+    def _look_up(self, namespace: Namespace, key: UserKey, default: UserValue) -> UserValue:
         """Return the value of a key that is not hot, or `default`."""
         if (cold := self._cold.entries) and (entries := cold.get(namespace)) is not None and key in entries:
             value = entries[key]
@@ -316,13 +319,13 @@ class RowCache:
         self.insert_clean(namespace, key, value)
         return value
 
-    def _promote(self, namespace: Any, keys: Collection[Any]) -> None:
+    def _promote(self, namespace: Namespace, keys: Collection[UserKey]) -> None:
         """Move entries of the cold generation to the hot one."""
         if keys:
             self._cold.move(namespace, keys, self._hot)
             self.usage.count_promoted(len(keys))
 
-    def _fetch(self, namespace: Any, entries: dict[Any, Any], absent: set[Any]) -> None:
+    def _fetch(self, namespace: Namespace, entries: dict[Any, Any], absent: set[Any]) -> None:
         """Bring those of some keys into the hot dict that are cold or on disk."""
         if not _CANONICAL_TYPES.issuperset(map(type, absent)):
             absent = self._canonical(absent).difference(entries)
@@ -334,7 +337,7 @@ class RowCache:
         if absent and (unknown := self._missing.without_missing(namespace, absent)):
             self._read(namespace, entries, unknown)
 
-    def _canonical(self, keys: set[Any]) -> set[Any]:
+    def _canonical(self, keys: set[UserKey]) -> set[Any]:
         """Return the canonical forms of keys, without those that have none."""
         canonical = set()
         for given in keys:
@@ -347,7 +350,7 @@ class RowCache:
             canonical.add(key)
         return canonical
 
-    def _read(self, namespace: Any, entries: dict[Any, Any], keys: list[Any]) -> None:
+    def _read(self, namespace: Namespace, entries: dict[Any, Any], keys: list[UserKey]) -> None:
         """Read rows in their order on disk, and put those that there are into the hot dict."""
         self.misses += len(keys)
         self.usage.entries += len(keys)
@@ -366,7 +369,7 @@ class RowCache:
         if missing:
             self._missing.add(namespace, missing)
 
-    def _count_new(self, key: Any, value: Any) -> None:
+    def _count_new(self, key: UserKey, value: UserValue) -> None:
         """Count an entry, or an element, that came into the hot generation."""
         self.usage.entries += 1
         self._until_sample -= 1
@@ -380,7 +383,7 @@ class RowCache:
             self._until_sample = self._sample_interval
             self.make_room()
 
-    def _sample(self, key: Any, value: Any) -> None:
+    def _sample(self, key: UserKey, value: UserValue) -> None:
         """Estimate sizes anew from one entry, and make room."""
         self._until_sample = self._sample_interval
         self.usage.sample(key, value)
@@ -391,7 +394,7 @@ def _nothing() -> None:
     """Do nothing at a rotation."""
 
 
-def is_hashable(key: Any) -> bool:
+def is_hashable(key: UserKey) -> bool:
     """Return whether a dict can have the key."""
     try:
         hash(key)

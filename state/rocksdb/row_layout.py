@@ -12,11 +12,14 @@ from __future__ import annotations
 import io
 import pickle
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
+from rayflink.user_types import UserKey, UserValue
+
+from ..backend import Namespace
 from ..binary import read_varint, take, write_varint
 from ..errors import InvalidKeyError, SerializationError, UnresolvedClassError
 from ..keys.key_columns import hash_keys
@@ -42,7 +45,7 @@ class ValueWithKeys:
 
     __slots__ = ("keys", "value")
 
-    def __init__(self, keys: Any, value: Any) -> None:
+    def __init__(self, keys: UserKey, value: UserValue) -> None:
         self.keys, self.value = canonical_if_key(keys), value
 
     def __reduce__(self) -> tuple[type[ValueWithKeys], tuple[Any, Any]]:
@@ -54,7 +57,7 @@ Kept = ValueWithKeys
 ValueWithKeys.__qualname__ = "Kept"
 
 
-def canonical_if_key(key: Any) -> Any:
+def canonical_if_key(key: UserKey) -> Any:
     """Return the canonical form of an unpickled key; a stand-in for a missing class stays as it is."""
     try:
         return canonical_key(key)
@@ -62,7 +65,7 @@ def canonical_if_key(key: Any) -> Any:
         return key
 
 
-def reads_back(key: Any) -> bool:
+def reads_back(key: UserKey) -> bool:
     """Return whether a key read from its canonical bytes is the same in every respect.
 
     >>> reads_back(("a", 1)), reads_back(True), reads_back(1.0)
@@ -87,7 +90,7 @@ def has_stored_keys(data: bytes) -> bool:
     return data.startswith(_VALUE_WITH_KEYS, _FRAME)
 
 
-def to_pickle(value: Any) -> bytes:
+def to_pickle(value: UserValue) -> bytes:
     """Pickle a value."""
     return pickle.dumps(value, protocol=5)
 
@@ -136,7 +139,7 @@ class Namespaces:
             raise SerializationError("keyed state", f"{len(self._classes)} classes of windows", "use 256 at most")
         return numbers
 
-    def encode(self, namespace: Any) -> bytes:
+    def encode(self, namespace: Namespace) -> bytes:
         """Encode a namespace.
 
         Raises:
@@ -166,9 +169,9 @@ class Namespaces:
         body, position = take(data, position, size)
         return self._loads(body), position
 
-    def _encode(self, namespace: Any) -> bytes:
+    def _encode(self, namespace: Namespace) -> bytes:
         kind = type(namespace)
-        if issubclass(kind, tuple) and len(namespace) < 256 and all(map(_is_long, namespace)):
+        if isinstance(namespace, tuple) and len(namespace) < 256 and all(map(_is_long, namespace)):
             with self._adding:  # twice in the list, it would move the numbers of those behind it
                 if kind not in self._classes and len(self._classes) < 256:
                     self._classes.append(kind)
@@ -188,7 +191,7 @@ class Namespaces:
         return bytes(pickled) + out.getvalue()
 
 
-def _is_long(number: Any) -> bool:
+def _is_long(number: object) -> bool:
     return type(number) is int and -_BIAS <= number < _BIAS
 
 
@@ -205,7 +208,7 @@ class RowLayout:
     def __init__(
         self,
         max_parallelism: int,
-        check_groups: Callable[[list[Any], list[int]], None],
+        check_groups: Callable[[Sequence[UserKey], list[int]], None],
         classes: Iterable[type] = (),
         loads: Callable[[bytes], Any] = pickle.loads,
     ) -> None:
@@ -215,7 +218,7 @@ class RowLayout:
         if not prefixes:
             prefixes.extend(group.to_bytes(2, "big") for group in range(MAX_MAX_PARALLELISM))
 
-    def groups_of(self, keys: list[Any]) -> list[int]:
+    def groups_of(self, keys: Sequence[UserKey]) -> list[int]:
         """Return the key groups of canonical keys.
 
         Raises:
@@ -227,7 +230,7 @@ class RowLayout:
         self._check_groups(keys, groups)
         return groups
 
-    def group_of(self, key: Any) -> int:
+    def group_of(self, key: UserKey) -> int:
         """Return the key group of one canonical key.
 
         Raises:
@@ -237,11 +240,11 @@ class RowLayout:
         self._check_groups([key], [group])
         return group
 
-    def row(self, key: Any, namespace: Any) -> bytes:
+    def row(self, key: UserKey, namespace: Namespace) -> bytes:
         """Return the row of one entry; for a map the prefix of its rows."""
         return prefixes[self.group_of(key)] + encode_key(key) + self.namespaces.encode(namespace)
 
-    def rows(self, keys: list[Any], namespace: Any) -> list[bytes]:
+    def rows(self, keys: Sequence[UserKey], namespace: Namespace) -> list[bytes]:
         """Return the rows of several keys in one namespace."""
         end = self.namespaces.encode(namespace)
         return [prefixes[group] + encode_key(key) + end for group, key in zip(self.groups_of(keys), keys, strict=True)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from ..backend import Namespace
 from .cache_generation import Generation, KeySets
 from .dirty_rows import DirtyRows, Rows, encoded
 from .missing_rows import MissingRows
@@ -31,7 +32,7 @@ class WriteBack:
     def __init__(
         self,
         column: ColumnFamily,
-        rows: Rows,
+        rows: Rows[Any, Any],
         state: str,
         generations: tuple[Generation, Generation],
         missing: MissingRows,
@@ -80,7 +81,7 @@ class WriteBack:
             for namespace, keys in chosen:
                 generation.mark_clean(namespace, keys)
 
-    def flush_namespace(self, namespace: Any) -> None:
+    def flush_namespace(self, namespace: Namespace) -> None:
         """Write the dirty entries of one namespace, and delete the rows of its tombstones."""
         buried = self._missing.take_tombstones(namespace)
         if buried:
@@ -136,7 +137,7 @@ class WriteBack:
         """Take the captured entries as written when `written` is done, or as dirty again when it has failed."""
         self._capture_written = written
 
-    def drop(self, namespace: Any) -> None:
+    def drop(self, namespace: Namespace) -> None:
         """Forget what was captured of a namespace, all rows of which are being deleted."""
         self._captured.pop(namespace, None)
 
@@ -172,7 +173,7 @@ class WriteBack:
                 marked -= unwritten
             cold.remove(namespace, keys)
 
-    def _encoded(self, generation: Generation, namespace: Any, dirty: set[Any]) -> Iterable[tuple[bytes, bytes]]:
+    def _encoded(self, generation: Generation, namespace: Namespace, dirty: set[Any]) -> Iterable[tuple[bytes, bytes]]:
         """Return the rows of those dirty keys that have an entry in the generation."""
         keys, values = generation.dirty_entries(namespace, dirty)
         if not keys:

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
+
+from rayflink.user_types import UserKey, UserRecord, UserValue
 
 from ..classes.class_schemas import ClassSchema, found_class, is_named_tuple, schema_of, takes
 from ..classes.unknown_objects import UnknownObject, loads_leniently
@@ -23,7 +25,7 @@ from ..group_content import Content, decode_group, encode_group
 from .state_summary import StateSummary, merge_summaries, summary_of
 
 HOOK = "migrate_state"
-_MISSING: Any = object()
+_MISSING: Final = object()
 _LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes})
 
 
@@ -121,7 +123,7 @@ def _moved_names(text: str, moved: Mapping[str, str]) -> str:
     return text
 
 
-def judge_type(written: Any, declared: Any) -> Judgement:
+def judge_type(written: object, declared: object) -> Judgement:
     """Judge values of a declared type, both as `describe_type` returns them; None where none was declared."""
     if written is None or declared is None or written == declared:
         return Judgement(Verdict.KEEP)
@@ -171,7 +173,7 @@ def fitting(
     return lambda value: _row_of(row_type, value)
 
 
-def _row_of(row_type: Any, value: Any) -> Any:
+def _row_of(row_type: Any, value: UserRecord) -> Any:
     """Return a row, or other record, with the fields of the type; missing ones are None."""
     names = getattr(value, "_fields", None)
     if names is None:
@@ -242,7 +244,7 @@ class Evolution:
         """Return whether anything was written in another form."""
         return bool(self._changes)
 
-    def loads(self, data: Any) -> Any:
+    def loads(self, data: bytes | memoryview) -> Any:
         """Unpickle data as objects of the current classes."""
         return self.renewed(loads_leniently(data, self._changes))
 
@@ -265,7 +267,7 @@ class Evolution:
         }
         return encode_group({"tables": tables, "timers": timers}, "the migration of state")
 
-    def _stood_for(self, data: Any) -> Any:
+    def _stood_for(self, data: bytes | memoryview) -> Any:
         return loads_leniently(data, self._changes)
 
     @property
@@ -273,14 +275,14 @@ class Evolution:
         """Reads pickles with stand-ins for objects in another form."""
         return self._stood_for
 
-    def _key(self, state: str, key: Any) -> Any:
+    def _key(self, state: str, key: UserKey) -> UserKey:
         """Return a key or namespace; its classes may not change, since its key group would change with them."""
         if any(isinstance(part, UnknownObject) for part in _deep(key)):
             reason = "keys and windows are found by their class and fields, which cannot change; key by plain values"
             raise SnapshotMismatch(state, self._operator_uid, f"the key {key!r:.100}", "another class", reason)
         return key
 
-    def renewed(self, value: Any, met: dict[int, Any] | None = None) -> Any:
+    def renewed(self, value: UserValue, met: dict[int, Any] | None = None) -> UserValue:
         """Return the value with current objects in place of stand-ins, at any depth.
 
         Args:
@@ -362,7 +364,7 @@ def _default(cls: type, name: str) -> Any:
     return _MISSING
 
 
-def _attributes(value: Any) -> list[tuple[str, Any]]:
+def _attributes(value: object) -> list[tuple[str, Any]]:
     """Return the attributes of an object: from its dict, or from the slots of a dataclass."""
     if dataclasses.is_dataclass(value):
         names = (field.name for field in dataclasses.fields(value))
@@ -370,7 +372,7 @@ def _attributes(value: Any) -> list[tuple[str, Any]]:
     return list(getattr(value, "__dict__", {}).items())
 
 
-def _deep(key: Any) -> Iterator[Any]:
+def _deep(key: UserKey) -> Iterator[UserKey]:
     yield key
     if isinstance(key, tuple):
         for part in key:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from rayflink.user_types import UserValue
+
 from ..binary import read_int, read_string, read_varint, take, write_int, write_string, write_varint
 from ..classes.class_names import set_main_module
 from ..classes.pickling import PICKLE_VERSION, pickled, unpickled
@@ -76,7 +78,7 @@ class Serializer(Protocol):
         """Return the version of the byte layout, at least 1; it grows when the layout changes."""
         ...
 
-    def to_bytes(self, value: Any) -> bytes:
+    def to_bytes(self, value: UserValue) -> bytes:
         """Convert a value to bytes. Raises: SerializationError: the value is not of the kind."""
         ...
 
@@ -233,7 +235,7 @@ class KeySerializer(_BuiltIn):
     name = "key"
     version = KEY_ENCODING_VERSION
 
-    def to_bytes(self, value: Any) -> bytes:
+    def to_bytes(self, value: UserValue) -> bytes:
         """Return the canonical bytes. Raises: InvalidKeyError: the value cannot be a key."""
         return encode_key(value)
 
@@ -318,7 +320,7 @@ class NullableSerializer(_BuiltIn):
         """Return the serializer of values that are not None."""
         return (self._inner,)
 
-    def to_bytes(self, value: Any) -> bytes:
+    def to_bytes(self, value: UserValue) -> bytes:
         """Return one byte for None, else one byte more than the inner serializer's."""
         return b"\x00" if value is None else b"\x01" + self._inner.to_bytes(value)
 
@@ -343,7 +345,7 @@ class PickleSerializer(_BuiltIn):
     name = "pickle"
     version = PICKLE_VERSION
 
-    def to_bytes(self, value: Any) -> bytes:
+    def to_bytes(self, value: UserValue) -> bytes:
         """Return a version byte and the pickle."""
         return pickled(value)
 
@@ -403,7 +405,7 @@ def check_restore(declared: Serializer, written: Snapshot, state: str, operator_
     raise SnapshotMismatch(state, operator_uid, _text(written), _text(declared.snapshot()), judged.reason)
 
 
-def write_versioned(serializer: Serializer, value: Any) -> bytes:
+def write_versioned(serializer: Serializer, value: UserValue) -> bytes:
     """Return a value's bytes behind a varint of the serializer's version, to be stored on their own."""
     out = bytearray()
     write_varint(out, serializer.version)

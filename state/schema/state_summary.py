@@ -99,11 +99,12 @@ def merge_summaries(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ..
     return tuple(by_name[place] for place in sorted(by_name))
 
 
-def describe_type(type_info: Any) -> Any:
+def describe_type(type_info: object) -> Any:
     """Return a declared type as JSON: its name, or for a row [[field, type], ...]."""
     names = getattr(type_info, "get_field_names", None)
-    if callable(names):
-        return [[name, describe_type(kind)] for name, kind in zip(names(), type_info.get_field_types(), strict=True)]
+    kinds = getattr(type_info, "get_field_types", None)
+    if callable(names) and callable(kinds):
+        return [[name, describe_type(kind)] for name, kind in zip(names(), kinds(), strict=True)]
     return str(type_info)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import DamagedFileError, VersionMismatch
@@ -181,15 +181,15 @@ class _Decoder:
         first_group, end_group, files, shared, about = found
         return DatabaseFiles(first_group, end_group, self._by_name(files), frozenset(shared), self._inline(about))
 
-    def _by_name(self, found: Any) -> dict[Any, Blob]:
+    def _by_name(self, found: Sequence[Sequence[Any]]) -> dict[Any, Blob]:
         names, blobs = found
         return dict(zip(names, map(self._blob, blobs), strict=True))
 
     def _blobs(self, found: list[Any]) -> tuple[Blob, ...]:
         return tuple(map(self._blob, found))
 
-    def _blob(self, found: Any) -> Blob:
-        if type(found) is int:
+    def _blob(self, found: int | Sequence[int]) -> Blob:
+        if isinstance(found, int):
             return self._inline(found)
         index, offset, length, checksum = found
         return FileSlice(self._files[index], offset, length, checksum)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from rayflink.common.functions.state_ttl import StateTtlConfig
 from rayflink.common.time import Time
@@ -24,6 +24,7 @@ from .checkpoints import Checkpoints, checkpoint_of, restore_into
 from .samples import Gather, add, namespaces
 from .subject import OPERATOR_UID, Law, Subject, maps_in, same, same_bag, snapshot_of
 
+_D = TypeVar("_D", bound=StateDescriptor)
 TTL_MS = 10
 
 
@@ -58,7 +59,7 @@ class World:
 
         return count
 
-    def expiring(self, descriptor: StateDescriptor) -> StateDescriptor:
+    def expiring(self, descriptor: _D) -> _D:
         """Return the descriptor with the time to live."""
         descriptor.enable_time_to_live(self.config)
         self._descriptors[descriptor.name] = descriptor
