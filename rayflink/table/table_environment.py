@@ -17,7 +17,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams.stream import DataStream
 
 from .binding.queries import QueryBinder
-from .binding.query_places import of_text
+from .binding.query_places import place_in_text
 from .binding.views import Views
 from .catalog import Catalogs
 from .connectors.connector_registry import connector
@@ -415,7 +415,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         try:
             emit = EmitOptions.of(self._env.get_configuration())
             binder = QueryBinder(self._lookup, self._functions, self._is_batch, emit)
-            return of_text(deeply(lambda: binder.bind(tree), text), text)
+            return place_in_text(deeply(lambda: binder.bind(tree), text), text)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 

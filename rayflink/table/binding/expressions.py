@@ -47,29 +47,29 @@ def call(name: str, args: Sequence[Expr], place: Place | None = None, options: t
     Raises:
         SqlError: the arguments are not those that it takes.
     """
-    return applied(named(name), args, place, options)
+    return apply(named(name), args, place, options)
 
 
-def applied(function: Function, args: Sequence[Expr], place: Place | None, options: tuple[Any, ...] = ()) -> Call:
+def apply(function: Function, args: Sequence[Expr], place: Place | None, options: tuple[Any, ...] = ()) -> Call:
     """Return a call of a function, with the type that it gives for such arguments.
 
     Raises:
         SqlError: it does not take them.
     """
     kinds = ", ".join(str(arg.type) for arg in args)
-    found = function.result(args, options)
-    if isinstance(found, str):
-        raise SqlError(f"{function.name} does not take ({kinds})", f"wanted is {found}", "", place)
-    return Call(found, function, tuple(args), options, place=place)
+    result = function.result(args, options)
+    if isinstance(result, str):
+        raise SqlError(f"{function.name} does not take ({kinds})", f"wanted is {result}", "", place)
+    return Call(result, function, tuple(args), options, place=place)
 
 
-def cast(expr: Expr, wanted: DataType) -> Expr:
+def cast(expr: Expr, target: DataType) -> Expr:
     """Return the expression in another type."""
-    if expr.type == wanted:
+    if expr.type == target:
         return expr
     if isinstance(expr, Literal) and expr.value is None:
-        return Literal(wanted.nullable(), None, place=expr.place)
-    nullable = wanted.as_nullable(expr.type.is_nullable or wanted.is_nullable and expr.type.is_nullable)
+        return Literal(target.nullable(), None, place=expr.place)
+    nullable = target.as_nullable(expr.type.is_nullable or target.is_nullable and expr.type.is_nullable)
     return Call(nullable, named("CAST"), (expr,), place=expr.place)
 
 
@@ -105,9 +105,9 @@ class ExpressionBinder:
         Raises:
             SqlError: a name is not known, types do not fit, or a construct is not supported.
         """
-        found = self._known(tree)
-        if found is not None:
-            return found
+        known_expr = self._known(tree)
+        if known_expr is not None:
+            return known_expr
         kind = type(tree)
         if (parts := chain_of(tree)) is not None:
             return self._chain(_BINARY[kind], parts)
@@ -122,7 +122,7 @@ class ExpressionBinder:
 
     def _chain(self, name: str, parts: Sequence[Tree]) -> Expr:
         """Many conditions, each bound for itself."""
-        return joined_in_pairs([self.bind(one) for one in parts], lambda left, right: call(name, [left, right]))
+        return joined_in_pairs([self.bind(part) for part in parts], lambda left, right: call(name, [left, right]))
 
     def condition(self, tree: Tree, what: str) -> Expr:
         """Return an expression that is true, false or unknown.
@@ -144,7 +144,7 @@ class ExpressionBinder:
 
     def _overlaps(self, tree: Tree) -> Expr:
         sides = (tree.this, tree.expression)
-        return call("OVERLAPS", [self.bind(one) for side in sides for one in side.expressions], place_of(tree))
+        return call("OVERLAPS", [self.bind(moment) for side in sides for moment in side.expressions], place_of(tree))
 
     def _boolean(self, tree: Tree) -> Expr:
         return Literal(DataTypes.BOOLEAN(False), bool(tree.this), place=place_of(tree))
@@ -162,16 +162,16 @@ class ExpressionBinder:
                 return call(names[0].upper(), (), place)
         return self._fields(*self._scope.find(names, place), place)
 
-    def _fields(self, found: Expr, names: Sequence[str], place: Place | None) -> Expr:
+    def _fields(self, expr: Expr, names: Sequence[str], place: Place | None) -> Expr:
         for name in names:
-            field = found.type.field(name)
-            if found.type.root is not Root.ROW or field is None:
-                known = [one.name for one in found.type.fields]
-                problem = f"{found} of type {found.type} has no field {name!r}{nearest(name, known)}"
-                raise SqlError(problem, f"its fields are {', '.join(known) or 'none'}", "", place)
-            kind = field.type.as_nullable(field.type.is_nullable or found.type.is_nullable)
-            found = Call(kind, named(".field"), (found,), (name,), place=place)
-        return found
+            field = expr.type.field(name)
+            if expr.type.root is not Root.ROW or field is None:
+                field_names = [other.name for other in expr.type.fields]
+                problem = f"{expr} of type {expr.type} has no field {name!r}{nearest(name, field_names)}"
+                raise SqlError(problem, f"its fields are {', '.join(field_names) or 'none'}", "", place)
+            kind = field.type.as_nullable(field.type.is_nullable or expr.type.is_nullable)
+            expr = Call(kind, named(".field"), (expr,), (name,), place=place)
+        return expr
 
     def _dot(self, tree: Tree) -> Expr:
         return self._fields(self.bind(tree.this), [tree.expression.name], place_of(tree))
@@ -218,19 +218,19 @@ class ExpressionBinder:
         value, low, high = (self.bind(tree.args[name]) for name in ("this", "low", "high"))
         place = place_of(tree)
 
-        def within(least: Expr, most: Expr) -> Expr:
+        def between(least: Expr, most: Expr) -> Expr:
             return call("AND", [call(">=", [value, least], place), call("<=", [value, most], place)], place)
 
-        found = within(low, high)
-        return call("OR", [found, within(high, low)], place) if tree.args.get("symmetric") else found
+        in_order = between(low, high)
+        return call("OR", [in_order, between(high, low)], place) if tree.args.get("symmetric") else in_order
 
     def _in(self, tree: Tree) -> Expr:
         if tree.args.get("query") is not None:
             remedy = "a condition of WHERE beside AND may be one; else join the tables, or list the values"
             raise SqlError("IN with a query is not supported here", remedy, "", place_of(tree))
         value, others = self.bind(tree.this), tree.expressions
-        bound = [literals.plain(one) if isinstance(one, exp.Literal) else self.bind(one) for one in others]
-        constants = [one for one in bound if isinstance(one, Literal)]
+        bound = [literals.plain(item) if isinstance(item, exp.Literal) else self.bind(item) for item in others]
+        constants = [item for item in bound if isinstance(item, Literal)]
         if len(bound) > LONG and len(constants) == len(bound):
             return call("IN", [value], place_of(tree.this), (ValueList.of(constants),))
         return call("IN", [value, *bound], place_of(tree))
@@ -244,8 +244,8 @@ class ExpressionBinder:
         return self._matched(name, inner, [inner.this, inner.expression, tree.expression])
 
     def _matched(self, name: str, tree: Tree, parts: Sequence[Tree]) -> Expr:
-        found = call(name, [self.bind(one) for one in parts], place_of(tree))
-        return call("NOT", [found], place_of(tree)) if tree.args.get("negate") else found
+        match = call(name, [self.bind(part) for part in parts], place_of(tree))
+        return call("NOT", [match], place_of(tree)) if tree.args.get("negate") else match
 
     def _case(self, tree: Tree) -> Expr:
         place = place_of(tree)
@@ -263,7 +263,7 @@ class ExpressionBinder:
         return literals.interval(tree.this, tree.args["unit"], tree.args.get("to"), place_of(tree))
 
     def _tuple(self, tree: Tree) -> Expr:
-        return call("ROW", [self.bind(one) for one in tree.expressions], place_of(tree))
+        return call("ROW", [self.bind(item) for item in tree.expressions], place_of(tree))
 
     def _bracket(self, tree: Tree) -> Expr:
         if len(tree.expressions) != 1:
@@ -295,38 +295,38 @@ class ExpressionBinder:
             try:
                 function = named(name)
             except KeyError:
-                if absent := next((text for start, text in _ABSENT.items() if name.startswith(start)), None):
-                    raise SqlError(f"{name} is not there yet", absent, "", place) from None
-                known = [*known_names(), *self._functions, *AGGREGATES]
+                if replacement := next((text for start, text in _ABSENT.items() if name.startswith(start)), None):
+                    raise SqlError(f"{name} is not there yet", replacement, "", place) from None
+                names = [*known_names(), *self._functions, *AGGREGATES]
                 remedy = "see docs/sql-functions.md, or register it with create_temporary_function"
-                raise SqlError(f"there is no function {name}{nearest(name, known)}", remedy, "", place) from None
+                raise SqlError(f"there is no function {name}{nearest(name, names)}", remedy, "", place) from None
         if function.gives_rows:
             remedy = f"write it behind FROM: FROM t, LATERAL TABLE({name}(...)) AS r(a, b)"
             raise SqlError(f"{name} is a table function and cannot stand here", remedy, "", place)
-        args = [one for one in tree.expressions if not isinstance(one, (exp.Var, Typed))]
+        args = [argument for argument in tree.expressions if not isinstance(argument, (exp.Var, Typed))]
         options = tuple(
-            one.name if isinstance(one, exp.Var) else one.this
-            for one in tree.expressions
-            if isinstance(one, (exp.Var, Typed))
+            argument.name if isinstance(argument, exp.Var) else argument.this
+            for argument in tree.expressions
+            if isinstance(argument, (exp.Var, Typed))
         )
-        return applied(function, [self.bind(one) for one in args], place, options)
+        return apply(function, [self.bind(argument) for argument in args], place, options)
 
     # what programs write, and no text
 
     def _value(self, tree: Tree) -> Expr:
-        found: Expr = tree.this
-        return found
+        value: Expr = tree.this
+        return value
 
     def _applied(self, tree: Tree) -> Expr:
-        return applied(tree.this, [self.bind(one) for one in tree.expressions], place_of(tree))
+        return apply(tree.this, [self.bind(argument) for argument in tree.expressions], place_of(tree))
 
     def _field_at(self, tree: Tree) -> Expr:
-        row, at = self.bind(tree.this), int(tree.args["index"])
-        names = [one.name for one in row.type.fields]
-        if not 0 <= at < len(names):
+        row, index = self.bind(tree.this), int(tree.args["index"])
+        names = [field.name for field in row.type.fields]
+        if not 0 <= index < len(names):
             remedy = f"its fields are {', '.join(names) or 'none'}, counted from 0"
-            raise SqlError(f"{row} of type {row.type} has no field {at}", remedy)
-        return self._fields(row, [names[at]], None)
+            raise SqlError(f"{row} of type {row.type} has no field {index}", remedy)
+        return self._fields(row, [names[index]], None)
 
     def _window_part(self, tree: Tree) -> Expr:
         name, part = tree.this.name, str(tree.args["part"]).lower()

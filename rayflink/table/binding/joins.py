@@ -16,7 +16,7 @@ from ..plan.typed import Column, Expr, Literal
 from ..types import DataTypes
 from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, call, place_of
-from .scope import Merged, Nested, Part, Scope
+from .scope import MergedColumn, Nested, Part, Scope
 
 _TRUE = Literal(DataTypes.BOOLEAN(False), True)
 
@@ -36,7 +36,7 @@ class Queries(Protocol):
     def expressions(self, scope: Scope) -> ExpressionBinder: ...
 
 
-def joined(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
+def add_join(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
     """Return the tables of FROM so far with one more.
 
     Raises:
@@ -45,21 +45,21 @@ def joined(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> tu
     kind = _kind(tree)
     right, beside = queries.table(tree.this)
     _ensure_names(scope, beside, tree.this)
-    both = _beside(scope, beside, kind)
+    both_scopes = _join_scopes(scope, beside, kind)
     place = place_of(tree)
-    names = _merged_names(scope, beside, tree)
+    names = _names_to_merge(scope, beside, tree)
     if names is None:
         on = tree.args.get("on")
-        condition = _TRUE if on is None else queries.expressions(both).condition(on, "the condition of ON")
+        condition = _TRUE if on is None else queries.expressions(both_scopes).condition(on, "the condition of ON")
         schema = joined_schema(relation.schema, right.schema, kind)
-        return Join(schema, relation, right, kind, condition, queries.is_batch, place=place), both
+        return Join(schema, relation, right, kind, condition, queries.is_batch, place=place), both_scopes
     pairs = [(scope.find((name,), place)[0], beside.find((name,), place)[0]) for name in names]
     width = len(relation.schema)
-    shifted = [(left, _shifted(one, width)) for left, one in pairs]
+    shifted = [(left, _shift(right_key, width)) for left, right_key in pairs]
     condition = _all([call("=", pair, place) for pair in shifted])
     schema = joined_schema(relation.schema, right.schema, kind)
-    made = Join(schema, relation, right, kind, condition, queries.is_batch, place=place)
-    return _merged(made, both, names, shifted)
+    join = Join(schema, relation, right, kind, condition, queries.is_batch, place=place)
+    return _merge_pairs(join, both_scopes, names, shifted)
 
 
 def _ensure_names(scope: Scope, other: Scope, tree: Tree) -> None:
@@ -79,7 +79,7 @@ def _kind(tree: Tree) -> JoinKind:
         raise SqlError(f"{kind} JOIN is no SQL of Flink", remedy, "", place_of(tree))
     known = ("", "OUTER") if side else ("", "INNER", "CROSS")
     if kind not in known or method not in ("", "NATURAL") or (method and kind == "CROSS"):
-        words = " ".join(one for one in (method, side, kind) if one)
+        words = " ".join(word for word in (method, side, kind) if word)
         remedy = "write INNER, LEFT, RIGHT, FULL or CROSS JOIN, of which all but the last may be NATURAL"
         raise SqlError(f"{words} JOIN is not known", remedy, "", place_of(tree))
     conditions = [name.upper() for name in ("on", "using") if tree.args.get(name)]
@@ -89,55 +89,58 @@ def _kind(tree: Tree) -> JoinKind:
     return JoinKind[side] if side else JoinKind.INNER
 
 
-def _beside(scope: Scope, other: Scope, kind: JoinKind) -> Scope:
+def _join_scopes(scope: Scope, other: Scope, kind: JoinKind) -> Scope:
     """Return the columns of both; those of a side that may be missing can be null, and are no times any more."""
     left = scope.missing() if kind.keeps_right else scope
     return left.beside(other.missing() if kind.keeps_left else other)
 
 
-def _merged_names(scope: Scope, other: Scope, tree: Tree) -> list[str] | None:
+def _names_to_merge(scope: Scope, other: Scope, tree: Tree) -> list[str] | None:
     """Return the columns of USING or NATURAL; None: neither is written."""
     using = tree.args.get("using")
     if using:
-        return [one.name for one in using]
+        return [column.name for column in using]
     if str(tree.args.get("method") or "").upper() != "NATURAL":
         return None
-    known = {one.name for one in other.columns(None, None)}
-    return [one.name for one in scope.columns(None, None) if one.name in known]
+    names = {column.name for column in other.columns(None, None)}
+    return [column.name for column in scope.columns(None, None) if column.name in names]
 
 
-def _merged(
-    made: Join, both: Scope, names: Sequence[str], pairs: Sequence[tuple[Expr, Expr]]
+def _merge_pairs(
+    join: Join, scope: Scope, names: Sequence[str], pairs: Sequence[tuple[Expr, Expr]]
 ) -> tuple[Relation, Scope]:
     """Return the join with one column for each pair of USING: of the side that is there."""
     extra: list[tuple[Attribute, Expr]] = []
-    merged: list[Merged] = []
+    merged: list[MergedColumn] = []
     for name, (left, right) in zip(names, pairs, strict=True):
         assert isinstance(left, Column) and isinstance(right, Column)
-        at = right.index if made.kind is JoinKind.RIGHT else left.index
-        if made.kind is JoinKind.FULL:
-            value = call("COALESCE", [made.column(left.index), made.column(right.index)])
-            at = len(made.schema) + len(extra)
+        column = right.index if join.kind is JoinKind.RIGHT else left.index
+        if join.kind is JoinKind.FULL:
+            value = call("COALESCE", [join.column(left.index), join.column(right.index)])
+            column = len(join.schema) + len(extra)
             extra.append((Attribute(name, value.type), value))
-        merged.append(Merged(name, at, (left.index, right.index)))
+        merged.append(MergedColumn(name, column, (left.index, right.index)))
     if not extra:
-        return made, both.merging(merged)
-    columns = [made.column(at) for at in range(len(made.schema))]
-    schema = (*made.schema, *(replace(one, name=f"$using{at}") for at, (one, _) in enumerate(extra)))
-    relation = Project(schema, made, (*columns, *(value for _, value in extra)))
-    hidden = Part("", tuple(one for one, _ in extra), both.width)
-    return relation, replace(both, parts=(*both.parts, hidden)).merging(merged)
+        return join, scope.merge(merged)
+    columns = [join.column(index) for index in range(len(join.schema))]
+    schema = (
+        *join.schema,
+        *(replace(attribute, name=f"$using{number}") for number, (attribute, _) in enumerate(extra)),
+    )
+    relation = Project(schema, join, (*columns, *(value for _, value in extra)))
+    hidden = Part("", tuple(attribute for attribute, _ in extra), scope.width)
+    return relation, replace(scope, parts=(*scope.parts, hidden)).merge(merged)
 
 
-def _shifted(expr: Expr, by: int) -> Expr:
-    return expr.mapped(lambda one: replace(one, index=one.index + by) if isinstance(one, Column) else one)
+def _shift(expr: Expr, offset: int) -> Expr:
+    return expr.mapped(lambda part: replace(part, index=part.index + offset) if isinstance(part, Column) else part)
 
 
 def _all(conditions: Sequence[Expr]) -> Expr:
-    found: Expr | None = None
-    for one in conditions:
-        found = one if found is None else call("AND", [found, one], one.place)
-    return _TRUE if found is None else found
+    conjunction: Expr | None = None
+    for condition in conditions:
+        conjunction = condition if conjunction is None else call("AND", [conjunction, condition], condition.place)
+    return _TRUE if conjunction is None else conjunction
 
 
 # IN and EXISTS
@@ -152,7 +155,7 @@ def conjuncts(tree: Tree) -> list[Tree]:
     return [tree]
 
 
-def asks_query(tree: Tree) -> bool:
+def has_subquery(tree: Tree) -> bool:
     """Return whether a condition is [NOT] IN or [NOT] EXISTS of a query."""
     inner = tree
     while isinstance(inner, (exp.Not, exp.Paren)):
@@ -160,7 +163,7 @@ def asks_query(tree: Tree) -> bool:
     return isinstance(inner, exp.Exists) or (isinstance(inner, exp.In) and inner.args.get("query") is not None)
 
 
-def kept_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> Relation:
+def filter_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> Relation:
     """Return the rows for which a condition with a query holds: those that match a row of it, or none.
 
     Raises:
@@ -168,34 +171,34 @@ def kept_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tree
     """
     kind, place = JoinKind.SEMI, place_of(tree)
     if not relation.schema:  # without FROM: a join needs a column
-        one = Attribute("$row", DataTypes.BOOLEAN(False))
-        row = Project((one,), relation, (_TRUE,))
-        return Project((), kept_by_query(queries, row, Scope.of("", (one,)), tree), ())
+        row_column = Attribute("$row", DataTypes.BOOLEAN(False))
+        row = Project((row_column,), relation, (_TRUE,))
+        return Project((), filter_by_query(queries, row, Scope.of("", (row_column,)), tree), ())
     inner = tree
     while isinstance(inner, (exp.Not, exp.Paren)):
         if isinstance(inner, exp.Not):
             kind = JoinKind.ANTI if kind is JoinKind.SEMI else JoinKind.SEMI
         inner = inner.this
-    asked = inner.args["query"] if isinstance(inner, exp.In) else inner
-    if isinstance(asked, (exp.Exists, exp.Subquery)):
-        asked = asked.this
-    found = _asked(queries, scope, asked)
-    conditions = list(found.conditions)
+    query = inner.args["query"] if isinstance(inner, exp.In) else inner
+    if isinstance(query, (exp.Exists, exp.Subquery)):
+        query = query.this
+    subquery = _subquery(queries, scope, query)
+    conditions = list(subquery.conditions)
     if isinstance(inner, exp.In):
         left = inner.this.expressions if isinstance(inner.this, exp.Tuple) else [inner.this]
-        given = [queries.expressions(scope).bind(one) for one in left]
-        if len(given) != len(found.values):
-            problem = f"IN compares {len(given)} values with {len(found.values)} columns"
+        operands = [queries.expressions(scope).bind(operand) for operand in left]
+        if len(operands) != len(subquery.values):
+            problem = f"IN compares {len(operands)} values with {len(subquery.values)} columns"
             raise SqlError(problem, "select as many columns in the query", "", place)
-        equal = _all([call("=", pair, place) for pair in zip(given, found.values, strict=True)])
+        equal = _all([call("=", pair, place) for pair in zip(operands, subquery.values, strict=True)])
         if kind is JoinKind.ANTI and equal.type.is_nullable:  # one that is not known to differ counts, too
             equal = call("IS NOT FALSE", [equal], place)
         conditions.append(equal)
-    return Join(relation.schema, relation, found.relation, kind, _all(conditions), queries.is_batch, place=place)
+    return Join(relation.schema, relation, subquery.relation, kind, _all(conditions), queries.is_batch, place=place)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Subquery:
     """A query of a condition.
 
     Args:
@@ -209,44 +212,44 @@ class _Asked:
     conditions: Sequence[Expr]
 
 
-def _asked(queries: Queries, scope: Scope, tree: Tree) -> _Asked:
+def _subquery(queries: Queries, scope: Scope, tree: Tree) -> _Subquery:
     plain = ("expressions", "from_", "joins", "where")
     if (
         not isinstance(tree, exp.Select)
         or any(part is not None and name not in plain for name, part in tree.args.items())
         or any(map(aggregates_in, tree.expressions))
     ):
-        whole = queries.bind(tree)
-        values = [_shifted(whole.column(at), scope.width) for at in range(len(whole.schema))]
-        return _Asked(whole, values, ())
+        whole_query = queries.bind(tree)
+        values = [_shift(whole_query.column(index), scope.width) for index in range(len(whole_query.schema))]
+        return _Subquery(whole_query, values, ())
     relation, inner = queries.from_clause(tree)
-    both = queries.expressions(Nested(scope.parts, scope.merged, inner))
+    binder = queries.expressions(Nested(scope.parts, scope.merged, inner))
     conditions: list[Expr] = []
     where = tree.args.get("where")
-    for one in conjuncts(where.this) if where is not None else ():
-        bound = both.condition(one, "the condition of WHERE")
+    for conjunct in conjuncts(where.this) if where is not None else ():
+        bound = binder.condition(conjunct, "the condition of WHERE")
         if all(column >= scope.width for column in _columns(bound)):
-            own = _shifted(bound, -scope.width)
-            relation = Filter(relation.schema, relation, own, place=place_of(one))
+            own = _shift(bound, -scope.width)
+            relation = Filter(relation.schema, relation, own, place=place_of(conjunct))
         else:
             conditions.append(bound)
-    return _Asked(relation, _selected(tree.expressions, scope, inner, both.bind), conditions)
+    return _Subquery(relation, _bind_selected(tree.expressions, scope, inner, binder.bind), conditions)
 
 
-def _selected(trees: Sequence[Tree], scope: Scope, inner: Scope, bind: Callable[[Tree], Expr]) -> list[Expr]:
-    found: list[Expr] = []
-    for one in trees:
-        if isinstance(one, exp.Star):
-            found += [_shifted(column, scope.width) for column in inner.columns(None, None)]
-        elif isinstance(one, exp.Column) and isinstance(one.this, exp.Star):
-            found += [_shifted(column, scope.width) for column in inner.columns(one.table, place_of(one))]
+def _bind_selected(trees: Sequence[Tree], scope: Scope, inner: Scope, bind: Callable[[Tree], Expr]) -> list[Expr]:
+    exprs: list[Expr] = []
+    for item in trees:
+        if isinstance(item, exp.Star):
+            exprs += [_shift(column, scope.width) for column in inner.columns(None, None)]
+        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            exprs += [_shift(column, scope.width) for column in inner.columns(item.table, place_of(item))]
         else:
-            found.append(bind(one.this if isinstance(one, exp.Alias) else one))
-    return found
+            exprs.append(bind(item.this if isinstance(item, exp.Alias) else item))
+    return exprs
 
 
 def _columns(expr: Expr) -> list[int]:
-    return [one.index for one in expr.walk() if isinstance(one, Column)]
+    return [part.index for part in expr.walk() if isinstance(part, Column)]
 
 
-__all__: list[Any] = ["Queries", "asks_query", "conjuncts", "joined", "kept_by_query"]
+__all__: list[Any] = ["Queries", "has_subquery", "conjuncts", "add_join", "filter_by_query"]

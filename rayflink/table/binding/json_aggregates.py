@@ -23,14 +23,14 @@ def element(binder: ExpressionBinder, tree: Tree) -> tuple[Expr, Expr | None]:
     """
     place, name = place_of(tree), str(tree.name).upper()
     count, default = _TAKES[name]
-    arguments = [binder.bind(one) for one in tree.expressions if not isinstance(one, exp.Var)]
+    arguments = [binder.bind(argument) for argument in tree.expressions if not isinstance(argument, exp.Var)]
     if len(arguments) != count:
         usage = "JSON_ARRAYAGG(value)" if count == 1 else "JSON_OBJECTAGG(KEY name VALUE value)"
         raise SqlError(f"{name} of {len(arguments)} arguments", f"write {usage}", "", place)
     if count == 2 and not arguments[0].type.is_text:
         raise SqlError(f"a key of type {arguments[0].type}", "cast it to STRING", "", place_of(tree.expressions[0]))
-    on_null = next((one.name for one in tree.expressions if isinstance(one, exp.Var)), default)
-    strings = [_text(one, place) for one in arguments]
+    on_null = next((argument.name for argument in tree.expressions if isinstance(argument, exp.Var)), default)
+    strings = [_text(argument, place) for argument in arguments]
     colon = Literal(DataTypes.CHAR(1, False), ":")
     whole = strings[0] if count == 1 else call("||", [call("||", [strings[0], colon]), strings[1]])
     return whole, None if on_null == "NULL" else call("IS NOT NULL", arguments[-1:], place)
@@ -45,7 +45,7 @@ def _text(value: Expr, place: Place | None) -> Expr:
 
 def bracketed(name: str, joined: Expr) -> Expr:
     """Return the elements as one text."""
-    start, stop = (Literal(DataTypes.CHAR(1, False), one) for one in BRACKETS[name])
+    start, stop = (Literal(DataTypes.CHAR(1, False), bracket) for bracket in BRACKETS[name])
     elements = call("COALESCE", [joined, Literal(DataTypes.STRING().not_null(), "")], joined.place)
     return call("||", [call("||", [start, elements]), stop])
 

@@ -10,13 +10,13 @@ from ..parsing.statements import Tree
 from ..plan.logical import Attribute, Filter, Relation, Unnest, Values
 from ..plan.typed import Expr, Literal
 from ..types import DataType, DataTypes, Root
-from .expressions import ExpressionBinder, applied, place_of
+from .expressions import ExpressionBinder, apply, place_of
 from .scope import Scope
 
 _USAGE = "write t CROSS JOIN UNNEST(a) AS u(x), t, LATERAL TABLE(f(a)) AS u(x, y), or LEFT JOIN of these ON TRUE"
 
 
-def is_one(tree: Tree) -> bool:
+def is_lateral(tree: Tree) -> bool:
     """Return whether a part of FROM is UNNEST or a table function that is no window's."""
     if isinstance(tree, (exp.Unnest, exp.Lateral)):
         return True
@@ -24,17 +24,17 @@ def is_one(tree: Tree) -> bool:
     return isinstance(called, exp.Anonymous) and str(called.name).upper() not in TABLE_FUNCTIONS
 
 
-def alone(binder: ExpressionBinder, tree: Tree) -> tuple[Relation, Scope]:
+def bind_lateral(binder: ExpressionBinder, tree: Tree) -> tuple[Relation, Scope]:
     """Return the rows of a collection or a table function of constants.
 
     Raises:
         SqlError: it is none.
     """
-    relation, alias = _unnested(binder, Values((), ((),)), tree, False)
+    relation, alias = _unnest(binder, Values((), ((),)), tree, False)
     return relation, Scope.of(alias, relation.schema)
 
 
-def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -> tuple[Relation, Scope] | None:
+def add_lateral(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -> tuple[Relation, Scope] | None:
     """Join the relation with the rows computed for each of its rows; None: it is a join with another table.
 
     Args:
@@ -44,11 +44,11 @@ def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -
     Raises:
         SqlError: the collection or the function is none, or the join is of another kind.
     """
-    if not is_one(join.this):
+    if not is_lateral(join.this):
         return None
     method, side, kind = (str(join.args.get(name) or "").upper() for name in ("method", "side", "kind"))
-    known = ("", "CROSS", "INNER") if not side else ("", "OUTER")
-    if method or side not in ("", "LEFT") or kind not in known or join.args.get("using"):
+    kinds = ("", "CROSS", "INNER") if not side else ("", "OUTER")
+    if method or side not in ("", "LEFT") or kind not in kinds or join.args.get("using"):
         words = " ".join(word for word in (method, side, kind, "JOIN") if word)
         raise SqlError(f"{words} with what is made of each row", _USAGE, "", place_of(join))
     condition = join.args.get("on")
@@ -56,15 +56,15 @@ def joined(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tree) -
     if side == "LEFT" and (condition is None or not is_true):
         raise SqlError("LEFT JOIN with what is made of each row takes ON TRUE alone", _USAGE, "", place_of(join))
     relation: Relation
-    relation, alias = _unnested(binder, left, join.this, side == "LEFT")
-    found = scope.beside(Scope.of(alias, relation.schema[scope.width :]))
+    relation, alias = _unnest(binder, left, join.this, side == "LEFT")
+    both = scope.beside(Scope.of(alias, relation.schema[scope.width :]))
     if condition is not None and not is_true:
-        bound = binder.over(found).condition(condition, "the condition of JOIN")
+        bound = binder.over(both).condition(condition, "the condition of JOIN")
         relation = Filter(relation.schema, relation, bound, place=place_of(condition))
-    return relation, found
+    return relation, both
 
 
-def _unnested(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: bool) -> tuple[Unnest, str]:
+def _unnest(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: bool) -> tuple[Unnest, str]:
     """Return the join, and the name of what is joined."""
     place = place_of(tree)
     has_ordinality = isinstance(tree, exp.Unnest) and bool(tree.args.get("offset"))
@@ -73,7 +73,7 @@ def _unnested(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: boo
             raise SqlError(f"UNNEST of {len(tree.expressions)} collections", "give it one", "", place)
         collection = binder.bind(tree.expressions[0])
     else:
-        collection = _called(binder, tree)
+        collection = _table_function_call(binder, tree)
     fields = _fields(collection)
     if fields is None:
         remedy = "give an ARRAY, a MAP or a MULTISET"
@@ -82,24 +82,24 @@ def _unnested(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: boo
         fields.append(("ORDINALITY", DataTypes.INT(False)))
     alias = tree.args.get("alias")
     names = [name for name, _ in fields]
-    given = [column.name for column in alias.columns] if alias is not None else []
-    if given and has_ordinality and isinstance(tree.args["offset"], exp.Identifier):
-        given.append(tree.args["offset"].name)
-    if not given and alias is not None and alias.name and len(fields) == 1 and isinstance(tree, exp.Unnest):
-        given = [alias.name]  # UNNEST(a) AS x is a column x
-    if given and len(given) != len(names):
-        problem = f"{len(given)} names for {len(names)} columns: {', '.join(names)}"
+    column_names = [column.name for column in alias.columns] if alias is not None else []
+    if column_names and has_ordinality and isinstance(tree.args["offset"], exp.Identifier):
+        column_names.append(tree.args["offset"].name)
+    if not column_names and alias is not None and alias.name and len(fields) == 1 and isinstance(tree, exp.Unnest):
+        column_names = [alias.name]  # UNNEST(a) AS x is a column x
+    if column_names and len(column_names) != len(names):
+        problem = f"{len(column_names)} names for {len(names)} columns: {', '.join(names)}"
         raise SqlError(problem, "name all of them, or none", "", place)
-    made = tuple(
+    attributes = tuple(
         Attribute(name, kind.as_nullable(kind.is_nullable or is_left))
-        for name, (_, kind) in zip(given or names, fields, strict=True)
+        for name, (_, kind) in zip(column_names or names, fields, strict=True)
     )
-    kept = tuple(range(len(left.schema)))
-    relation = Unnest((*left.schema, *made), left, collection, kept, is_left, has_ordinality, place=place)
+    columns = tuple(range(len(left.schema)))
+    relation = Unnest((*left.schema, *attributes), left, collection, columns, is_left, has_ordinality, place=place)
     return relation, "" if alias is None else alias.name
 
 
-def _called(binder: ExpressionBinder, tree: Tree) -> Expr:
+def _table_function_call(binder: ExpressionBinder, tree: Tree) -> Expr:
     """Return the call of a table function, as the array of the rows that it gives."""
     call = tree.this
     if isinstance(call, exp.Anonymous) and str(call.name).upper() == "TABLE" and len(call.expressions) == 1:
@@ -110,11 +110,11 @@ def _called(binder: ExpressionBinder, tree: Tree) -> Expr:
     name = str(call.name).upper()
     function = binder.functions.get(name)
     if function is None or not function.gives_rows:
-        tables = [*TABLE_FUNCTIONS, *(one for one, known in binder.functions.items() if known.gives_rows)]
+        tables = [*TABLE_FUNCTIONS, *(known for known, function in binder.functions.items() if function.gives_rows)]
         problem = f"there is no table function {name}{nearest(name, tables)}"
         remedy = f"known are {', '.join(tables)}; make one with udtf and create_temporary_function"
         raise SqlError(problem, remedy, "", place)
-    return applied(function, [binder.bind(one) for one in call.expressions], place)
+    return apply(function, [binder.bind(argument) for argument in call.expressions], place)
 
 
 def _fields(collection: Expr) -> list[tuple[str, DataType]] | None:
@@ -129,7 +129,7 @@ def _fields(collection: Expr) -> list[tuple[str, DataType]] | None:
     item = kind.items[0]
     if item.root is not Root.ROW:
         return [("EXPR$0", item)]
-    return [(one.name, one.type.as_nullable(one.type.is_nullable or item.is_nullable)) for one in item.fields]
+    return [(field.name, field.type.as_nullable(field.type.is_nullable or item.is_nullable)) for field in item.fields]
 
 
-__all__ = ["alone", "is_one", "joined"]
+__all__ = ["add_lateral", "bind_lateral", "is_lateral"]

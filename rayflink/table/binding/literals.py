@@ -100,11 +100,11 @@ def timed(kind: str, value: str, place: Place | None) -> Literal:
         if kind == "TIME":
             moment = datetime.time.fromisoformat(re.sub(r"^(\d):", r"0\1:", _six(value)))
             return Literal(DataTypes.TIME(fraction, False), moment, place=place)
-        found = datetime.datetime.fromisoformat(_six(value).replace("T", " "))
+        timestamp = datetime.datetime.fromisoformat(_six(value).replace("T", " "))
         nanoseconds = value.rpartition(".")[2][6:9].ljust(3, "0") if fraction > 6 else "000"
         if nanoseconds == "000":
-            return Literal(DataTypes.TIMESTAMP(fraction, False), found, place=place)
-        since_1970 = (found - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+            return Literal(DataTypes.TIMESTAMP(fraction, False), timestamp, place=place)
+        since_1970 = (timestamp - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
         return Literal(DataTypes.TIMESTAMP(fraction, False), since_1970 * 1000 + int(nanoseconds), place=place)
     except ValueError as error:
         forms = {"DATE": "2020-12-31", "TIME": "23:59:59", "TIMESTAMP": "2020-12-31 23:59:59.123"}
@@ -129,8 +129,8 @@ def interval(value: str, unit: str, to: str | None, place: Place | None) -> Lite
     if to is None:
         parts = {unit: digits} if re.fullmatch(r"\d+(\.\d+)?" if unit == "SECOND" else r"\d+", digits) else None
     elif (unit, to) in _SPANS:
-        found = re.fullmatch(_SPANS[unit, to], digits)
-        parts = found.groupdict() if found else None
+        match = re.fullmatch(_SPANS[unit, to], digits)
+        parts = match.groupdict() if match else None
     units = unit if to is None else f"{unit} TO {to}"
     if parts is None or not (parts.keys() <= _MS.keys() or parts.keys() <= _MONTHS.keys()):
         remedy = (
@@ -138,9 +138,9 @@ def interval(value: str, unit: str, to: str | None, place: Place | None) -> Lite
         )
         raise SqlError(f"{value!r} is no interval of {units}", remedy, "", place)
     sign = -1 if negative else 1
-    most, count_ = (2**31, _MONTHS) if parts.keys() <= _MONTHS.keys() else (2**63, _MS)
-    if any(Decimal(count) * count_[name] >= most / 4 for name, count in parts.items()):
-        remedy = "write one below " + ("44 million years" if count_ is _MONTHS else "73 million years")
+    most, unit_lengths = (2**31, _MONTHS) if parts.keys() <= _MONTHS.keys() else (2**63, _MS)
+    if any(Decimal(count) * unit_lengths[name] >= most / 4 for name, count in parts.items()):
+        remedy = "write one below " + ("44 million years" if unit_lengths is _MONTHS else "73 million years")
         raise SqlError(f"{shorten(value, 60)!r} is too long for an interval of {units}", remedy, "", place)
     if parts.keys() <= _MONTHS.keys():
         months = sum(int(count) * _MONTHS[name] for name, count in parts.items())

@@ -14,7 +14,7 @@ from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr, Place
 from ..types import DataType, DataTypes, Root
 from .expressions import place_of
-from .remedies import of_over
+from .remedies import remedy_for_over
 
 _USAGE = "write ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC)"
 
@@ -25,17 +25,17 @@ def numberings_in(tree: Any) -> list[Tree]:
         return []
     if isinstance(tree, exp.Window):
         return [tree]
-    return [found for child in tree.iter_expressions() for found in numberings_in(child)]
+    return [numbering for child in tree.iter_expressions() for numbering in numberings_in(child)]
 
 
 def parts_of(numbering: Tree) -> list[Tree]:
     """Return the expressions by which rows are divided and ordered."""
     order = numbering.args.get("order")
-    ordered = [one.this for one in order.expressions] if order is not None else []
-    return [*(numbering.args.get("partition_by") or ()), *ordered]
+    order_keys = [key.this for key in order.expressions] if order is not None else []
+    return [*(numbering.args.get("partition_by") or ()), *order_keys]
 
 
-def numbered(
+def add_row_numbers(
     relation: Relation, numberings: Sequence[Tree], bind: Callable[[Tree], Expr], is_whole: bool
 ) -> tuple[Relation, list[tuple[Tree, int]]]:
     """Return the relation with more columns behind its own, and of each of the calls which column is its number.
@@ -46,36 +46,36 @@ def numbered(
     Raises:
         SqlError: it is no numbering of rows, or not by values that have an order.
     """
-    found: list[tuple[Tree, int]] = []
+    numbers: list[tuple[Tree, int]] = []
     for tree in numberings:
-        if tree not in [known for known, _ in found]:
-            relation = _ranked(relation, tree, bind, is_whole)
-            found.append((tree, len(relation.schema) - 1))
-    return relation, found
+        if tree not in [numbering for numbering, _ in numbers]:
+            relation = _rank(relation, tree, bind, is_whole)
+            numbers.append((tree, len(relation.schema) - 1))
+    return relation, numbers
 
 
-def _ranked(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole: bool) -> Rank:
+def _rank(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole: bool) -> Rank:
     place = place_of(tree)
     name = str(tree.this.name).upper() if isinstance(tree.this, exp.Anonymous) else tree.this.sql()
     if name != "ROW_NUMBER":
-        raise SqlError(f"{name} with OVER is not supported", of_over(name, is_whole), "", place)
+        raise SqlError(f"{name} with OVER is not supported", remedy_for_over(name, is_whole), "", place)
     if tree.this.expressions or tree.args.get("spec") is not None or tree.args.get("alias") is not None:
         what = "arguments" if tree.this.expressions else "a frame" if tree.args.get("spec") else "a named window"
         raise SqlError(f"ROW_NUMBER() with {what}", _USAGE, "", place)
     order = tree.args.get("order")
     if order is None:
         raise SqlError("ROW_NUMBER() without ORDER BY", f"{_USAGE}: it says which row is the first", "", place)
-    exprs = [bind(one) for one in parts_of(tree)]
+    exprs = [bind(key) for key in parts_of(tree)]
     relation, columns = _with_columns(relation, exprs)
-    divided = len(exprs) - len(order.expressions)
+    partition_count = len(exprs) - len(order.expressions)
     keys = []
-    for one, at in zip(order.expressions, columns[divided:], strict=True):
-        ensure_order(relation.schema[at].type, place_of(one) or place)
-        keys.append((at, bool(one.args.get("desc")), bool(one.args.get("nulls_first"))))
+    for key, column in zip(order.expressions, columns[partition_count:], strict=True):
+        ensure_order(relation.schema[column].type, place_of(key) or place)
+        keys.append((column, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))))
     number = Attribute(_fresh("ROW_NUMBER", relation), DataTypes.BIGINT(False))
-    partition = tuple(dict.fromkeys(columns[:divided]))
-    for one, at in zip(tree.args.get("partition_by") or (), columns, strict=False):
-        _ensure_key(relation.schema[at].type, place_of(one) or place)
+    partition = tuple(dict.fromkeys(columns[:partition_count]))
+    for key, column in zip(tree.args.get("partition_by") or (), columns, strict=False):
+        _ensure_key(relation.schema[column].type, place_of(key) or place)
     return Rank((*relation.schema, number), relation, partition, tuple(keys), is_whole=is_whole, place=place)
 
 
@@ -97,35 +97,37 @@ def ensure_order(kind: DataType, place: Place | None) -> None:
 
 def _with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, list[int]]:
     """Return the relation with those of the expressions as columns that are none yet, and where each stands."""
-    computed = [one for one in exprs if not isinstance(one, Column)]
+    computed = [expr for expr in exprs if not isinstance(expr, Column)]
     if not computed:
-        return relation, [one.index for one in exprs if isinstance(one, Column)]
+        return relation, [expr.index for expr in exprs if isinstance(expr, Column)]
     width = len(relation.schema)
-    fresh = [Attribute(_fresh(f"OVER${at}", relation), one.type) for at, one in enumerate(computed)]
-    kept = [relation.column(at) for at in range(width)]
-    places = iter(range(width, width + len(computed)))
-    columns = [one.index if isinstance(one, Column) else next(places) for one in exprs]
-    return Project((*relation.schema, *fresh), relation, (*kept, *computed)), columns
+    fresh = [Attribute(_fresh(f"OVER${index}", relation), expr.type) for index, expr in enumerate(computed)]
+    columns_below = [relation.column(index) for index in range(width)]
+    indexes = iter(range(width, width + len(computed)))
+    columns = [expr.index if isinstance(expr, Column) else next(indexes) for expr in exprs]
+    return Project((*relation.schema, *fresh), relation, (*columns_below, *computed)), columns
 
 
 def _fresh(name: str, relation: Relation) -> str:
     """Return a name that no column has, with a number where need be."""
-    number, found = 0, f"{name}"
-    while found in relation.names:
-        found, number = f"{name}${number}", number + 1
-    return found
+    number, free_name = 0, f"{name}"
+    while free_name in relation.names:
+        free_name, number = f"{name}${number}", number + 1
+    return free_name
 
 
-def without_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[str]) -> Tree:
+def expand_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[str]) -> Tree:
     """Return a condition of QUALIFY, in which the names of selected expressions stand for these; columns come first."""
-    named = {one.alias: one.this for one in selected if isinstance(one, exp.Alias) and one.alias not in known}
+    expressions = {
+        item.alias: item.this for item in selected if isinstance(item, exp.Alias) and item.alias not in known
+    }
 
     def change(node: Tree) -> Tree:
-        if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name in named:
-            return exp.Paren(this=named[node.name].copy())
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name in expressions:
+            return exp.Paren(this=expressions[node.name].copy())
         return node
 
     return condition.transform(change)
 
 
-__all__ = ["ensure_order", "numbered", "numberings_in", "parts_of", "without_aliases"]
+__all__ = ["ensure_order", "add_row_numbers", "numberings_in", "parts_of", "expand_aliases"]

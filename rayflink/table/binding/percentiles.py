@@ -38,17 +38,18 @@ def percentile(binder: ExpressionBinder, arguments: list[Tree], distinct: bool, 
         SqlError: they are others, or a percentage is no constant within [0, 1].
     """
     place = place_of(tree)
-    bound = [binder.bind(one) for one in arguments]
+    bound = [binder.bind(argument) for argument in arguments]
     if len(bound) not in (2, 3):
         raise SqlError(f"PERCENTILE of {len(bound)} arguments", f"write {USAGE}", "", place)
-    value, asked = bound[:2]
-    is_array = asked.type.root is Root.ARRAY
-    of = asked.type.items[0] if is_array else asked.type
-    wrong = not value.type.is_numeric or not of.is_numeric or asked.type.is_nullable or of.is_nullable
-    if wrong or any(not one.type.is_integer for one in bound[2:]):
-        kinds = ", ".join(str(one.type) for one in bound)
+    value, percentages_expr = bound[:2]
+    is_array = percentages_expr.type.root is Root.ARRAY
+    percentage_type = percentages_expr.type.items[0] if is_array else percentages_expr.type
+    are_numbers = value.type.is_numeric and percentage_type.is_numeric
+    are_not_null = not percentages_expr.type.is_nullable and not percentage_type.is_nullable
+    if not (are_numbers and are_not_null and all(frequency.type.is_integer for frequency in bound[2:])):
+        kinds = ", ".join(str(argument.type) for argument in bound)
         raise SqlError(f"PERCENTILE does not take ({kinds})", f"write {USAGE}, percentages without NULL", "", place)
-    percentages = _constants(asked, is_array)
+    percentages = _constants(percentages_expr, is_array)
     kind = DataTypes.ARRAY(DataTypes.DOUBLE()) if is_array else DataTypes.DOUBLE()
     number = cast(value, DataTypes.DOUBLE().as_nullable(value.type.is_nullable))
     if len(bound) == 2:
@@ -60,23 +61,23 @@ def percentile(binder: ExpressionBinder, arguments: list[Tree], distinct: bool, 
     return Percentile(call("ROW", [number, times], place), there, percentages, kind)
 
 
-def _constants(asked: Expr, is_array: bool) -> tuple[float, ...]:
+def _constants(expr: Expr, is_array: bool) -> tuple[float, ...]:
     """Return the percentages.
 
     Raises:
         SqlError: they depend on rows, or one is none.
     """
-    if any(isinstance(one, Column) for one in asked.walk()):
+    if any(isinstance(part, Column) for part in expr.walk()):
         remedy = "write numbers: of a column Flink takes those of some row"
-        raise SqlError("the percentage of PERCENTILE is a column", remedy, "", asked.place)
+        raise SqlError("the percentage of PERCENTILE is a column", remedy, "", expr.place)
     try:
-        found = Evaluation([], 1, Session("UTC")).column(asked)[0].as_py()
+        value = Evaluation([], 1, Session("UTC")).column(expr)[0].as_py()
     except RowError as error:
-        raise SqlError(str(error), "write numbers within [0, 1]", "", asked.place) from error
-    percentages = tuple(map(float, found if is_array else [found]))
-    wrong = [one for one in percentages if not 0 <= one <= 1]
-    if wrong:
-        raise SqlError(f"a percentage of PERCENTILE is {wrong[0]}", "wanted is one within [0, 1]", "", asked.place)
+        raise SqlError(str(error), "write numbers within [0, 1]", "", expr.place) from error
+    percentages = tuple(map(float, value if is_array else [value]))
+    outside = [percentage for percentage in percentages if not 0 <= percentage <= 1]
+    if outside:
+        raise SqlError(f"a percentage of PERCENTILE is {outside[0]}", "wanted is one within [0, 1]", "", expr.place)
     return percentages
 
 

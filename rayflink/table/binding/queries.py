@@ -33,10 +33,10 @@ from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
 from .grouping_sets import GroupingSet, grouping_sets
-from .numbering import ensure_order, numbered, numberings_in, without_aliases
-from .remedies import of_versions
+from .numbering import add_row_numbers, ensure_order, expand_aliases, numberings_in
+from .remedies import remedy_for_versions
 from .scope import Scope
-from .state_ttl import hinted_ttl, known_for
+from .state_ttl import hinted_ttl, with_ttl
 
 Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
 """The relation of a table or view by the parts of its name, where that stands in the text, and options for this use."""
@@ -47,7 +47,7 @@ _MOST_ROWS = 2**61
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectParts:
     """The parts of a SELECT: expressions, the condition of QUALIFY, and the row numberings in both."""
 
     selected: list[Any]
@@ -92,16 +92,16 @@ class QueryBinder:
     def _with(self, tree: Tree) -> QueryBinder:
         named = tree.args.get("with_")
         inner = self
-        known: set[str] = set()
-        for one in named.expressions if named is not None else ():
-            if one.alias in known:
-                problem = f"a second query {one.alias!r} in WITH"
-                raise SqlError(problem, "give it another name", "", place_of(one.args["alias"]))
-            known.add(one.alias)
-            relation = inner.bind(one.this)
-            names = [column.name for column in one.args["alias"].columns]
-            relation = renamed(relation, names, place_of(one)) if names else relation
-            inner = replace(inner, with_queries={**inner.with_queries, one.alias: relation})
+        aliases: set[str] = set()
+        for query in named.expressions if named is not None else ():
+            if query.alias in aliases:
+                problem = f"a second query {query.alias!r} in WITH"
+                raise SqlError(problem, "give it another name", "", place_of(query.args["alias"]))
+            aliases.add(query.alias)
+            relation = inner.bind(query.this)
+            names = [column.name for column in query.args["alias"].columns]
+            relation = rename_columns(relation, names, place_of(query)) if names else relation
+            inner = replace(inner, with_queries={**inner.with_queries, query.alias: relation})
         return inner
 
     # FROM
@@ -116,13 +116,13 @@ class QueryBinder:
         if clause is None:
             return Values((), ((),)), Scope(())
         relation, scope = self.table(clause.this)
-        return self._joined(relation, scope, tree)
+        return self._add_joins(relation, scope, tree)
 
-    def _joined(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
+    def _add_joins(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
         """Add the joins that stand behind a table."""
         for join in tree.args.get("joins") or ():
-            found = laterals.joined(self.expressions(scope), relation, scope, join)
-            relation, scope = joins.joined(self, relation, scope, join) if found is None else found
+            lateral = laterals.add_lateral(self.expressions(scope), relation, scope, join)
+            relation, scope = joins.add_join(self, relation, scope, join) if lateral is None else lateral
         return relation, scope
 
     def table(self, tree: Tree) -> tuple[Relation, Scope]:
@@ -133,23 +133,24 @@ class QueryBinder:
         """
         if tree.args.get("version") is not None:
             problem = "FOR SYSTEM_TIME AS OF is not supported yet"
-            raise SqlError(problem, of_versions(self.is_batch), "", place_of(tree))
-        if laterals.is_one(tree):
-            return laterals.alone(self.expressions(Scope(())), tree)
-        given = tree.args.get("alias")
+            raise SqlError(problem, remedy_for_versions(self.is_batch), "", place_of(tree))
+        if laterals.is_lateral(tree):
+            return laterals.bind_lateral(self.expressions(Scope(())), tree)
+        alias_clause = tree.args.get("alias")
         if isinstance(tree, exp.Subquery) and is_table(tree.this):
             relation, scope = self.table(tree.this)
-            if given is not None:
-                if given.columns:
-                    relation = renamed(relation, [column.name for column in given.columns], place_of(tree))
-                scope = Scope.of(given.name, relation.schema)
-            return self._joined(relation, scope, tree)
+            if alias_clause is not None:
+                if alias_clause.columns:
+                    relation = rename_columns(
+                        relation, [column.name for column in alias_clause.columns], place_of(tree)
+                    )
+                scope = Scope.of(alias_clause.name, relation.schema)
+            return self._add_joins(relation, scope, tree)
         relation, alias = self._unnamed_table(tree)
-        if given is not None:
-            alias = given.name or alias
-            if given.columns:
-                relation = renamed(relation, [column.name for column in given.columns], place_of(tree))
-        return self._joined(relation, Scope.of(alias, relation.schema), tree)
+        if alias_clause is not None:
+            alias = alias_clause.name or alias
+            relation = _rename_by(alias_clause, relation, tree)
+        return self._add_joins(relation, Scope.of(alias, relation.schema), tree)
 
     def _unnamed_table(self, tree: Tree) -> tuple[Relation, str]:
         if isinstance(tree, (exp.Subquery, exp.Paren)):
@@ -163,15 +164,15 @@ class QueryBinder:
                 "this is no table", "give the name of a table, or a query in parentheses", "", place_of(tree)
             )
         if isinstance(tree.this, exp.Anonymous):
-            called = windows.table_call(tree.this)
-            relation, scope = self.table(called.table.this)
-            return windows.window_table(called, relation, scope), called.kind.value.lower()
-        path, hinted = tuple(part.name for part in tree.parts), tree.meta.get(HINTED) or {}
+            call = windows.table_call(tree.this)
+            relation, scope = self.table(call.table.this)
+            return windows.window_table(call, relation, scope), call.kind.value.lower()
+        path, hints = tuple(part.name for part in tree.parts), tree.meta.get(HINTED) or {}
         if len(path) == 1 and path[0] in self.with_queries:
-            if hinted:
+            if hints:
                 raise SqlError("OPTIONS of a query of WITH", "write them behind a table", "", place_of(tree))
             return self.with_queries[path[0]], path[0]
-        return self.lookup(path, place_of(tree), hinted), path[-1]
+        return self.lookup(path, place_of(tree), hints), path[-1]
 
     # SELECT
 
@@ -181,88 +182,91 @@ class QueryBinder:
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
         if where := tree.args.get("where"):
-            refused = aggregates_in(where.this)
-            if refused:
+            aggregates = aggregates_in(where.this)
+            if aggregates:
                 remedy = "conditions on aggregates stand in HAVING"
-                raise SqlError("an aggregate in WHERE", remedy, "", place_of(refused[0]))
+                raise SqlError("an aggregate in WHERE", remedy, "", place_of(aggregates[0]))
             relation = self._where(relation, scope, where)
         having = tree.args.get("having")
         selected = self._stars(tree.expressions, scope)
-        unseen = self._unseen_keys(tree, selected)
-        chosen = self._chosen(tree, [*selected, *unseen.values()], scope)
-        grouped = tree.args.get("group") is not None or having is not None
-        grouped = grouped or any(isinstance(one, Column) is False and aggregates_in(one) for one in selected)
-        if grouped:
+        unseen = self._hidden_order_keys(tree, selected)
+        parts = self._select_parts(tree, [*selected, *unseen.values()], scope)
+        has_clause = tree.args.get("group") is not None or having is not None
+        if has_clause or any(aggregates_in(item) for item in selected if not isinstance(item, Column)):
             sets = grouping_sets(tree.args.get("group"))
-            if len(sets) > 1 and chosen.numberings:
+            if len(sets) > 1 and parts.numberings:
                 remedy = "number the rows in a query around it"
-                raise SqlError("ROW_NUMBER() beside grouping sets", remedy, "", place_of(chosen.numberings[0]))
-            parts = [self._group(relation, scope, tree, chosen, one) for one in sets]
-            projected = parts[0] if len(parts) == 1 else _union(parts, place_of(tree))
+                raise SqlError("ROW_NUMBER() beside grouping sets", remedy, "", place_of(parts.numberings[0]))
+            results = [self._group(relation, scope, tree, parts, grouping_set) for grouping_set in sets]
+            projected = results[0] if len(results) == 1 else _union(results, place_of(tree))
         else:
-            relation, known = numbered(relation, chosen.numberings, self.expressions(scope).bind, self.is_batch)
-            projected = self._qualified(relation, chosen, self._numbering_binder(scope, relation, known))
+            relation, numbers = add_row_numbers(relation, parts.numberings, self.expressions(scope).bind, self.is_batch)
+            projected = self._qualify(relation, parts, self._numbering_binder(scope, relation, numbers))
         if tree.args.get("distinct") is not None:
-            projected = known_for(self._distinct(projected, place_of(tree)), hinted_ttl(tree, scope))
-        return self._ordered(projected, tree, list(unseen))
+            projected = with_ttl(self._distinct(projected, place_of(tree)), hinted_ttl(tree, scope))
+        return self._sort(projected, tree, list(unseen))
 
     def _where(self, relation: Relation, scope: Scope, where: Tree) -> Relation:
-        parts = joins.conjuncts(where.this)
-        asking = [one for one in parts if joins.asks_query(one)]
+        conjuncts = joins.conjuncts(where.this)
+        with_query = [conjunct for conjunct in conjuncts if joins.has_subquery(conjunct)]
         binder = self.expressions(scope)
-        if not asking:
+        if not with_query:
             condition = binder.condition(where.this, "the condition of WHERE")
             return Filter(relation.schema, relation, condition, place=place_of(where))
-        for one in parts:
-            if one not in asking:
-                condition = binder.condition(one, "the condition of WHERE")
-                relation = Filter(relation.schema, relation, condition, place=place_of(one))
-        for one in asking:
-            relation = joins.kept_by_query(self, relation, scope, one)
+        for conjunct in conjuncts:
+            if conjunct not in with_query:
+                condition = binder.condition(conjunct, "the condition of WHERE")
+                relation = Filter(relation.schema, relation, condition, place=place_of(conjunct))
+        for conjunct in with_query:
+            relation = joins.filter_by_query(self, relation, scope, conjunct)
         return relation
 
     def _distinct(self, relation: Relation, place: Place | None) -> Relation:
         """Remove repeated rows, of all rows or within windows."""
-        of_windows = {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {one.part for one in relation.schema}
-        if of_windows:
+        has_bounds = {TimePart.WINDOW_START, TimePart.WINDOW_END} <= {attribute.part for attribute in relation.schema}
+        if has_bounds:
             return distinct_in_windows(relation)
         return set_operations.distinct(relation, place, self.is_batch)
 
-    def _group(self, relation: Relation, scope: Scope, tree: Tree, chosen: Chosen, grouped: GroupingSet) -> Relation:
+    def _group(
+        self, relation: Relation, scope: Scope, tree: Tree, parts: SelectParts, grouping_set: GroupingSet
+    ) -> Relation:
         """Return the rows of one grouping set."""
-        group = GroupedSelect.from_select(self.expressions(scope), relation, scope, tree, grouped, self.is_batch)
-        found = known_for(self._emitting(group.relation), hinted_ttl(tree, scope))
+        group = GroupedSelect.from_select(self.expressions(scope), relation, scope, tree, grouping_set, self.is_batch)
+        rows = with_ttl(self._with_emission(group.relation), hinted_ttl(tree, scope))
         having = tree.args.get("having")
         if having is not None:
-            found = Filter(found.schema, found, group.condition(having.this), place=place_of(having))
-        group.add_numbers(*numbered(found, chosen.numberings, group.bind, self.is_batch))
-        return self._qualified(group.relation, chosen, group)
+            rows = Filter(rows.schema, rows, group.condition(having.this), place=place_of(having))
+        group.add_numbers(*add_row_numbers(rows, parts.numberings, group.bind, self.is_batch))
+        return self._qualify(group.relation, parts, group)
 
-    def _chosen(self, tree: Tree, selected: list[Any], scope: Scope) -> Chosen:
+    def _select_parts(self, tree: Tree, selected: list[Any], scope: Scope) -> SelectParts:
         """Return the parts of SELECT and QUALIFY."""
-        qualify, trees = tree.args.get("qualify"), [one for one in selected if not isinstance(one, Column)]
+        qualify, trees = tree.args.get("qualify"), [item for item in selected if not isinstance(item, Column)]
         condition = None
         if qualify is not None:
-            condition = without_aliases(qualify.this, trees, [one.name for one in scope.schema])
+            condition = expand_aliases(qualify.this, trees, [column.name for column in scope.schema])
             if not numberings_in(condition):
                 remedy = "QUALIFY rn <= 3 needs ROW_NUMBER() OVER (...) AS rn in SELECT; otherwise write WHERE"
                 raise SqlError("QUALIFY without OVER", remedy, "", place_of(qualify))
-        return Chosen(selected, condition, [one for part in (*trees, condition) for one in numberings_in(part)])
+        return SelectParts(
+            selected, condition, [numbering for part in (*trees, condition) for numbering in numberings_in(part)]
+        )
 
-    def _numbering_binder(self, scope: Scope, relation: Relation, known: list[tuple[Tree, int]]) -> ExpressionBinder:
-        def of(tree: Tree) -> Expr | None:
-            return next((relation.column(at) for one, at in known if one == tree), None)
+    def _numbering_binder(self, scope: Scope, relation: Relation, numbers: list[tuple[Tree, int]]) -> ExpressionBinder:
+        def column_of_number(tree: Tree) -> Expr | None:
+            return next((relation.column(column) for numbering, column in numbers if numbering == tree), None)
 
-        return ExpressionBinder(scope, of, self.functions)
+        return ExpressionBinder(scope, column_of_number, self.functions)
 
-    def _qualified(self, relation: Relation, chosen: Chosen, binder: ExpressionBinder | GroupedSelect) -> Relation:
+    def _qualify(self, relation: Relation, parts: SelectParts, binder: ExpressionBinder | GroupedSelect) -> Relation:
         """Filter the selected rows by QUALIFY."""
-        if chosen.condition is not None:
-            condition = binder.condition(chosen.condition, "the condition of QUALIFY")
-            relation = Filter(relation.schema, relation, condition, place=place_of(chosen.condition))
-        return self._project(relation, chosen.selected, binder.bind)
+        if parts.condition is not None:
+            condition = binder.condition(parts.condition, "the condition of QUALIFY")
+            relation = Filter(relation.schema, relation, condition, place=place_of(parts.condition))
+        return self._project(relation, parts.selected, binder.bind)
 
-    def _emitting(self, relation: Relation) -> Relation:
+    def _with_emission(self, relation: Relation) -> Relation:
         """Return a window that shows results as often as the options say."""
         if self.is_batch or not isinstance(relation, WindowAggregate):
             return relation
@@ -273,44 +277,44 @@ class QueryBinder:
 
     def _stars(self, trees: list[Tree], scope: Scope) -> list[Any]:
         """Expand `*` in the selected trees to columns."""
-        found: list[Any] = []
+        expanded: list[Any] = []
         for tree in trees:
             if isinstance(tree, exp.Star):
-                found += scope.columns(None, place_of(tree))
+                expanded += scope.columns(None, place_of(tree))
             elif isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star):
-                found += scope.columns(tree.table, place_of(tree))
+                expanded += scope.columns(tree.table, place_of(tree))
             else:
-                found.append(tree)
-        return found
+                expanded.append(tree)
+        return expanded
 
     def _project(self, relation: Relation, selected: list[Any], bind: Callable[[Tree], Expr]) -> Relation:
         exprs: list[Expr] = []
         names: list[str] = []
-        for at, one in enumerate(selected):
-            if isinstance(one, Column):
-                exprs.append(one)
-                names.append(one.name)
+        for position, item in enumerate(selected):
+            if isinstance(item, Column):
+                exprs.append(item)
+                names.append(item.name)
                 continue
-            inner = one.this if isinstance(one, exp.Alias) else one
+            inner = item.this if isinstance(item, exp.Alias) else item
             exprs.append(bind(inner))
-            names.append(one.alias if isinstance(one, exp.Alias) else _name_of(inner, at))
+            names.append(item.alias if isinstance(item, exp.Alias) else _name_of(inner, position))
         return project(relation, exprs, _distinct(names))
 
-    def _unseen_keys(self, tree: Tree, selected: list[Any]) -> dict[int, Tree]:
+    def _hidden_order_keys(self, tree: Tree, selected: list[Any]) -> dict[int, Tree]:
         """Return the expressions that ORDER BY needs and SELECT lacks, by the number of the key."""
         order = tree.args.get("order")
         if order is None or not self.is_batch or tree.args.get("distinct") is not None:
             return {}
-        names = [one.name if isinstance(one, (Column, exp.Column)) else one.alias for one in selected]
-        found: dict[int, Tree] = {}
-        for at, key in enumerate(order.expressions):
+        names = [item.name if isinstance(item, (Column, exp.Column)) else item.alias for item in selected]
+        hidden: dict[int, Tree] = {}
+        for position, key in enumerate(order.expressions):
             is_selected = isinstance(key.this, exp.Column) and len(key.this.parts) == 1 and key.this.name in names
             if not is_selected and not isinstance(key.this, exp.Literal):
-                trees = [one for one in selected if not isinstance(one, Column)]
-                found[at] = exp.alias_(without_aliases(key.this, trees, ()), f"ORDER${at}")
-        return found
+                trees = [item for item in selected if not isinstance(item, Column)]
+                hidden[position] = exp.alias_(expand_aliases(key.this, trees, ()), f"ORDER${position}")
+        return hidden
 
-    def _ordered(self, relation: Relation, tree: Tree, unseen: Sequence[int] = ()) -> Relation:
+    def _sort(self, relation: Relation, tree: Tree, unseen: Sequence[int] = ()) -> Relation:
         """Sort as asked for; keys numbered in `unseen` are the last columns, which are removed again."""
         order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
         if order is None and limit is None and offset is None:
@@ -320,35 +324,38 @@ class QueryBinder:
             raise SqlError("ORDER BY over a stream that goes on", remedy, "", place_of(order))
         keys: list[tuple[int, bool, bool]] = []
         width = len(relation.schema) - len(unseen)
-        for number, one in enumerate(order.expressions if order is not None else ()):
-            down = bool(one.args.get("desc"))
-            at = (
-                width + unseen.index(number) if number in unseen else self._order_key(one.this, relation.schema[:width])
-            )
-            ensure_order(relation.schema[at].type, place_of(one))
-            keys.append((at, down, bool(one.args.get("nulls_first"))))
+        for number, key_tree in enumerate(order.expressions if order is not None else ()):
+            is_descending = bool(key_tree.args.get("desc"))
+            if number in unseen:
+                column = width + unseen.index(number)
+            else:
+                column = self._order_key(key_tree.this, relation.schema[:width])
+            ensure_order(relation.schema[column].type, place_of(key_tree))
+            keys.append((column, is_descending, bool(key_tree.args.get("nulls_first"))))
         count = None if limit is None else self._count(limit)
         first = 0 if offset is None else self._whole(offset.expression)
-        made = Sort(relation.schema, relation, tuple(keys), first, count)
-        return project(made, [made.column(at) for at in range(width)], made.names[:width]) if unseen else made
+        ordered = Sort(relation.schema, relation, tuple(keys), first, count)
+        if not unseen:
+            return ordered
+        return project(ordered, [ordered.column(index) for index in range(width)], ordered.names[:width])
 
     def _order_key(self, tree: Tree, schema: Schema) -> int:
         if isinstance(tree, exp.Literal) and not tree.is_string:
-            at = int(tree.this) - 1
-            if not 0 <= at < len(schema):
+            column = int(tree.this) - 1
+            if not 0 <= column < len(schema):
                 raise SqlError(f"there is no column {tree.this}", f"there are {len(schema)}", "", place_of(tree))
-            return at
-        found = self.expressions(Scope.of("", schema)).bind(tree)
-        if not isinstance(found, Column):
+            return column
+        expr = self.expressions(Scope.of("", schema)).bind(tree)
+        if not isinstance(expr, Column):
             raise SqlError("ORDER BY of an expression", "select it with a name, and order by that", "", place_of(tree))
-        return found.index
+        return expr.index
 
     def _count(self, limit: Tree) -> int:
         """Return the number of rows that LIMIT or FETCH keeps."""
         if isinstance(limit, exp.Limit):
             return self._whole(limit.expression)
-        asked = limit.args.get("limit_options")
-        if asked is not None and (asked.args.get("percent") or asked.args.get("with_ties")):
+        options = limit.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
             remedy = "write for example FETCH NEXT 10 ROWS ONLY"
             raise SqlError("FETCH keeps a number of rows", remedy, "", place_of(limit))
         count = limit.args.get("count")
@@ -364,43 +371,44 @@ class QueryBinder:
     def _values(self, tree: Tree) -> Relation:
         binder = self.expressions(Scope(()))
         rows = [
-            [binder.bind(one) for one in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+            [binder.bind(value) for value in (row.expressions if isinstance(row, exp.Tuple) else [row])]
             for row in tree.expressions
         ]
         width = len(rows[0])
         if any(len(row) != width for row in rows):
             raise SqlError("rows of different lengths", "give each row as many values", "", place_of(tree))
-        kinds = [common_type([row[at].type for row in rows]) for at in range(width)]
-        for at, kind in enumerate(kinds):
+        kinds = [common_type([row[column].type for row in rows]) for column in range(width)]
+        for column, kind in enumerate(kinds):
             if kind is None:
-                found = ", ".join(str(row[at].type) for row in rows)
-                raise SqlError(f"column {at + 1} has types {found}", "cast them to one type", "", place_of(tree))
-        schema = tuple(Attribute(f"EXPR${at}", kind) for at, kind in enumerate(kinds) if kind is not None)
-        exprs = [tuple(cast(one, kind) for one, kind in zip(row, kinds, strict=True) if kind) for row in rows]
-        if all(isinstance(one, Literal) for row in exprs for one in row):
-            return Values(schema, tuple(tuple(one.value for one in row if isinstance(one, Literal)) for row in exprs))
+                types = ", ".join(str(row[column].type) for row in rows)
+                raise SqlError(f"column {column + 1} has types {types}", "cast them to one type", "", place_of(tree))
+        schema = tuple(Attribute(f"EXPR${column}", kind) for column, kind in enumerate(kinds) if kind is not None)
+        exprs = [tuple(cast(value, kind) for value, kind in zip(row, kinds, strict=True) if kind) for row in rows]
+        if all(isinstance(value, Literal) for row in exprs for value in row):
+            literals = (tuple(value.value for value in row if isinstance(value, Literal)) for row in exprs)
+            return Values(schema, tuple(literals))
         nothing = Values((), ((),))
         parts = tuple(Project(schema, nothing, row) for row in exprs)
         return parts[0] if len(parts) == 1 else Union(schema, parts)
 
     def _values_query(self, tree: Tree) -> Relation:
-        return self._ordered(self._values(tree), tree)
+        return self._sort(self._values(tree), tree)
 
     def _union(self, tree: Tree) -> Relation:
         place = place_of(tree)
         sides: list[Relation] = []
         for side in (tree.this, tree.expression):
-            found = self.bind(side)
-            sides += found.sources if isinstance(found, Union) else [found]
+            relation = self.bind(side)
+            sides += relation.sources if isinstance(relation, Union) else [relation]
         united: Relation = _union(sides, place)
         if tree.args.get("distinct"):
             united = set_operations.distinct(united, place, self.is_batch)
-        return self._ordered(united, tree)
+        return self._sort(united, tree)
 
-    def _nested(self, tree: Tree) -> Relation:
-        return self._ordered(self.bind(tree.this), tree)
+    def _subquery_in_parentheses(self, tree: Tree) -> Relation:
+        return self._sort(self.bind(tree.this), tree)
 
-    def _combined(self, tree: Tree) -> Relation:
+    def _intersect_or_except(self, tree: Tree) -> Relation:
         """INTERSECT and EXCEPT of whole tables."""
         word, place = type(tree).__name__.upper(), place_of(tree)
         if not self.is_batch:
@@ -410,15 +418,15 @@ class QueryBinder:
             raise SqlError(f"{word} ALL is not supported", f"write {word}, which gives each row once", "", place)
         united = _union([self.bind(tree.this), self.bind(tree.expression)], place, word)
         assert isinstance(united, Union)
-        return self._ordered(set_operations.combined(united, word == "INTERSECT", place), tree)
+        return self._sort(set_operations.intersect_or_except(united, word == "INTERSECT", place), tree)
 
     _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Relation]]] = {
         exp.Select: _select,
         exp.Values: _values_query,
         exp.Union: _union,
-        exp.Subquery: _nested,
-        exp.Intersect: _combined,
-        exp.Except: _combined,
+        exp.Subquery: _subquery_in_parentheses,
+        exp.Intersect: _intersect_or_except,
+        exp.Except: _intersect_or_except,
     }
 
 
@@ -432,13 +440,20 @@ def project(relation: Relation, exprs: list[Expr], names: list[str]) -> Relation
         else:
             part = TimePart.PROCTIME if str(expr) == "PROCTIME()" else None
             schema.append(Attribute(name, expr.type, part))
-    same = [isinstance(one, Column) and one.index == at for at, one in enumerate(exprs)]
+    same = [isinstance(expr, Column) and expr.index == index for index, expr in enumerate(exprs)]
     if all(same) and names == relation.names:
         return relation
     return Project(tuple(schema), relation, tuple(exprs))
 
 
-def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
+def _rename_by(alias: Tree, relation: Relation, tree: Tree) -> Relation:
+    """Return a table of FROM under the column names of its alias, if that lists some."""
+    if not alias.columns:
+        return relation
+    return rename_columns(relation, [column.name for column in alias.columns], place_of(tree))
+
+
+def rename_columns(relation: Relation, names: list[str], place: Any) -> Relation:
     """Return the same columns under other names.
 
     Raises:
@@ -447,10 +462,10 @@ def renamed(relation: Relation, names: list[str], place: Any) -> Relation:
     if len(names) != len(relation.schema):
         problem = f"{len(names)} names for {len(relation.schema)} columns"
         raise SqlError(problem, "name all of them, or none", "", place)
-    return project(relation, [relation.column(at) for at in range(len(names))], names)
+    return project(relation, [relation.column(index) for index in range(len(names))], names)
 
 
-def as_it_was(relation: Relation, names: Sequence[str], view: str, place: Any) -> Relation:
+def restore_view_columns(relation: Relation, names: Sequence[str], view: str, place: Any) -> Relation:
     """Return the columns that a view had when it was made: `*` stands for those of that time.
 
     Raises:
@@ -458,11 +473,11 @@ def as_it_was(relation: Relation, names: Sequence[str], view: str, place: Any) -
     """
     if not names or relation.names == list(names):
         return relation
-    for one in names:
-        if one not in relation.names:
-            problem = f"view {view!r} has a column {one!r}, which its query does not give any more"
+    for name in names:
+        if name not in relation.names:
+            problem = f"view {view!r} has a column {name!r}, which its query does not give any more"
             raise SqlError(problem, "create the view anew", "", place)
-    return project(relation, [relation.column(relation.names.index(one)) for one in names], list(names))
+    return project(relation, [relation.column(relation.names.index(name)) for name in names], list(names))
 
 
 def _union(sides: list[Relation], place: Place | None, word: str = "UNION ALL") -> Relation:
@@ -472,52 +487,54 @@ def _union(sides: list[Relation], place: Place | None, word: str = "UNION ALL") 
         SqlError: they have other columns.
     """
     width = len(sides[0].schema)
-    if any(len(one.schema) != width for one in sides):
-        counts = " and ".join(str(len(one.schema)) for one in sides)
+    if any(len(side.schema) != width for side in sides):
+        counts = " and ".join(str(len(side.schema)) for side in sides)
         raise SqlError(f"{word} of {counts} columns", "select as many columns in each", "", place)
-    kinds = [common_type([one.schema[at].type for one in sides]) for at in range(width)]
-    for at, kind in enumerate(kinds):
+    kinds = [common_type([side.schema[index].type for side in sides]) for index in range(width)]
+    for index, kind in enumerate(kinds):
         if kind is None:
-            found_kinds = " and ".join(str(one.schema[at].type) for one in sides)
-            problem = f"column {sides[0].schema[at].name!r} of {word} has types {found_kinds}"
+            found_kinds = " and ".join(str(side.schema[index].type) for side in sides)
+            problem = f"column {sides[0].schema[index].name!r} of {word} has types {found_kinds}"
             raise SqlError(problem, "cast them to one type", "", place)
     schema = tuple(
-        Attribute(one.name, kind, _common_part(sides, at), one.windowing)
-        for at, (one, kind) in enumerate(zip(sides[0].schema, kinds, strict=True))
+        Attribute(first.name, kind, _common_part(sides, index), first.windowing)
+        for index, (first, kind) in enumerate(zip(sides[0].schema, kinds, strict=True))
         if kind is not None
     )
-    return Union(schema, tuple(_cast_to(one, schema) for one in sides))
+    return Union(schema, tuple(_cast_to(side, schema) for side in sides))
 
 
 def _cast_to(relation: Relation, schema: Schema) -> Relation:
-    kinds = [one.type for one in relation.schema]
-    if all(kind.nullable() == one.type.nullable() for kind, one in zip(kinds, schema, strict=True)):
+    kinds = [attribute.type for attribute in relation.schema]
+    if all(kind.nullable() == attribute.type.nullable() for kind, attribute in zip(kinds, schema, strict=True)):
         return relation
-    exprs = [cast(relation.column(at), one.type) for at, one in enumerate(schema)]
+    exprs = [cast(relation.column(index), attribute.type) for index, attribute in enumerate(schema)]
     return Project(schema, relation, tuple(exprs))
 
 
-def _common_part(sides: list[Relation], at: int) -> TimePart | None:
+def _common_part(sides: list[Relation], column: int) -> TimePart | None:
     """Return the part in time that a column has in all inputs; bounds of other windows have none."""
-    found = [one.schema[at] for one in sides]
-    windows = {None if one.windowing is None else one.windowing.describe_without_time() for one in found}
-    parts = {one.part for one in found}
-    return found[0].part if len(parts) == len(windows) == 1 else None
+    attributes = [side.schema[column] for side in sides]
+    windows = {
+        None if attribute.windowing is None else attribute.windowing.describe_without_time() for attribute in attributes
+    }
+    parts = {attribute.part for attribute in attributes}
+    return attributes[0].part if len(parts) == len(windows) == 1 else None
 
 
-def _name_of(tree: Tree, at: int) -> str:
+def _name_of(tree: Tree, position: int) -> str:
     """Return the name of a selected expression that has no alias."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
-    return str(tree.name) if isinstance(tree, exp.Column) else f"EXPR${at}"
+    return str(tree.name) if isinstance(tree, exp.Column) else f"EXPR${position}"
 
 
 def _distinct(names: list[str]) -> list[str]:
     """Names, of which a second of its kind gets a number."""
-    found: list[str] = []
+    distinct_names: list[str] = []
     for name in names:
         number, fresh = 0, name
-        while fresh in found:
+        while fresh in distinct_names:
             fresh, number = f"{name}{number}", number + 1
-        found.append(fresh)
-    return found
+        distinct_names.append(fresh)
+    return distinct_names

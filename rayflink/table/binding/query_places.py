@@ -11,19 +11,19 @@ from ..plan.logical import Relation, Scan
 from ..plan.typed import Place, QueryText
 
 
-def of_text(plan: Relation, text: str) -> Relation:
+def place_in_text(plan: Relation, text: str) -> Relation:
     """Return the plan of a query whose places are in a text, but for those of parts that were written elsewhere."""
 
-    def change(one: Relation) -> Relation:
-        if one.place is None or one.place.query is not None:
-            return one
-        return replace(one, place=replace(one.place, query=query))
+    def change(relation: Relation) -> Relation:
+        if relation.place is None or relation.place.query is not None:
+            return relation
+        return replace(relation, place=replace(relation.place, query=query))
 
     query = QueryText(text)
     return deeply(partial(plan.mapped, change), text)
 
 
-def of_view(plan: Relation, path: Path, name: str) -> Relation:
+def place_in_view(plan: Relation, path: Path, name: str) -> Relation:
     """Return the plan of a view: places are in the view, and its name is that of the last step and of unnamed tables.
 
     Args:
@@ -35,18 +35,18 @@ def of_view(plan: Relation, path: Path, name: str) -> Relation:
             return place
         return replace(place, query=replace(place.query, view=name))
 
-    def change(one: Relation) -> Relation:
-        is_unnamed = isinstance(one, Scan) and not one.is_named
-        view = path if not one.view and (is_unnamed or one is plan) else one.view
-        place = placed(one.place)
+    def change(relation: Relation) -> Relation:
+        is_unnamed = isinstance(relation, Scan) and not relation.is_named
+        view = path if not relation.view and (is_unnamed or relation is plan) else relation.view
+        place = placed(relation.place)
         return (
-            one
-            if (view, place) == (one.view, one.place) and place is one.place
-            else replace(one, view=view, place=place)
+            relation
+            if (view, place) == (relation.view, relation.place) and place is relation.place
+            else replace(relation, view=view, place=place)
         )
 
-    found = deeply(partial(plan.mapped, change))
-    return found if found.view else replace(found, view=path)
+    with_view = deeply(partial(plan.mapped, change))
+    return with_view if with_view.view else replace(with_view, view=path)
 
 
-__all__ = ["of_text", "of_view"]
+__all__ = ["place_in_text", "place_in_view"]

@@ -12,7 +12,7 @@ _WHOLE = {
 _RANKS = ("RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
 
 
-def of_over(name: str, is_whole: bool) -> str:
+def remedy_for_over(name: str, is_whole: bool) -> str:
     """Return the remedy for a function with OVER other than ROW_NUMBER().
 
     Args:
@@ -22,9 +22,9 @@ def of_over(name: str, is_whole: bool) -> str:
     if name in _RANKS:
         return "ROW_NUMBER() is, which numbers rows of equal order one after another"
     if not is_whole:
-        kept = "the rows before" if name in ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE") else "the value so far"
+        state = "the rows before" if name in ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE") else "the value so far"
         windows = "; or GROUP BY a window where a value for each window will do" if name in AGGREGATES else ""
-        return f"{_STATE.format(kept)}{windows}"
+        return f"{_STATE.format(state)}{windows}"
     if name in AGGREGATES:
         return (
             f"compute it in a query of its own, as (SELECT k, {name}(v) AS total FROM t GROUP BY k), and JOIN that by "
@@ -34,7 +34,7 @@ def of_over(name: str, is_whole: bool) -> str:
     return _WHOLE.get(name, "number the rows by ROW_NUMBER() AS rn, and JOIN each with the rows it needs by rn")
 
 
-def of_versions(is_whole: bool) -> str:
+def remedy_for_versions(is_whole: bool) -> str:
     """Return the remedy for FOR SYSTEM_TIME AS OF.
 
     Args:
@@ -52,4 +52,4 @@ def of_versions(is_whole: bool) -> str:
     )
 
 
-__all__ = ["of_over", "of_versions"]
+__all__ = ["remedy_for_over", "remedy_for_versions"]

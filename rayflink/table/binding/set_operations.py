@@ -16,7 +16,7 @@ _COUNT = DataTypes.BIGINT(False)
 
 def without_time(schema: Schema) -> Schema:
     """Return the columns without their part in time."""
-    return tuple(replace(one, part=None, windowing=None) for one in schema)
+    return tuple(replace(attribute, part=None, windowing=None) for attribute in schema)
 
 
 def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relation:
@@ -32,7 +32,7 @@ def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relatio
     return GroupAggregate(without_time(relation.schema), relation, columns, (), is_whole, place=place)
 
 
-def combined(union: Union, is_both: bool, place: Place | None) -> Relation:
+def intersect_or_except(union: Union, is_both: bool, place: Place | None) -> Relation:
     """Return rows of the first of two sides that are among those of the second as well, or are not; each once.
 
     Args:
@@ -43,19 +43,19 @@ def combined(union: Union, is_both: bool, place: Place | None) -> Relation:
     """
     _check(union.schema, place)
     width = len(union.schema)
-    ones = [Attribute(name, _COUNT) for name in ("$left", "$right")]
+    counters = [Attribute(name, _COUNT) for name in ("$left", "$right")]
     marked = tuple(
-        Project((*side.schema, *ones), side, (*(side.column(at) for at in range(width)), *_marks(number)))
+        Project((*side.schema, *counters), side, (*(side.column(index) for index in range(width)), *_marks(number)))
         for number, side in enumerate(union.sources)
     )
-    both = Union((*without_time(union.schema), *ones), marked)
-    counts = tuple(AggregateCall("SUM", (width + at,), _COUNT) for at in (0, 1))
-    found = GroupAggregate(both.schema, both, tuple(range(width)), counts, place=place)
+    union_all = Union((*without_time(union.schema), *counters), marked)
+    counts = tuple(AggregateCall("SUM", (width + index,), _COUNT) for index in (0, 1))
+    counted = GroupAggregate(union_all.schema, union_all, tuple(range(width)), counts, place=place)
     nothing = Literal(_COUNT, 0)
-    left = call(">", [found.column(width), nothing], place)
-    right = call(">" if is_both else "=", [found.column(width + 1), nothing], place)
-    kept = Filter(found.schema, found, call("AND", [left, right], place), place=place)
-    return Project(without_time(union.schema), kept, tuple(kept.column(at) for at in range(width)))
+    left = call(">", [counted.column(width), nothing], place)
+    right = call(">" if is_both else "=", [counted.column(width + 1), nothing], place)
+    chosen = Filter(counted.schema, counted, call("AND", [left, right], place), place=place)
+    return Project(without_time(union.schema), chosen, tuple(chosen.column(index) for index in range(width)))
 
 
 def _marks(side: int) -> tuple[Expr, Expr]:
@@ -68,4 +68,4 @@ def _check(schema: Schema, place: Place | None) -> None:
         raise SqlError(f"column {wrong.name!r} of type {wrong.type} is not compared", "leave it out", "", place)
 
 
-__all__ = ["combined", "distinct", "without_time"]
+__all__ = ["intersect_or_except", "distinct", "without_time"]

@@ -23,7 +23,7 @@ def hinted_ttl(tree: Tree, scope: Scope) -> tuple[str, str] | None:
     hint = tree.args.get("hint")
     if hint is None:
         return None
-    names, name, text = [one.alias for one in scope.parts], "", ""
+    names, name, text = [table.alias for table in scope.parts], "", ""
     for pair in hint.expressions:
         name, text = pair.this.this, pair.expression.this
         if name not in names:
@@ -42,11 +42,11 @@ def _no_length(text: str, tree: Tree) -> SqlError:
     return SqlError(f"{text!r} is no length of time", "write for example '36 h', or '0 s' for ever", "", place_of(tree))
 
 
-def known_for(relation: Relation, ttl: tuple[str, str] | None) -> Relation:
+def with_ttl(relation: Relation, ttl: tuple[str, str] | None) -> Relation:
     """Groups of a stream that are known for so long; other relations as they are."""
     if ttl is None or not isinstance(relation, GroupAggregate) or relation.is_whole:
         return relation
     return replace(relation, ttl=ttl)
 
 
-__all__ = ["hinted_ttl", "known_for"]
+__all__ = ["hinted_ttl", "with_ttl"]

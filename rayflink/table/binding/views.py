@@ -11,8 +11,8 @@ from ..parsing import statements
 from ..parsing.statement_parser import parse_statement
 from ..plan.logical import Relation
 from ..plan.typed import Place
-from .queries import as_it_was, renamed
-from .query_places import of_view
+from .queries import rename_columns, restore_view_columns
+from .query_places import place_in_view
 
 
 class Views:
@@ -38,7 +38,7 @@ class Views:
         """
         name = self._catalogs.short_name(path)
         if view.relation is not None:
-            return of_view(view.relation, path, name)
+            return place_in_view(view.relation, path, name)
         if path in self._begun:
             raise SqlError(f"view {name!r} reads itself", "let its query read something else", "", place)
         self._begun.append(path)
@@ -51,8 +51,8 @@ class Views:
             raise error.in_view(name) from error
         finally:
             self._begun.pop()
-        plan = as_it_was(plan, view.selected, path[-1], place)
-        return of_view(renamed(plan, list(view.columns), place) if view.columns else plan, path, name)
+        plan = restore_view_columns(plan, view.selected, path[-1], place)
+        return place_in_view(rename_columns(plan, list(view.columns), place) if view.columns else plan, path, name)
 
 
 __all__ = ["Views"]

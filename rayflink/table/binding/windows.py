@@ -60,21 +60,21 @@ def table_call(tree: Tree) -> TableCall:
     place = place_of(tree)
     kind = WindowKind(str(tree.name).upper())
     names = ("DATA", "TIMECOL", *_LENGTHS[kind], "OFFSET")
-    given: dict[str, Any] = {}
-    for at, argument in enumerate(tree.expressions):
+    arguments: dict[str, Any] = {}
+    for position, argument in enumerate(tree.expressions):
         is_named = isinstance(argument, NamedArgument)
-        if not is_named and at >= len(names):
-            raise _wrong(kind, f"{len(tree.expressions)} arguments", place)
-        name = str(argument.this).upper() if is_named else names[at]
-        if name in given:
-            raise _wrong(kind, f"two arguments {name}", place)
-        given[name] = argument.expression if is_named else argument
-    unknown = [name for name in given if name not in names]
-    missing = [name for name in names[:-1] if name not in given]
+        if not is_named and position >= len(names):
+            raise _bad_arguments(kind, f"{len(tree.expressions)} arguments", place)
+        name = str(argument.this).upper() if is_named else names[position]
+        if name in arguments:
+            raise _bad_arguments(kind, f"two arguments {name}", place)
+        arguments[name] = argument.expression if is_named else argument
+    unknown = [name for name in arguments if name not in names]
+    missing = [name for name in names[:-1] if name not in arguments]
     if unknown or missing:
-        found = f"an argument {unknown[0]}" if unknown else f"no argument {missing[0]}"
-        raise _wrong(kind, found, place)
-    table, descriptor = given["DATA"], given["TIMECOL"]
+        problem = f"an argument {unknown[0]}" if unknown else f"no argument {missing[0]}"
+        raise _bad_arguments(kind, problem, place)
+    table, descriptor = arguments["DATA"], arguments["TIMECOL"]
     if isinstance(table, exp.Column) and len(table.parts) <= 3:  # DATA => t, without TABLE
         named = dict(zip(("this", "db", "catalog"), reversed(table.parts), strict=False))
         table = TableArgument(this=exp.Table(**named))
@@ -83,27 +83,27 @@ def table_call(tree: Tree) -> TableCall:
         or not isinstance(descriptor, Descriptor)
         or len(descriptor.expressions) != 1
     ):
-        raise _wrong(kind, "arguments of other kinds", place)
-    lengths = {name: _length(given[name], kind, place) for name in names[2:] if name in given}
+        raise _bad_arguments(kind, "arguments of other kinds", place)
+    lengths = {name: _length(arguments[name], kind, place) for name in names[2:] if name in arguments}
     return TableCall(kind, table, descriptor.expressions[0].name, lengths, place)
 
 
-def _wrong(kind: WindowKind, found: str, place: Place | None) -> SqlError:
-    return SqlError(f"{kind.value} is called with {found}", f"write {_USAGE[kind]}", "", place)
+def _bad_arguments(kind: WindowKind, arguments: str, place: Place | None) -> SqlError:
+    return SqlError(f"{kind.value} is called with {arguments}", f"write {_USAGE[kind]}", "", place)
 
 
 def _length(tree: Tree, kind: WindowKind, place: Place | None) -> int:
     inner = tree
     while isinstance(inner, exp.Paren):
         inner = inner.this
-    negative = isinstance(inner, exp.Neg)
-    inner = inner.this if negative else inner
+    is_negative = isinstance(inner, exp.Neg)
+    inner = inner.this if is_negative else inner
     if not isinstance(inner, Interval):
-        raise _wrong(kind, f"{tree.sql()} for a length of time", place)
-    found = literals.interval(inner.this, inner.args["unit"], inner.args.get("to"), place)
-    if found.type.root is Root.INTERVAL_YEAR_MONTH:
+        raise _bad_arguments(kind, f"{tree.sql()} for a length of time", place)
+    interval = literals.interval(inner.this, inner.args["unit"], inner.args.get("to"), place)
+    if interval.type.root is Root.INTERVAL_YEAR_MONTH:
         raise SqlError("a window of months", "windows have a fixed length: give days or less", "", place)
-    return -int(found.value) if negative else int(found.value)
+    return -int(interval.value) if is_negative else int(interval.value)
 
 
 def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, attribute: Attribute,
@@ -141,31 +141,32 @@ def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, att
     )
 
 
-def window_table(called: TableCall, input: Relation, scope: Scope) -> WindowTable:
+def window_table(call: TableCall, input: Relation, scope: Scope) -> WindowTable:
     """Return the rows of a table with the bounds of their windows.
 
     Raises:
         SqlError: the time column is none.
     """
-    found, rest = scope.find((called.column,), called.place)
-    assert isinstance(found, Column) and not rest
+    time, fields = scope.find((call.column,), call.place)
+    assert isinstance(time, Column) and not fields
     partition: list[int] = []
-    for one in called.table.args.get("partition_by") or ():
-        column, _ = scope.find(tuple(part.name for part in one.parts), place_of(one))
+    for key in call.table.args.get("partition_by") or ():
+        column, _ = scope.find(tuple(part.name for part in key.parts), place_of(key))
         assert isinstance(column, Column)
         partition.append(column.index)
-    size, slide = called.lengths.get("SIZE", 0), called.lengths.get("SLIDE", 0)
+    size, slide = call.lengths.get("SIZE", 0), call.lengths.get("SLIDE", 0)
     if slide > 0 and size % slide:
         problem = f"HOP has a size of {size} ms and a slide of {slide} ms"
-        raise SqlError(problem, "the size is a multiple of the slide", "", called.place)
-    if partition and called.kind is not WindowKind.SESSION:
-        raise SqlError(f"{called.kind.value} with PARTITION BY", "only SESSION takes it", "", called.place)
-    attribute = input.schema[found.index]
-    windowing = windowing_of(called.kind, called.lengths, found, attribute, called.place, partition)
-    kept = tuple(
-        Attribute(one.name, one.type, None if at == found.index else one.part) for at, one in enumerate(input.schema)
+        raise SqlError(problem, "the size is a multiple of the slide", "", call.place)
+    if partition and call.kind is not WindowKind.SESSION:
+        raise SqlError(f"{call.kind.value} with PARTITION BY", "only SESSION takes it", "", call.place)
+    attribute = input.schema[time.index]
+    windowing = windowing_of(call.kind, call.lengths, time, attribute, call.place, partition)
+    columns = tuple(
+        Attribute(column.name, column.type, None if index == time.index else column.part)
+        for index, column in enumerate(input.schema)
     )
-    return WindowTable((*kept, *bounds(windowing, attribute)), input, windowing, place=called.place)
+    return WindowTable((*columns, *bounds(windowing, attribute)), input, windowing, place=call.place)
 
 
 def bounds(windowing: Windowing, time: Attribute) -> tuple[Attribute, Attribute, Attribute]:
@@ -194,8 +195,8 @@ def group_window(tree: Tree, scope: Scope, input: Relation) -> Windowing | None:
     if len(args) != 1 + len(names) or not isinstance(args[0], exp.Column):
         remedy = f"write {kind.value}(ts, {', '.join(name.lower() for name in names)}) with intervals"
         raise SqlError(f"{kind.value} in GROUP BY has other arguments", remedy, "", place)
-    time, rest = scope.find(tuple(part.name for part in args[0].parts), place)
-    if rest or not isinstance(time, Column):
+    time, fields = scope.find(tuple(part.name for part in args[0].parts), place)
+    if fields or not isinstance(time, Column):
         raise SqlError(f"{args[0].sql()} is no column", "give the time attribute", "", place)
-    lengths = {name: _length(one, kind, place) for name, one in zip(names, args[1:], strict=True)}
+    lengths = {name: _length(argument, kind, place) for name, argument in zip(names, args[1:], strict=True)}
     return windowing_of(kind, lengths, time, input.schema[time.index], place)
