@@ -12,6 +12,8 @@ from rayflink.graph.transformations import call_site
 from rayflink.operators.async_io.async_wait import AsyncWaitOperator
 from rayflink.operators.factory import Factory
 
+from .streams.recording import record_operator
+from .streams.step import transformation_of
 from .streams.stream import DataStream, ensure_stream
 
 if TYPE_CHECKING:
@@ -230,7 +232,8 @@ def _waiting(
     if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
         _refuse(f"{step} has capacity {capacity!r}", "give a whole number of records, at least 1")
     factory = Factory(AsyncWaitOperator, function, timeout_ms, capacity, ordered, strategy)
-    return stream._add_operator(NAME, factory, output_type)
+    env = stream.get_execution_environment()
+    return DataStream(env, record_operator(env, transformation_of(stream), NAME, factory, output_type))
 
 
 def _refuse(problem: str, remedy: str) -> None:

@@ -28,6 +28,7 @@ from rayflink.state.storage.local_storage import folder_of
 from rayflink.state.storage.storage_schemes import from_root
 
 from .fault_tolerance import FaultTolerance
+from .launcher import launcher
 from .sources import Sources
 from .streams.closeable_iterator import CloseableIterator
 from .time_characteristic import TimeCharacteristic
@@ -420,7 +421,7 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         self._sinks.clear()
         if _interceptors:
             return _interceptors[-1](stream, job)
-        return self._launch().submit(job, configuration, kept)
+        return launcher().submit(job, configuration, kept)
 
     def close(self) -> None:
         """Give up the records of all cached streams."""

@@ -20,6 +20,7 @@ from rayflink.connectors.iteration import IteratorSource
 from rayflink.graph import transformations as graph
 from rayflink.operators.factory import SourceFactory
 
+from .launcher import launcher
 from .streams.step import as_type
 from .streams.stream import DataStream
 from .time_characteristic import TimeCharacteristic
@@ -34,13 +35,6 @@ class Sources:
 
     _configuration: Configuration
     _time_characteristic: TimeCharacteristic
-
-    @staticmethod
-    def _launch() -> Any:
-        """Return the module `rayflink.launch`, which hands jobs to runners."""
-        from rayflink import launch
-
-        return launch
 
     @overload
     def from_source(
@@ -199,7 +193,7 @@ class Sources:
         """
         from rayflink.connectors.frames.spark_frames import source_of
 
-        source = source_of(df, path, lambda: self._launch().frame_store(self._configuration))
+        source = source_of(df, path, lambda: launcher().frame_store(self._configuration))
         return self.from_source(source, watermark_strategy, source_name)
 
     def from_ray_dataset(
@@ -219,7 +213,7 @@ class Sources:
             TypeMismatch: it is none.
             ray.exceptions.RayError: Ray Data could not compute it.
         """
-        source = self._launch().dataset_source(dataset, self._configuration)
+        source = launcher().dataset_source(dataset, self._configuration)
         return self.from_source(source, watermark_strategy, source_name)
 
 

@@ -15,6 +15,7 @@ from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams.stream import DataStream
+from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
 
 from .binding.queries import QueryBinder
 from .binding.query_places import place_in_text
@@ -568,13 +569,13 @@ class StreamTableEnvironment(TableEnvironment):
         return self._records(self.to_changelog_stream(table), table, type_info, True)
 
     def _records(self, stream: DataStream, table: Table, record: TypeInformation, is_flagged: bool) -> DataStream:
-        from .physical.physical_planner import width_of
         from .physical.stream_sinks import AsRecord
 
         as_record = AsRecord(record, [one.type for one in table._plan.schema], is_flagged)
-        made = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)
-        width = width_of(stream._transformation) if is_flagged else None
-        return made if width is None else made.set_parallelism(width)
+        records = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)
+        if is_flagged:
+            keep_parallelism(records, StreamBuilder(stream))
+        return records
 
 
 def _listed(row: Any) -> Iterable[Any]:

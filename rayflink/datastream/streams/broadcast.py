@@ -11,11 +11,12 @@ from rayflink.common.functions.type_variables import Key, Record, Record2, Resul
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.broadcast import BroadcastProcessOperator
-from rayflink.operators.factory import Factory, Typed
+from rayflink.operators.factory import Factory
 from rayflink.operators.keyed.keyed_broadcast import KeyedBroadcastProcessOperator
 from rayflink.state.descriptors import MapStateDescriptor
 
-from .step import as_type
+from .recording import record_two_inputs
+from .step import transformation_of
 from .stream import DataStream
 
 if TYPE_CHECKING:
@@ -102,23 +103,17 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
                 problem = f"the KeyedBroadcastProcessFunction {type(func).__name__} on streams without keys"
                 raise _refusal(problem, "call key_by(...) before connect(...)")
             factory = Factory(BroadcastProcessOperator, func, *descriptors)
-            return self._two_input("Co-Process-Broadcast", factory, output_type)
+            return self._add_operator("Co-Process-Broadcast", factory, output_type)
         if isinstance(func, BroadcastProcessFunction):
             problem = f"the BroadcastProcessFunction {type(func).__name__} on a keyed stream"
             raise _refusal(problem, "derive it from KeyedBroadcastProcessFunction")
         factory = Factory(KeyedBroadcastProcessOperator, key_selector, func, *descriptors)
-        return self._two_input("Keyed-Co-Process-Broadcast", factory, output_type, key_selector)
+        return self._add_operator("Keyed-Co-Process-Broadcast", factory, output_type, key_selector)
 
-    def _two_input(self, name: str, factory: Factory, output_type: Any, key_selector: Any = None) -> DataStream:
-        factory()  # a function of the wrong kind is refused here, in the user's line
-        first = self.non_broadcast_stream._transformation
-        second = self.broadcast_stream.input_stream._transformation
-        declared = as_type(output_type)
-        make = factory if declared is None else Typed(factory, declared)
-        step = graph.TwoInput(first, second, make, key_selector, name=name, output_type=declared)
+    def _add_operator(self, name: str, factory: Factory, output_type: Any, key_selector: Any = None) -> DataStream:
+        steps = transformation_of(self.non_broadcast_stream), transformation_of(self.broadcast_stream.input_stream)
         env = self.get_execution_environment()
-        env.add(step)
-        return DataStream(env, step)
+        return DataStream(env, record_two_inputs(env, steps, name, factory, output_type, (key_selector, None)))
 
 
 def checked_descriptors(given: Sequence[Any]) -> list[MapStateDescriptor]:

@@ -8,12 +8,13 @@ from rayflink.common.functions.function_classes import CoFlatMapFunction, CoMapF
 from rayflink.common.functions.type_variables import Key, Record, Record2, Result, Selected
 from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
-from rayflink.operators.factory import Factory, Typed
+from rayflink.operators.factory import Factory
 from rayflink.operators.keyed.keyed_functions import keyed_co_flat_map, keyed_co_map
 from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator, CoProcessOperator
 
-from .step import as_type
+from .recording import record_two_inputs
+from .step import transformation_of
 from .stream import DataStream
 
 if TYPE_CHECKING:
@@ -30,9 +31,8 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
 
     def __init__(self, stream1: DataStream[Record], stream2: DataStream[Record2]) -> None:
         self.stream1, self.stream2 = stream1, stream2
-        self._keys = tuple(getattr(stream, "key_selector", None) for stream in (stream1, stream2))
-        if None in self._keys:
-            self._keys = None, None
+        keys = getattr(stream1, "key_selector", None), getattr(stream2, "key_selector", None)
+        self._keys = (None, None) if None in keys else keys
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """Return the environment the streams belong to."""
@@ -82,8 +82,8 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
         ['1', '2', 'A']
         """
         if self._is_keyed and isinstance(func, CoMapFunction):
-            return self._two_input("Co-Map", Factory(keyed_co_map, *self._keys, func), output_type)
-        return self._two_input("Co-Map", Factory(CoMapOperator, func), output_type)
+            return self._add_operator("Co-Map", Factory(keyed_co_map, *self._keys, func), output_type)
+        return self._add_operator("Co-Map", Factory(CoMapOperator, func), output_type)
 
     @overload
     def flat_map(
@@ -101,8 +101,8 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
                 None: anything.
         """
         if self._is_keyed and isinstance(func, CoFlatMapFunction):
-            return self._two_input("Co-Flat Map", Factory(keyed_co_flat_map, *self._keys, func), output_type)
-        return self._two_input("Co-Flat Map", Factory(CoFlatMapOperator, func), output_type)
+            return self._add_operator("Co-Flat Map", Factory(keyed_co_flat_map, *self._keys, func), output_type)
+        return self._add_operator("Co-Flat Map", Factory(CoFlatMapOperator, func), output_type)
 
     @overload
     def process(
@@ -126,22 +126,18 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
             problem = f"process was given the KeyedCoProcessFunction {type(func).__name__} on streams without keys"
             raise PlanError(problem, "call key_by(...) before process(...)", graph.call_site())
         if self._is_keyed:
-            return self._two_input("Keyed Co-Process", Factory(KeyedCoProcessOperator, *self._keys, func), output_type)
-        return self._two_input("Co-Process", Factory(CoProcessOperator, func), output_type)
+            factory = Factory(KeyedCoProcessOperator, *self._keys, func)
+            return self._add_operator("Keyed Co-Process", factory, output_type)
+        return self._add_operator("Co-Process", Factory(CoProcessOperator, func), output_type)
 
     @property
     def _is_keyed(self) -> bool:
         return self._keys[0] is not None
 
-    def _two_input(self, name: str, factory: Factory, output_type: Any) -> DataStream:
-        factory()  # a function of the wrong kind is refused here, in the user's line
-        first, second = self.stream1._transformation, self.stream2._transformation
-        declared = as_type(output_type)
-        make = factory if declared is None else Typed(factory, declared)
-        step = graph.TwoInput(first, second, make, *self._keys, name=name, output_type=declared)
+    def _add_operator(self, name: str, factory: Factory, output_type: Any) -> DataStream[Any]:
+        steps = transformation_of(self.stream1), transformation_of(self.stream2)
         env = self.get_execution_environment()
-        env.add(step)
-        return DataStream(env, step)
+        return DataStream(env, record_two_inputs(env, steps, name, factory, output_type, self._keys))
 
 
 __all__ = ["ConnectedStreams"]

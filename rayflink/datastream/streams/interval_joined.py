@@ -12,13 +12,17 @@ from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory
 from rayflink.operators.windows.interval_join import Interval, IntervalJoinOperator
 
-from .connected import ConnectedStreams
 from .keyed import KeyedStream
+from .recording import record_two_inputs
+from .step import transformation_of
 from .stream import DataStream
 from .unfinished import Unfinished, tag_of
 
 if TYPE_CHECKING:
     from .function_types import AnyJoinForm, FlatJoinForm, JoinForm, ProcessJoinForm
+
+
+_ORDER = "an interval join is written a.interval_join(b).between(lower, upper).process(function)"
 
 
 class IntervalJoin(Unfinished, Generic[Record, Record2]):
@@ -29,7 +33,7 @@ class IntervalJoin(Unfinished, Generic[Record, Record2]):
     """
 
     _next = "between"
-    _order = "an interval join is written a.interval_join(b).between(lower, upper).process(function)"
+    _order = _ORDER
 
     def __init__(self, stream1: KeyedStream[Record, Any], stream2: KeyedStream[Record2, Any]) -> None:
         self._streams = stream1, stream2
@@ -69,7 +73,7 @@ class IntervalJoined(Unfinished, Generic[Record, Record2]):
     """
 
     _next = "process"
-    _order = IntervalJoin._order
+    _order = _ORDER
 
     def __init__(self, stream1: KeyedStream, stream2: KeyedStream, lower_ms: int, upper_ms: int) -> None:
         self._streams = stream1, stream2
@@ -140,9 +144,11 @@ class IntervalJoined(Unfinished, Generic[Record, Record2]):
         >>> list(near.process(lambda left, right: (left, right)).execute_and_collect())
         [(('a', 0), ('a', 4))]
         """
-        keys = tuple(stream.key_selector for stream in self._streams)
+        keys = self._streams[0].key_selector, self._streams[1].key_selector
         factory = Factory(IntervalJoinOperator, *keys, process_join_function, self._interval())
-        return ConnectedStreams(*self._streams)._two_input("Interval Join", factory, output_type)
+        first, second = self._streams
+        env, steps = first.get_execution_environment(), (transformation_of(first), transformation_of(second))
+        return DataStream(env, record_two_inputs(env, steps, "Interval Join", factory, output_type, keys))
 
     def _interval(self) -> Interval:
         (lower, upper), (above, below) = self._bounds, self._open_ends

@@ -9,7 +9,7 @@ from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 
 from .connected import ConnectedStreams
-from .step import as_type
+from .step import as_type, transformation_of
 from .stream import DataStream
 
 
@@ -23,7 +23,7 @@ class IterativeStream(DataStream[Record]):
     """
 
     def __init__(self, stream: DataStream[Record], max_wait_time_millis: int = 0) -> None:
-        self._outside = stream._transformation
+        self._outside = transformation_of(stream)
         self._wait_ms = max_wait_time_millis
         step = graph.Feedback(self._outside, max_wait_time_millis, output_type=self._outside.output_type)
         super().__init__(stream.get_execution_environment(), step)
@@ -75,7 +75,7 @@ class ConnectedIterativeStreams(ConnectedStreams[Record, Record2, Any]):
 
 
 def _add_feedback(loop: graph.Feedback | graph.CoFeedback, feedback: DataStream) -> None:
-    step = feedback._transformation
+    step = transformation_of(feedback)
     if not _comes_from(step, loop):
         problem = f"close_with was given {step.name!r}, which does not come from this iteration"
         raise PlanError(problem, "give it a stream made of what iterate() returned", graph.call_site())

@@ -21,9 +21,9 @@ from rayflink.operators.windows.co_group_windows import (
 )
 
 from .fields import check_fields
-from .keyed import KeyedStream
+from .keyed import KeyedStream, step_before_partition
 from .selectors import field_selector
-from .step import as_type
+from .step import as_type, transformation_of
 from .stream import DataStream, ensure_stream
 from .unfinished import Unfinished, ensure_one_environment, tag_of
 from .windowed import WindowedStream
@@ -253,7 +253,7 @@ class _Joined(DataStream):
     """The result of a join."""
 
     def __init__(self, applied: DataStream) -> None:
-        super().__init__(applied.get_execution_environment(), applied._transformation)
+        super().__init__(applied.get_execution_environment(), transformation_of(applied))
 
     def uid(self, uid: str) -> _Joined:
         """Give the join an identity; the steps that tag its inputs have no call of their own for that."""
@@ -270,7 +270,7 @@ class _TaggedWindows(WindowedStream):
 
 
 def _key_by(step: str, stream: DataStream, key_selector: Any, key_type: Any) -> KeyBy:
-    check_fields(step, key_selector, stream._transformation.declared_type())
+    check_fields(step, key_selector, transformation_of(stream).declared_type())
     made = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type), step)
     as_key_selector(made)  # refuses what is no key selector here, in the user's line
     return made
@@ -278,7 +278,7 @@ def _key_by(step: str, stream: DataStream, key_selector: Any, key_type: Any) -> 
 
 def _tagged(stream: DataStream, side: int) -> graph.Transformation:
     """Return the stream's records with their side, in as many subtasks as the stream has."""
-    step = stream._behind if isinstance(stream, KeyedStream) else stream._transformation
+    step = step_before_partition(stream)
     made_by = step
     while isinstance(made_by, graph.Partition | graph.SideOutput):
         made_by = made_by.input

@@ -17,7 +17,10 @@ from rayflink.operators.keyed.rolling import KeyedReduceOperator, keyed_aggregat
 from rayflink.operators.windows.folding import KeyedFoldOperator
 
 from .fields import check_fields
-from .stream import SAME_RECORDS, SAME_TYPE, DataStream, ensure_stream
+from .recording import SAME_RECORDS, SAME_TYPE
+from .step import transformation_of
+from .stream import DataStream, ensure_stream
+from .unfinished import ensure_one_environment
 
 if TYPE_CHECKING:
     from rayflink.operators.windows.assigners import WindowAssigner
@@ -49,7 +52,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def __init__(self, env: StreamExecutionEnvironment, transformation: graph.Partition, key_selector: Any) -> None:
         super().__init__(env, transformation)
         self.key_selector = key_selector
-        self._behind = transformation.input
+        self._before = transformation.input
 
     # record by record, with the state of the key
 
@@ -217,7 +220,6 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
             PlanError: the other stream is not keyed, or of another environment.
         """
         from .interval_joined import IntervalJoin
-        from .unfinished import ensure_one_environment
 
         ensure_stream(other, "interval_join")
         if not isinstance(other, KeyedStream):
@@ -246,7 +248,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
 
     def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream[Record, Any]:
         """Partition the records by another key."""
-        return DataStream(self._env, self._behind).key_by(key_selector, key_type)
+        return DataStream(self._env, self._before).key_by(key_selector, key_type)
 
     def cache(self) -> NoReturn:
         """Refuse, as only the result of an operator is cached.
@@ -267,3 +269,8 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream[Record]:
         problem = f"Cannot override partitioning for KeyedStream, found {str(strategy).lower()} behind key_by"
         raise PlanError(problem, "leave one of the two out", graph.call_site())
+
+
+def step_before_partition(stream: DataStream[Any]) -> graph.Transformation:
+    """Return the step whose records a stream has; of a keyed stream the one in front of its partitioning."""
+    return stream._before if isinstance(stream, KeyedStream) else transformation_of(stream)

@@ -14,10 +14,13 @@ from rayflink.graph.checks import endless_source
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory
 
+from ..launcher import launcher
+from .step import transformation_of
+from .stream import DataStream
+from .stream_builder import StreamBuilder
+
 if TYPE_CHECKING:
     import pyarrow
-
-    from .stream import DataStream
 
 
 def to_spark(stream: DataStream, spark: Any, schema: Any, job_name: str | None) -> Any:
@@ -31,7 +34,7 @@ def to_ray_dataset(stream: DataStream, schema: Any, job_name: str | None) -> Any
     """Put the stream's records into a Dataset of Ray Data; see `DataStream.to_ray_dataset`."""
     wanted = None if schema is None else to_arrow_schema(schema)
     frame = _frame(stream, "to_ray_dataset", wanted, job_name, True)
-    return stream.get_execution_environment()._launch().ray_dataset(frame)
+    return launcher().ray_dataset(frame)
 
 
 def columns_of(stream: DataStream, schema: pyarrow.Schema, job_name: str | None = None) -> pyarrow.Table:
@@ -53,7 +56,7 @@ def columns_of(stream: DataStream, schema: pyarrow.Schema, job_name: str | None 
 
 def _frame(stream: DataStream, call: str, schema: pyarrow.Schema | None, job_name: str | None, on_ray: bool) -> Frame:
     """Run the program and put the stream's records into a store."""
-    env, line, transformation = stream.get_execution_environment(), graph.call_site(), stream._transformation
+    env, line, transformation = stream.get_execution_environment(), graph.call_site(), transformation_of(stream)
     endless = endless_source([transformation])
     if endless is not None:
         problem = f"{call}() needs a stream that ends, and {endless.name!r} does not"
@@ -61,9 +64,10 @@ def _frame(stream: DataStream, call: str, schema: pyarrow.Schema | None, job_nam
         raise PlanError(problem, remedy, line)
     if schema is None:
         schema = _declared(transformation)
-    store = env._launch().frame_store(env.get_configuration(), on_ray)
+    store = launcher().frame_store(env.get_configuration(), on_ray)
     try:
-        columns = stream._add_operator("Columns", Factory(FrameOperator, store, schema)).uid("rayflink columns")
+        columns = StreamBuilder(stream).add_operator("Columns", Factory(FrameOperator, store, schema)).stream
+        columns.uid("rayflink columns")
         if transformation.parallelism is not None:
             columns.set_parallelism(transformation.parallelism)  # so that records of a task stay together
         return frame_of(store, list(columns.execute_and_collect(job_name)), line)

@@ -21,6 +21,11 @@ S = TypeVar("S", bound="Step")
 _LOGICAL = (graph.Partition, graph.Union, graph.SideOutput, graph.Split, graph.Select)
 
 
+def transformation_of(step: Step) -> graph.Transformation:
+    """Return what a step has recorded in the program's graph."""
+    return step._transformation
+
+
 def as_type(given: Any) -> TypeInformation | None:
     """Return a declared type: a TypeInformation, or a Python type that stands for one; None stays None.
 
@@ -171,4 +176,4 @@ class Step:
         return step
 
 
-__all__ = ["Step", "as_type"]
+__all__ = ["Step", "as_type", "transformation_of"]

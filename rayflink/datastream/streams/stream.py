@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 from rayflink.common.connector_base.sink import Sink
-from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import shorten
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions.callables import SplitBy, as_output_selector
@@ -27,7 +26,7 @@ from rayflink.graph.errors import PlanError
 from rayflink.operators.async_io.pooled_batches import PooledBatchesOperator
 from rayflink.operators.columnar import MapBatchesOperator
 from rayflink.operators.event_time.watermark_operator import TimestampsAndWatermarksOperator
-from rayflink.operators.factory import Factory, Typed
+from rayflink.operators.factory import Factory
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
@@ -35,6 +34,7 @@ from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOpe
 from ..data_stream_sink import DataStreamSink
 from .closeable_iterator import CloseableIterator
 from .fields import check_fields
+from .recording import SAME_RECORDS, SAME_TYPE, record_operator
 from .redistribution import Redistribution
 from .selectors import field_selector
 from .step import as_type
@@ -61,11 +61,6 @@ if TYPE_CHECKING:
     from .joined import CoGroupedStreams, JoinedStreams
     from .keyed import KeyedStream
     from .split_stream import SplitStream
-
-SAME_TYPE = object()
-"""Stands for the type of the records that go in, which needs no second look."""
-SAME_RECORDS = object()
-"""The same, of a step that gives the records themselves, with their event times."""
 
 
 class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
@@ -542,15 +537,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return PrintSink(identifier or "", stderr, PrintForm(self._transformation.declared_type()))
 
     def _add_operator(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
-        factory()  # a function of the wrong kind is refused here, in the user's line
-        same = output_type is SAME_TYPE or output_type is SAME_RECORDS
-        before = self._transformation.declared_type()
-        declared = before if same else as_type(output_type)
-        if isinstance(declared, TypeInformation) and output_type is not SAME_RECORDS:
-            declared = declared.of_other_times()
-        make = factory if same or declared is None or not declared.is_declared else Typed(factory, declared)
-        step = graph.OneInput(self._transformation, make, key, name=name, output_type=declared)
-        self._env.add(step)
+        step = record_operator(self._env, self._transformation, name, factory, output_type, key)
         return DataStream(self._env, step)
 
     def _sink(self, name: str, factory: Factory) -> DataStreamSink:

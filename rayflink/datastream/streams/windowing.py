@@ -20,7 +20,9 @@ from rayflink.operators.windows.window_functions import built_in, reducing
 
 from .fields import check_fields
 from .keyed import KeyedStream
-from .stream import SAME_TYPE, DataStream
+from .recording import SAME_TYPE
+from .step import transformation_of
+from .stream import DataStream
 
 if TYPE_CHECKING:
     from ..environment import StreamExecutionEnvironment
@@ -136,7 +138,7 @@ class Windowing(Generic[Record, Key, Window]):
 
     def _reduced(self, reduce_function: Any, window_function: Any, output_type: Any) -> DataStream:
         same = output_type is None and window_function is None
-        declared = self._keyed._transformation.declared_type() if same else output_type
+        declared = transformation_of(self._keyed).declared_type() if same else output_type
         return self._applied(Factory(reducing, reduce_function), window_function, declared)
 
     def _folded(self, initial_value: Any, fold_function: Any, window_function: Any, output_type: Any) -> DataStream:
@@ -146,7 +148,7 @@ class Windowing(Generic[Record, Key, Window]):
         return self._applied(Factory(folding, initial_value, fold_function), window_function, output_type)
 
     def _aggregated(self, kind: str, position: int | str) -> DataStream:
-        check_fields(kind, position, self._keyed._transformation.declared_type())
+        check_fields(kind, position, transformation_of(self._keyed).declared_type())
         return self._applied(Factory(built_in, kind, position), None, SAME_TYPE)
 
     def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:

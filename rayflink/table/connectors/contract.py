@@ -17,6 +17,7 @@ from .statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
+    from rayflink.datastream.streams.step import Step
     from rayflink.datastream.streams.stream import DataStream
 
 
@@ -96,8 +97,8 @@ class TableSink(ABC):
         return None
 
     @abstractmethod
-    def attach(self, stream: DataStream, name: str) -> Any:
-        """End a stream of Arrow batches here; returns the step."""
+    def attach(self, stream: DataStream, name: str) -> Step:
+        """End a stream of Arrow batches here, and return the last step."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rayflink.common.functions.function_classes import KeyBy
 from rayflink.common.options.option_types import DURATION, MEMORY
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
@@ -21,15 +20,13 @@ from rayflink.connectors.files.rolling import RollingPolicy
 from rayflink.connectors.files.row_limit import FirstRows
 from rayflink.connectors.formats.parquet_files import ParquetFormat
 from rayflink.connectors.formats.parquet_pruning import RowGroupFilter, Wanted
-from rayflink.datastream.streams.stream import DataStream
-from rayflink.graph import transformations as graph
-from rayflink.graph.partitioners import Global, KeyGroup
+from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..errors import SqlError, nearest
 from ..plan.logical import Schema
 from ..plan.typed import Column, Expr
-from ..runtime.key_columns import KeyColumns
+from ..runtime.key_columns import columns_key
 from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_statistics import statistics_of
@@ -46,6 +43,8 @@ from .statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
+    from rayflink.datastream.streams.step import Step
+    from rayflink.datastream.streams.stream import DataStream
 
 MOST_OPEN = 64
 """Partitions to which a subtask writes at the same time."""
@@ -188,23 +187,18 @@ class FilesSink(TableSink):
             folder = os.path.join(self.path, partition_folder(self.partitions, partition))
         return replace(self, overwrites=True, emptied=folder if whole else None)
 
-    def attach(self, stream: DataStream, name: str) -> Any:
+    def attach(self, stream: DataStream, name: str) -> Step:
         sink = FileSink(self.path, self.writer, self.settings)
         if self.partitions is not None and (self.is_partitioned or self.settings.marks is not None):
-            stream = partition_by(stream, [one.name for one in self.partitions.keys])
+            key = columns_key([column.name for column in self.partitions.keys])
+            stream = StreamBuilder(stream).hash_partition(key).stream
         if not self.overwrites:
             return stream.sink_to(sink).name(name)
-        written = stream._add_operator(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
-        partitioned = DataStream(stream._env, graph.Partition(written._transformation, Global()))
+        writer = StreamBuilder(stream).add_operator(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
         folders = () if self.emptied is None else (os.path.abspath(self.emptied),)
-        replaced = partitioned._add_operator(f"{name}: Replace", Factory(ReplaceFiles, folders)).set_parallelism(1)
-        return replaced.sink_to(DiscardingSink()).name(name).set_parallelism(1)
-
-
-def partition_by(stream: DataStream, keys: Sequence[str]) -> DataStream:
-    """Return rows of equal keys to the same subtask."""
-    strategy = KeyGroup(KeyBy(KeyColumns(keys), graph.call_site(), None))
-    return DataStream(stream._env, graph.Partition(stream._transformation, strategy))
+        replacer = writer.single_partition().add_operator(f"{name}: Replace", Factory(ReplaceFiles, folders))
+        replacer.set_parallelism(1)
+        return replacer.stream.sink_to(DiscardingSink()).name(name).set_parallelism(1)
 
 
 def _pattern(text: str) -> str:

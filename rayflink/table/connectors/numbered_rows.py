@@ -43,10 +43,12 @@ class NumberedRows(ABC):
         Args:
             step: name of the operator that makes them.
         """
+        from rayflink.datastream.streams.stream_builder import StreamBuilder  # tasks make rows without it
+
         by_numbers = None if strategy is None or self.depends_on_clock else _of_numbers(strategy, self)
         numbers = env.from_source(source, by_numbers, name)
-        made = numbers._add_operator(step, Factory(NumberedRowsOperator, self))
-        return made if strategy is None or by_numbers is not None else made.assign_timestamps_and_watermarks(strategy)
+        rows = StreamBuilder(numbers).add_operator(step, Factory(NumberedRowsOperator, self)).stream
+        return rows if strategy is None or by_numbers is not None else rows.assign_timestamps_and_watermarks(strategy)
 
 
 class NumberedRowsOperator(Operator):

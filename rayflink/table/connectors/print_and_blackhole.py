@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayflink.connectors.discard import DiscardingSink
 from rayflink.connectors.printing import PrintSink
@@ -12,6 +12,7 @@ from ..plan.logical import Schema
 from .contract import Connected, Connector, Option, TableSink
 
 if TYPE_CHECKING:
+    from rayflink.datastream.streams.step import Step
     from rayflink.datastream.streams.stream import DataStream
 
 
@@ -29,7 +30,7 @@ def truth(text: str) -> bool:
 class _Blackhole(TableSink):
     is_append_only = False
 
-    def attach(self, stream: DataStream, name: str) -> Any:
+    def attach(self, stream: DataStream, name: str) -> Step:
         return stream.sink_to(DiscardingSink()).name(name)
 
 
@@ -48,7 +49,7 @@ class _Print(TableSink):
     def __init__(self, schema: Schema, identifier: str, stderr: bool) -> None:
         self._schema, self._identifier, self._stderr = schema, identifier, stderr
 
-    def attach(self, stream: DataStream, name: str) -> Any:
+    def attach(self, stream: DataStream, name: str) -> Step:
         from ..conversion.row_format import JavaFormat, RowFormat
 
         sink = PrintSink(self._identifier, self._stderr, RowFormat([one.type for one in self._schema], JavaFormat()))

@@ -1,8 +1,11 @@
-"""The operators that give the first row of each key of a stream."""
+"""The steps that give the first row of each key of a stream."""
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from rayflink.common.options.option_types import DURATION
+from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
@@ -12,33 +15,40 @@ from ..plan.logical import length_text
 from ..plan.ranks import Deduplicate
 from ..runtime.ranks.earliest_rows import EarliestRows
 from ..runtime.ranks.first_rows import FirstRows
-from .physical_ranks import row_of
+from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
-FirstOfKeys = GroupAggregate | Deduplicate
-
-
-def keys_of(plan: FirstOfKeys) -> tuple[int, ...]:
-    """Return numbers of the columns of the key."""
-    return plan.grouping if isinstance(plan, GroupAggregate) else plan.partition
+FirstRowsPlan: TypeAlias = GroupAggregate | Deduplicate
+"""A GROUP BY or DISTINCT of a stream without aggregates, or ROW_NUMBER() = 1."""
 
 
-def ttl_of(plan: FirstOfKeys, ttl_ms: int) -> int:
-    """Return how long a key is known, in milliseconds; `ttl_ms` is `table.exec.state.ttl`; 0: for ever."""
-    hinted = plan.ttl if isinstance(plan, GroupAggregate) else None
-    return ttl_ms if hinted is None else DURATION.read(hinted[1]).to_millis()
+def translate_first_rows(translation: Translation, plan: FirstRowsPlan) -> StreamBuilder:
+    """Give the first row of each key, and remember the keys."""
+    keys = plan.grouping if isinstance(plan, GroupAggregate) else plan.partition
+    names = [plan.input.names[key] for key in keys]
+    ttl_ms = _ttl_ms(plan, translation.settings.state_ttl_ms)
+    factory, state_identity = _operator(plan, ttl_ms)
+    partitioned = hash_partition(translation.stream(plan.input), names)
+    step = add_keyed_operator(partitioned, type(plan).__name__, factory, names, state_identity)
+    line = plan.explain_line()
+    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
 
 
-def explain_line(plan: FirstOfKeys, ttl_ms: int) -> str:
-    """Return the plan's line for EXPLAIN, with the time for which a key is known."""
-    return f"{plan.explain_line()[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else plan.explain_line()
+def _ttl_ms(plan: FirstRowsPlan, default_ms: int) -> int:
+    """Return how long a key is remembered, in milliseconds; 0: for ever.
+
+    Args:
+        default_ms: the value of `table.exec.state.ttl`.
+    """
+    hint = plan.ttl if isinstance(plan, GroupAggregate) else None
+    return default_ms if hint is None else DURATION.read(hint[1]).to_millis()
 
 
-def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
+def _operator(plan: FirstRowsPlan, ttl_ms: int) -> tuple[Factory, str]:
     """Return the factory of the operator, and its state identity.
 
-    Each row of a group prolongs its time; that of a key whose rows are numbered goes on from the first one.
+    Each row of a group prolongs its time; that of a key whose rows are numbered runs from the first row on.
     """
-    row, schema, below = row_of(plan.input), arrow_schema(plan.schema), plan.input
+    row, schema, below = row_type(plan.input), arrow_schema(plan.schema), plan.input
     if isinstance(plan, GroupAggregate):
         state_identity = f"distinct {all_of(below, plan.grouping)}"
         factory = Factory(FirstRows, row, plan.grouping, plan.grouping, schema, ttl_ms, True, state_identity)
@@ -52,4 +62,4 @@ def first_of_keys(plan: FirstOfKeys, ttl_ms: int) -> tuple[Factory, str]:
     return Factory(FirstRows, row, plan.partition, columns, schema, ttl_ms, False, state_identity), state_identity
 
 
-__all__ = ["explain_line", "first_of_keys", "keys_of", "ttl_of"]
+__all__ = ["translate_first_rows"]

@@ -1,63 +1,97 @@
-"""The operators that number rows, and what is said of numbers that are never final."""
+"""The steps that sort and number rows, and the error for numbers that are never final."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.lineage import all_of, rows_of
-from ..plan.logical import Relation
+from ..plan.logical import Sort
 from ..plan.ranks import Rank, WindowRank
-from ..runtime.aggregates.window_spec import WindowSpec
-from ..runtime.ranks.bounded_rank import BoundedRank
+from ..runtime.ranks.bounded_rank import BoundedRank, RowNumbers
 from ..runtime.ranks.ranking import Ranking
-from ..runtime.ranks.window_rank import WindowRankOperator
-from ..types import DataType, DataTypes
+from ..runtime.ranks.sorting import LimitOperator, LocalLimitOperator, SortOperator
+from ..runtime.ranks.window_rank import LocalRank, WindowRankOperator
+from ..types import DataTypes
+from .physical_windows import attached_windows
+from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
 
-def row_of(relation: Relation) -> DataType:
-    """Return the type of its rows, whose columns have names of their own."""
-    return DataTypes.ROW([DataTypes.FIELD(f"f{at}", one.type) for at, one in enumerate(relation.schema)])
+def translate_sort(translation: Translation, plan: Sort) -> StreamBuilder:
+    """Sort in one subtask; with a limit, each subtask before it forwards at most that many rows."""
+    rows, name, line = translation.stream(plan.input), "Sort" if plan.keys else "Limit", plan.explain_line()
+    if plan.limit is not None:  # each subtask drops rows that cannot be in the result
+        most = plan.offset + plan.limit
+        local = Factory(SortOperator, plan.keys, 0, most) if plan.keys else Factory(LocalLimitOperator, 0, most)
+        rows = rows.add_operator(f"Local{name}", local).set_description(line)
+    partitioned = rows.single_partition()
+    if plan.keys:
+        factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
+        return partitioned.add_operator(name, factory).set_parallelism(1).set_description(line)
+    factory, identity = Factory(LimitOperator, plan.offset, plan.limit), f"first of {rows_of(plan.input)}"
+    step = partitioned.add_operator(name, factory, identity=identity).set_parallelism(1).set_description(line)
+    if plan.limit is not None:
+        translation.limits.add(step.step_id)
+    return step
 
 
-def first_rows(plan: Rank) -> tuple[Ranking, Factory]:
-    """Return the ranking of whole tables, and the factory of the operator."""
-    assert plan.last is not None
-    ranking = Ranking(row_of(plan.input), plan.partition, plan.keys, plan.first, plan.last)
-    return ranking, Factory(BoundedRank, ranking, arrow_schema(plan.schema))
-
-
-def first_rows_of_windows(plan: WindowRank, window: WindowSpec) -> tuple[Ranking, Factory]:
-    """Return the same of rows that are in windows.
+def translate_rank(translation: Translation, plan: Rank) -> StreamBuilder:
+    """Number the rows of whole tables: all of them, or the first ones of each key.
 
     Raises:
-        SqlError: windows go by the clock.
+        SqlError: the rows are those of a stream.
     """
-    assert plan.last is not None
-    if not window.is_event_time:
+    if not plan.is_whole:
+        raise _unsupported_rank(plan)
+    if plan.last is not None:
+        ranking = Ranking(row_type(plan.input), plan.partition, plan.keys, plan.first, plan.last)
+        return _top_rows(translation, plan, ranking, Factory(BoundedRank, ranking, arrow_schema(plan.schema)))
+    names = [f"c{index}" for index in range(len(plan.input.schema))]
+    columns = [plan.input.column(index) for index in range(len(names))]
+    schema = tuple(replace(column, name=name) for column, name in zip(plan.input.schema, names, strict=True))
+    keys = [names[key] for key in plan.partition]
+    rows = translation.add_calc(translation.stream(plan.input), None, columns, schema, plan)
+    factory = Factory(RowNumbers, plan.partition, plan.keys, arrow_schema(plan.schema))
+    return add_keyed_operator(hash_partition(rows, keys), "Rank", factory, keys).set_description(plan.explain_line())
+
+
+def translate_window_rank(translation: Translation, plan: WindowRank) -> StreamBuilder:
+    """Give the first rows of each key and window when the window is over.
+
+    Raises:
+        SqlError: the windows are of processing time.
+    """
+    windowing = plan.input.schema[plan.bounds[0]].windowing
+    assert windowing is not None and plan.last is not None
+    if not windowing.is_event_time:
         remedy = "use windows of a column with a WATERMARK: by the clock it is not known when all rows are there"
         raise SqlError("ROW_NUMBER() in windows of processing time", remedy, "", plan.place)
-    ranking = Ranking(
-        row_of(plan.input),
-        plan.others,
-        plan.keys,
-        plan.first,
-        plan.last,
-        window,
-        plan.newest_first,
-        rank_identity(plan),
+    time_type = DataTypes.TIMESTAMP_LTZ(3) if windowing.by_local_time else DataTypes.TIMESTAMP(3)
+    window = attached_windows(plan.bounds, windowing, time_type, translation.session.zone)
+    order = all_of(plan.input, (index for index, _, _ in plan.keys))
+    identity = f"{rows_of(plan.input, plan.partition)}, ordered by {order}"
+    row = row_type(plan.input)
+    ranking = Ranking(row, plan.others, plan.keys, plan.first, plan.last, window, plan.newest_first, identity)
+    return _top_rows(
+        translation, plan, ranking, Factory(WindowRankOperator, ranking, window, arrow_schema(plan.schema))
     )
-    return ranking, Factory(WindowRankOperator, ranking, window, arrow_schema(plan.schema))
 
 
-def rank_identity(plan: WindowRank) -> str:
-    """Return the state identity of the operator."""
-    order = all_of(plan.input, (at for at, _, _ in plan.keys))
-    return f"{rows_of(plan.input, plan.partition)}, ordered by {order}"
+def _top_rows(translation: Translation, plan: Rank, ranking: Ranking, factory: Factory) -> StreamBuilder:
+    """Add the steps that leave out rows of great numbers before the rows are partitioned, and behind."""
+    name, line = type(plan).__name__, plan.explain_line()
+    local = translation.stream(plan.input).add_operator(f"Local{name}", Factory(LocalRank, ranking))
+    partitioned = hash_partition(local.set_description(line), ranking.key_names)
+    return add_keyed_operator(partitioned, name, factory, ranking.key_names, ranking.state_identity).set_description(
+        line
+    )
 
 
-def refused(plan: Rank) -> SqlError:
+def _unsupported_rank(plan: Rank) -> SqlError:
     """Return the error for row numbers in a stream that are never final."""
     if plan.last is not None:
         remedy = (
@@ -69,4 +103,4 @@ def refused(plan: Rank) -> SqlError:
     return SqlError("ROW_NUMBER() of all rows of a stream", remedy, "", plan.place)
 
 
-__all__ = ["first_rows", "first_rows_of_windows", "rank_identity", "refused", "row_of"]
+__all__ = ["translate_rank", "translate_sort", "translate_window_rank"]

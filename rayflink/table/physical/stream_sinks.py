@@ -14,6 +14,7 @@ from rayflink.common.errors import InvalidTypesError
 from rayflink.common.functions.function_classes import MapFunction
 from rayflink.common.time import Instant
 from rayflink.common.types import Row
+from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..connectors.contract import TableSink
@@ -59,14 +60,14 @@ class StreamSink(TableSink):
         return self.mode.before
 
     def attach(self, stream: DataStream, name: str) -> DataStream:
+        records = StreamBuilder(stream)
         without = not self.mode.before and not self.mode.is_append_only
         if self.time is not None or without:
-            operator = Factory(RecordsOperator, self.time, self.drops_time, without, self.deletes_before)
-            stream = stream._add_operator("Records", operator)
+            factory = Factory(RecordsOperator, self.time, self.drops_time, without, self.deletes_before)
+            records = records.add_operator("Records", factory)
         time = None if self.drops_time else self.time
         columns = [one for at, one in enumerate(self.columns) if not self.drops_time or at != self.time]
-        stream._transformation.output_type = TableRows(columns, time)
-        return stream
+        return records.set_type(TableRows(columns, time)).stream
 
 
 def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogMode) -> StreamSink:

@@ -13,6 +13,7 @@ from rayflink.common.errors import InvalidTypesError
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.typeinfo import Types
 from rayflink.datastream.streams.stream import DataStream
+from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..connectors.contract import Connected, Connector, TableSource
@@ -28,7 +29,6 @@ from ..plan.logical import Schema
 from ..runtime.stream_columns import AFTER, BEFORE, DELETE, INSERT, ColumnsOperator
 from ..schema import Schema as SchemaOfTable
 from ..types import DataTypes
-from .physical_planner import width_of
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
@@ -63,17 +63,16 @@ class StreamSource(TableSource):
 
     def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
         types = tuple(one.type for one in self._schema)
-        is_single = _is_single(self._stream._transformation.declared_type())
+        records = StreamBuilder(self._stream)
+        is_single = _is_single(records.declared_type)
         settings = (arrow_schema(self._schema), types, self._time, _numbers(self._mode), is_single)
         factory = Factory(ColumnsOperator, *settings)
-        made = self._stream._add_operator("Columns", factory)
-        width = width_of(self._stream._transformation) if self._is_in_order else None
-        if width is not None:
-            made.set_parallelism(width)
-        if strategy is None:
-            return made
-        timed = made.assign_timestamps_and_watermarks(strategy)
-        return timed if width is None else timed.set_parallelism(width)
+        rows = records.add_operator("Columns", factory)
+        timed = rows if strategy is None else rows.assign_watermarks(strategy)
+        if self._is_in_order:
+            rows.keep_parallelism(records)
+            timed.keep_parallelism(records)
+        return timed.stream
 
 
 def _numbers(mode: ChangelogMode) -> tuple[int, ...]:
@@ -109,7 +108,7 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
     Raises:
         InvalidTypesError: none is declared, or it has no fields.
     """
-    declared = stream._transformation.declared_type()
+    declared = StreamBuilder(stream).declared_type
     if isinstance(declared, TableRows):
         return tuple(ColumnDefinition(one.name, one.type) for one in declared.columns)
     try:
@@ -178,7 +177,7 @@ def _in_key(column: ColumnDefinition) -> ColumnDefinition:
 
 def _own_watermark(stream: DataStream, columns: Sequence[ColumnDefinition]) -> tuple[str, str] | None:
     """Return the watermark of the time attribute that rows had as records; None: they had none, or it is lost."""
-    declared = stream._transformation.declared_type()
+    declared = StreamBuilder(stream).declared_type
     if not isinstance(declared, TableRows) or declared.time is None:
         return None
     time = declared.columns[declared.time]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rayflink.common.functions.function_classes import KeyBy
+from rayflink.common.user_code.call_sites import call_site
+
 
 class KeyColumns:
     """The key of a row of columns: the named ones."""
@@ -17,4 +20,9 @@ class KeyColumns:
         return values[0] if len(values) == 1 else values
 
 
-__all__ = ["KeyColumns"]
+def columns_key(names: Sequence[str]) -> KeyBy:
+    """Return the key of the named columns as the partitioning of a stream takes it, with the user's line of code."""
+    return KeyBy(KeyColumns(names), call_site(), None)
+
+
+__all__ = ["KeyColumns", "columns_key"]

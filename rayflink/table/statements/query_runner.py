@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
-from rayflink.graph.checks import endless_source
+from rayflink.datastream.streams.stream import DataStream
 
 from ..binding.expressions import cast
 from ..binding.queries import project
@@ -41,8 +41,6 @@ from .insert_plan import Insertion, constants, partition_values, with_partition
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from rayflink.datastream.streams.stream import DataStream
 
     from ..schema import Schema
 
@@ -108,7 +106,7 @@ class QueryRunner:
         with self._apart():
             [run] = self.optimized([plan])
             stream = self.planner().stream(run)
-            rows = stream.execute_and_collect(self._name("collect"))
+            rows = stream.stream.execute_and_collect(self._name("collect"))
         assert not isinstance(rows, list)
         printing = Printing(self.zone, self._env.get_configuration().get(options.PRINTED_WIDTH))
         return TableResult(plan.schema, CloseableIterator(rows), None, not self.is_batch, printing=printing)
@@ -131,13 +129,13 @@ class QueryRunner:
         with self._apart():
             planner = self.planner()
             stream = planner.stream(run)
-            endless = endless_source([stream._transformation], planner.limits)
+            endless = planner.endless_source(stream)
             if endless is not None:
                 remedy = "write its rows by INSERT INTO, or draw them with execute().collect(), or add LIMIT"
                 raise SqlError(f"the query reads {endless.name!r}, which has no end", remedy)
             if ChangelogModes([run], before=True).of(run).is_append_only:
-                return columns_of(stream, schema, self._name("collect"))
-            rows = materialized(stream.execute_and_collect(self._name("collect")))
+                return columns_of(stream.stream, schema, self._name("collect"))
+            rows = materialized(stream.stream.execute_and_collect(self._name("collect")))
         return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
 
     def insert(self, sinks: Sequence[Sink]) -> TableResult:
@@ -200,7 +198,7 @@ class QueryRunner:
                 if isinstance(plan, Sink):
                     planner.write(plan)
                 else:
-                    self._env.add(planner.stream(plan)._transformation)
+                    planner.stream(plan).run_without_sink()
             shown = ShownPlan(settings.two_phase, settings.reuses)
             return explained(plans, run, shown, details, self._env.get_execution_plan)
 
@@ -243,7 +241,8 @@ class QueryRunner:
         assert isinstance(run, Sink)
         if not mode.before and deletes_before(run):
             run = replace(run, sink=replace(sink, deletes_before=True))
-        stream: DataStream = self.planner().write(run)
+        stream = self.planner().write(run)
+        assert isinstance(stream, DataStream)
         return stream
 
     def planner(self) -> PhysicalPlanner:

@@ -1,0 +1,58 @@
+"""The steps that write tables, and the constraints of their columns."""
+
+from __future__ import annotations
+
+from rayflink.common.options.registry import NotNullEnforcer, TypeLengthEnforcer
+from rayflink.datastream.streams.step import Step
+from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism, set_sink_identity
+from rayflink.operators.factory import Factory
+
+from ..plan.logical import Sink
+from ..runtime.constraints import ConstraintOperator, Length
+from ..types import MOST_LENGTH, Root
+from .planner_settings import PlannerSettings
+from .translation import Translation
+
+
+def write_table(translation: Translation, plan: Sink) -> Step:
+    """Write the rows of a query into a table, and return the last step."""
+    rows = _constrained(translation, plan, translation.stream(plan.input))
+    step: Step = plan.sink.attach(rows.stream, f"Sink: {plan.path[-1]}")
+    if translation.is_order_kept(plan.input):
+        keep_parallelism(step, rows)
+    set_sink_identity(step, f"into {'.'.join(plan.path)}")
+    return step
+
+
+def _constrained(translation: Translation, plan: Sink, rows: StreamBuilder) -> StreamBuilder:
+    """Apply the constraints of the table to the rows."""
+    not_null, lengths = _not_null(plan), _lengths(plan, translation.settings)
+    if not (not_null or lengths):
+        return rows
+    names = plan.input.names
+    drops = translation.settings.not_null is NotNullEnforcer.DROP
+    factory = Factory(ConstraintOperator, ".".join(plan.path), names, not_null, drops, lengths)
+    line = f"ConstraintEnforcer(NotNull=[{', '.join(names[index] for index in not_null)}])"
+    step = rows.add_operator("ConstraintEnforcer", factory).set_description(line)
+    return translation.keep_order(plan.input, rows, step)
+
+
+def _not_null(plan: Sink) -> list[int]:
+    """Return the numbers of the columns that may be NULL in the query and must not be in the table."""
+    pairs = enumerate(zip(plan.declared, plan.input.schema, strict=True)) if plan.declared else ()
+    return [index for index, (declared, column) in pairs if column.type.is_nullable and not declared.is_nullable]
+
+
+def _lengths(plan: Sink, settings: PlannerSettings) -> list[Length]:
+    """Return the lengths of strings and bytes that the table's types allow, where they are enforced."""
+    if settings.type_length is TypeLengthEnforcer.IGNORE:
+        return []
+    pads = settings.type_length is TypeLengthEnforcer.TRIM_PAD
+    return [
+        Length(index, declared.length, declared.root in (Root.CHAR, Root.BINARY), pads)
+        for index, declared in enumerate(plan.declared)
+        if (declared.is_text or declared.is_bytes) and declared.length < MOST_LENGTH
+    ]
+
+
+__all__ = ["write_table"]

@@ -1,0 +1,41 @@
+"""The settings of the physical planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rayflink.common.options.registry import NotNullEnforcer, TypeLengthEnforcer
+
+from ..plan.logical import Relation, Scan, Sink
+
+
+@dataclass(frozen=True)
+class PlannerSettings:
+    """Settings of the translation from plans to steps.
+
+    Args:
+        two_phase: aggregate before rows are partitioned as well.
+        reuse_plans: compute common parts of the plans once.
+        reuse_sources: read tables that occur several times once.
+        idle_timeout_ms: a source without rows for this long does not hold event time back; 0: it always does.
+        not_null: how NULL is treated in a column that must not be NULL.
+        type_length: how strings are treated whose length is not that of their column's type.
+        state_ttl_ms: how long unused state without an end of its own is kept; 0: for ever.
+    """
+
+    two_phase: bool = True
+    reuse_plans: bool = True
+    reuse_sources: bool = True
+    idle_timeout_ms: int = 0
+    not_null: NotNullEnforcer = NotNullEnforcer.ERROR
+    type_length: TypeLengthEnforcer = TypeLengthEnforcer.IGNORE
+    state_ttl_ms: int = 0
+
+    def reuses(self, plan: Relation) -> bool:
+        """Return whether a relation that occurs twice is translated once."""
+        if not self.reuse_plans or isinstance(plan, Sink):
+            return False
+        return plan.is_repeatable and (self.reuse_sources or not isinstance(plan, Scan))
+
+
+__all__ = ["PlannerSettings"]
