@@ -5,9 +5,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayflink.common.options.option_types import DURATION
+from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.connectors.seeded_random import drawn
 
@@ -155,7 +156,7 @@ class DatagenSource(TableSource):
     def limited(self, rows: int) -> TableSource | None:
         return replace(self, count=rows if self.count is None else min(rows, self.count))
 
-    def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
+    def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         settings = {field: dict(given) for field, given in self.fields}
         made = tuple(GeneratedField(one.name, one.type, settings.get(one.name, {})) for one in self.schema)
         source = DataGeneratorSource(None, self.count, self.rate)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark, NexmarkNumbers
 
 from ..conversion.arrow_columns import arrow_schema
@@ -87,7 +88,7 @@ class NexmarkSource(TableSource):
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, schema=tuple(next(one for one in self.schema if one.name == name) for name in names))
 
-    def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
+    def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         numbers = NexmarkNumbers(self.count, self.per_second)
         return NexmarkEvents(self.rules, arrow_schema(self.schema)).stream(env, numbers, strategy, name, "Events")
 

@@ -12,6 +12,7 @@ from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.typeinfo import Types
+from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
@@ -61,7 +62,7 @@ class StreamSource(TableSource):
     def in_order(self) -> TableSource:
         return StreamSource(self._stream, self._schema, self._time, self._mode, self.key, True)
 
-    def stream(self, env: StreamExecutionEnvironment, strategy: Any, name: str) -> DataStream:
+    def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         types = tuple(one.type for one in self._schema)
         records = StreamBuilder(self._stream)
         is_single = _is_single(records.declared_type)
