@@ -265,10 +265,10 @@ class LocalJobClient(SubmittedJob):
         return self._cluster.job.checkpoints.history.describe(checkpoint_id)
 
     def _accumulators(self) -> dict[str, Any]:
-        return self._cluster.job.accumulators()
+        return self._cluster.job.report.accumulators()
 
     def _describe(self) -> dict[str, Any]:
-        return self._cluster.job.describe()
+        return self._cluster.job.report.describe()
 
 
 class _JobOnRay(SubmittedJob):

@@ -7,11 +7,91 @@ from typing import Any
 
 from rayflink.graph.job_graph import JobGraph, JobVertex
 
+from ..messages.commands import JobResult
 from ..messages.executions import ExceptionEntry, Execution
+from ..messages.job_history import JobHistory
 from ..messages.states import JobStatus
+from .attempts import Attempts
+from .job_accumulators import JobAccumulators
+from .job_checkpoints import JobCheckpoints
+from .job_lifecycle import JobLifecycle
+from .job_metrics import JobMetrics
+from .job_restarts import JobRestarts
+from .recovery_times import last_recovery
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
 """Counters of subtasks that are summed for their vertex."""
+
+
+class JobReport:
+    """A job as plain data, for its status, its result and its next coordinator; it reads the job's parts.
+
+    Args:
+        life: the status and the failures.
+        attempts: the present ones, with the job's graph.
+        checkpoints: of the job.
+        restarts: of its tasks.
+        accumulators: of the tasks that have finished.
+    """
+
+    def __init__(
+        self,
+        life: JobLifecycle,
+        attempts: Attempts,
+        checkpoints: JobCheckpoints,
+        restarts: JobRestarts,
+        accumulators: JobAccumulators,
+    ) -> None:
+        self._life, self._attempts, self._checkpoints = life, attempts, checkpoints
+        self._restarts, self._accumulators = restarts, accumulators
+        graph = attempts.graph
+        self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
+        """The metrics of the job as a whole, as of `job_metrics`."""
+        checkpoints.history.measure(self.metrics.group)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the job's status, timestamps, vertices, exceptions and metrics as plain data."""
+        life, graph = self._life, self._attempts.graph
+        known = (graph, life.status, life.timestamps, self._attempts, life.exceptions)
+        return {**job_summary(*known, self.recovery()), **self.job_metrics()}
+
+    def recovery(self) -> dict[str, Any] | None:
+        """Return how long the last restart took; see `last_recovery`."""
+        restored_bytes, ended_ms = self._checkpoints.restored_bytes, self._restarts.ended_ms
+        return last_recovery(self._life.timestamps, self._attempts, restored_bytes, ended_ms)
+
+    def job_metrics(self) -> dict[str, Any]:
+        """Return the scope and the metrics of the job as of its newest event."""
+        life = self._life
+        self.metrics.update(life.status, life.timestamps, self._restarts.count, life.now_ms)
+        return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
+
+    def accumulators(self) -> dict[str, Any]:
+        """Return the accumulators by name, merged over the subtasks that have finished.
+
+        Raises:
+            JobExecutionError: one does not give its value.
+        """
+        return self._accumulators.asked(self._attempts.graph.id)
+
+    def result(self, totals: Mapping[str, Any]) -> JobResult:
+        """Return the result of a job that has ended, with the values of its accumulators."""
+        life, graph = self._life, self._attempts.graph
+        return JobResult(
+            *(graph.id, graph.name, life.status),
+            life.runtime_ms,
+            totals,
+            tuple(vertex_summaries(graph.vertices, self._attempts)),
+            life.failure if life.status is JobStatus.FAILED else None,
+            life.failed_subtask,
+            life.cancelled_by if life.status is JobStatus.CANCELED else "",
+            self._checkpoints.left,
+        )
+
+    @property
+    def past(self) -> JobHistory:
+        """Return the history that the next coordinator of the job starts from."""
+        return JobHistory(self._restarts.count, self._attempts.highest, tuple(self._life.exceptions))
 
 
 def job_summary(
@@ -62,4 +142,4 @@ def _summary(vertex: JobVertex, mine: list[Execution]) -> dict[str, Any]:
     return {**head, "states": states, **sums, "subtasks": subtasks}
 
 
-__all__ = ["SUMMED", "job_summary", "vertex_summaries"]
+__all__ = ["SUMMED", "JobReport", "job_summary", "vertex_summaries"]

@@ -2,45 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rayflink.common.errors import PlanError
 from rayflink.graph.job_graph import JobGraph
 
-from ..messages.states import JobStatus
+from ..messages.commands import AnswerRescale, Command, RescaleRequested
+from ..messages.executions import Execution
+from ..messages.states import ExecutionState, JobStatus
 from .job_checkpoints import JobCheckpoints
+from .rescaled_graph import rescaled_graph
 
 
 @dataclass
-class Rescale:
+class _Rescale:
     """One rescaling under way.
 
-    The job takes a checkpoint first, while it runs. Only when that is complete are the tasks cancelled; the new ones
-    begin with it. So the pause includes no snapshot, and only the records since the checkpoint are processed again.
-
     Args:
-        request_id: of who asked.
-        graph: the job as it shall be.
-        asked_ms: when it was asked for.
-        after: number of the first checkpoint that may be the one before it.
+        request_id: of the request, for the answer.
+        graph: the job with its new parallelisms.
+        first_checkpoint: id of the first checkpoint from which the rescaled job may start.
+        cancelled_ms: when the old tasks were cancelled; None before that.
+        former: the job with its old parallelisms; None before slots for the new tasks are requested.
     """
 
     request_id: str
     graph: JobGraph
-    asked_ms: int
-    after: int
+    first_checkpoint: int
     cancelled_ms: int | None = None
-    """The time at which the old tasks were cancelled; None before that."""
     former: JobGraph | None = None
-    """The job as it was; None before the new tasks are asked for."""
+
+
+class JobRescale:
+    """Rescales a job, once at a time.
+
+    The job takes a checkpoint first, while it runs. Only when that is complete are the tasks cancelled; the new ones
+    begin with it. So the pause includes no snapshot, and only the records since the checkpoint are processed again.
+    """
+
+    def __init__(self) -> None:
+        self._current: _Rescale | None = None
+
+    def request(
+        self, event: RescaleRequested, graph: JobGraph, status: JobStatus, checkpoints: JobCheckpoints
+    ) -> AnswerRescale | None:
+        """Begin a rescaling, which needs a checkpoint now; return the answer if there is nothing to do, or a refusal.
+
+        Args:
+            graph: the job as it runs.
+        """
+        try:
+            after = rescaled_graph(graph, event.parallelism)
+        except PlanError as error:
+            return AnswerRescale(event.request_id, failure=str(error))
+        refusal = refused(status, checkpoints)
+        if self._current is not None:
+            refusal = "its parallelism is being changed already"
+        if refusal or after == graph:  # parallelisms that it has already cost no pause
+            return AnswerRescale(event.request_id, failure=refusal)
+        self._current = _Rescale(event.request_id, after, checkpoints.next_id)
+        return None
 
     @property
-    def takes_over(self) -> bool:
-        """Return whether the old tasks are being cancelled for it, and the new ones are not requested yet."""
-        return self.cancelled_ms is not None and self.former is None
+    def awaits_checkpoint(self) -> bool:
+        """Return whether a checkpoint has to be taken before the old tasks are cancelled."""
+        return self._current is not None and self._current.cancelled_ms is None
 
-    def is_ready(self, checkpoint_id: int) -> bool:
-        """Return whether this completed checkpoint lets it begin."""
-        return self.cancelled_ms is None and checkpoint_id >= self.after
+    def cancels_tasks(self, checkpoint_id: int, now_ms: int) -> bool:
+        """Return whether the old tasks are cancelled now that this checkpoint is complete."""
+        rescale = self._current
+        if rescale is None or rescale.cancelled_ms is not None or checkpoint_id < rescale.first_checkpoint:
+            return False
+        rescale.cancelled_ms = now_ms
+        return True
+
+    def take_over(self, graph: JobGraph) -> JobGraph | None:
+        """Return the rescaled job that takes the place of `graph`, whose tasks have ended; None if none does."""
+        rescale = self._current
+        if rescale is None or rescale.cancelled_ms is None or rescale.former is not None:
+            return None
+        rescale.former = graph
+        return rescale.graph
+
+    def go_back(self) -> tuple[str, JobGraph] | None:
+        """Give up a rescaled job that gets no slots; return the id of its request, and the job as it was before."""
+        rescale = self._current
+        if rescale is None or rescale.former is None:
+            return None
+        self._current = None
+        return rescale.request_id, rescale.former
+
+    def answer_if_running(self, executions: Iterable[Execution], now_ms: int) -> list[Command]:
+        """Return the answer with the length of the pause, once all tasks of the rescaled job run."""
+        rescale = self._current
+        if rescale is None or rescale.former is None:
+            return []
+        if any(e.state not in (ExecutionState.RUNNING, ExecutionState.FINISHED) for e in executions):
+            return []
+        self._current = None
+        assert rescale.cancelled_ms is not None
+        return [AnswerRescale(rescale.request_id, now_ms - rescale.cancelled_ms)]
+
+    def job_ended(self, status: JobStatus) -> list[Command]:
+        """Return the answer to a request that the end of the job overtook."""
+        if self._current is None:
+            return []
+        return [AnswerRescale(self._current.request_id, failure=f"the job is {status.value}")]
 
 
 def refused(status: JobStatus, checkpoints: JobCheckpoints) -> str:
@@ -53,4 +121,4 @@ def refused(status: JobStatus, checkpoints: JobCheckpoints) -> str:
     return f"it has to take a checkpoint first, and cannot: {plan}" if isinstance(plan, str) else ""
 
 
-__all__ = ["Rescale", "refused"]
+__all__ = ["JobRescale", "refused"]

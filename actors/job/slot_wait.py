@@ -1,8 +1,9 @@
-"""Describes a wait for slots: in the job's status, on its driver's terminal and in its log. Pure."""
+"""The wait of a job for slots: its limit, and its description in status, log and on the driver's terminal. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..messages.states import ExecutionState, JobStatus
@@ -12,6 +13,40 @@ LOOK_EVERY_S = 2.0
 LOG_EVERY_S = 30.0
 """Seconds between two lines in its log."""
 _NOT_DEPLOYED = {ExecutionState.CREATED.value, ExecutionState.SCHEDULED.value, ExecutionState.DEPLOYING.value}
+
+
+@dataclass
+class SlotRequest:
+    """The newest request of a job for slots, and the time that it may take.
+
+    Args:
+        timeout_ms: within which all slots have to be there (slot.request.timeout).
+        asked_ms: when they were requested, in epoch milliseconds.
+    """
+
+    timeout_ms: int
+    asked_ms: int = 0
+
+    def is_overdue(self, now_ms: int) -> bool:
+        """Return whether the slots should have been there by now."""
+        return now_ms - self.asked_ms > self.timeout_ms
+
+    def refusal(self, required: int, found: str, now_ms: int) -> str:
+        """Return the message for a request that is given up.
+
+        >>> print(SlotRequest(500, 1_000).refusal(2, "one CPU", 1_600))
+        Could not allocate all required slots within timeout of 600 ms. Slots required: 2, slots allocated: 0; \
+found: one CPU; lower the parallelism, add nodes, or raise slot.request.timeout
+
+        Args:
+            required: the number of slots.
+            found: the resources of the cluster.
+        """
+        return (
+            f"Could not allocate all required slots within timeout of {now_ms - self.asked_ms} ms. "
+            f"Slots required: {required}, slots allocated: 0; found: {found}; "
+            "lower the parallelism, add nodes, or raise slot.request.timeout"
+        )
 
 
 class SlotWait:
@@ -72,4 +107,4 @@ def described_waiting(status: Mapping[str, Any], reason: str) -> dict[str, Any]:
     return {**status, "waiting": reason, **({"state": JobStatus.CREATED.value} if reason and waits_whole else {})}
 
 
-__all__ = ["LOG_EVERY_S", "LOOK_EVERY_S", "SlotWait", "described_waiting"]
+__all__ = ["LOG_EVERY_S", "LOOK_EVERY_S", "SlotRequest", "SlotWait", "described_waiting"]

@@ -11,7 +11,7 @@ from rayflink.graph.job_graph import JobVertex
 
 from ..exchange.frames import TaskAddress
 from .messages import TaskFailure
-from .states import ExecutionState, IllegalTransition
+from .states import ExecutionState, MoveHistory
 
 
 @dataclass
@@ -26,6 +26,15 @@ class Execution:
     timestamps: dict[str, int] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     last_seen_ms: int = 0
+    history: MoveHistory = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.history = MoveHistory(self.title)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Return the vertex id and the subtask, which are those of every attempt of the subtask."""
+        return self.vertex.id, self.subtask
 
     @property
     def name(self) -> str:
@@ -43,10 +52,18 @@ class Execution:
         found = self.metrics.get(STALLED)
         return stalled_text(self.name, found) if found else ""
 
-    def become(self, state: ExecutionState, now_ms: int) -> None:
-        """Change the state if the transition is legal."""
+    def become(self, state: ExecutionState, now_ms: int, cause: str = "") -> None:
+        """Change the state.
+
+        Args:
+            cause: why, in a few words, for the error of a later move that is not legal.
+
+        Raises:
+            IllegalTransition: there is no such move.
+        """
         if not self.state.may_become(state):
-            raise IllegalTransition(self.title, self.state.value, state.value)
+            raise self.history.refusal(self.state.value, state.value, cause)
+        self.history.add(self.state.value, state.value, now_ms, cause)
         self.state = state
         self.timestamps[state.value] = now_ms
 

@@ -129,7 +129,7 @@ class Coordinator:
         graph = beginning.laid_out(graph)
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
-        self._job.metrics.located(node_address())  # type: ignore[no-untyped-call]
+        self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
         self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
@@ -255,7 +255,7 @@ class Coordinator:
 
     def accumulators(self) -> bytes:
         """Return a mapping of name to value, packed, with the accumulators of the subtasks that have finished."""
-        return to_bytes(self._job.accumulators())
+        return to_bytes(self._job.report.accumulators())
 
     # calls of the tasks
 
@@ -337,13 +337,13 @@ class Coordinator:
             return
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
             return
-        restarts = self._job.past.restarts
+        restarts = self._job.report.past.restarts
         commands = self._job.handle(event, self._clock.now_ms())
         if self._is_status_due(event, commands):
             self._update_status()
         perform(commands, self)
-        if self._stored is not None and self._job.past.restarts != restarts:
-            self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.past)
+        if self._stored is not None and self._job.report.past.restarts != restarts:
+            self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.report.past)
 
     def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
         """Return whether the status is updated for this event; if not, it is for a later one or by the next tick.
@@ -363,8 +363,8 @@ class Coordinator:
         return not is_refused and self._more_slots.hold(request, self._job.graph, after)
 
     def _tick(self, now: float) -> None:
-        self._job.job_metrics()
-        self._prometheus.report(self._job.metrics.group, now)
+        self._job.report.job_metrics()
+        self._prometheus.report(self._job.report.metrics.group, now)
         self._tell_recovery()
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
@@ -429,14 +429,14 @@ class Coordinator:
 
     def _tell_recovery(self) -> None:
         """Report how long the recovery took, once all restarted tasks run."""
-        found = self._job.recovery()
+        found = self._job.report.recovery()
         if found is not None and found["total_ms"] is not None and found["began"] != self._reported_recovery:
             self._reported_recovery = found["began"]
             log.info("recovered: %s", describe_recovery(found), extra=found)
 
     def _update_status(self) -> None:
         """Describe the job for other threads; called by the thread that decides, which alone reads the job's parts."""
-        self._job_status = self._job.describe()
+        self._job_status = self._job.report.describe()
 
     def _raise_fault(self) -> None:
         if self._fault is not None:

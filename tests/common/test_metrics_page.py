@@ -56,11 +56,11 @@ def described() -> dict[str, Any]:
     midway: list[Any] = []
 
     def look() -> None:
-        found = cluster.job.describe()
+        found = cluster.job.report.describe()
         midway[:] = [vertex for vertex in found["vertices"] if "split.script 0" in repr(vertex)] or midway
 
     cluster.run(look)
-    described = cluster.job.describe()
+    described = cluster.job.report.describe()
     return {**described, "vertices": [*described["vertices"], *midway]}
 
 

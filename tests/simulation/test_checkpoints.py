@@ -63,7 +63,7 @@ def test_the_last_checkpoint_comes_after_the_end_of_data_without_waiting():
 def test_the_checkpoints_of_a_job_are_in_its_metrics() -> None:
     cluster = SimulatedCluster(counting(execution__checkpointing__dir="/checkpoints"), 2)
     cluster.run()
-    metrics = cluster.job.job_metrics()["metrics"]
+    metrics = cluster.job.report.job_metrics()["metrics"]
     assert metrics["numberOfCompletedCheckpoints"] > 0
     assert metrics["totalNumberOfCheckpoints"] >= len(cluster.story.acknowledged)
     assert metrics["numberOfInProgressCheckpoints"] == 0

@@ -111,7 +111,7 @@ def test_the_clock_follows_the_slower_of_two_inputs_and_faster_records_wait_in_s
     given_out: dict[int, int] = {}
 
     def look() -> None:
-        for vertex in cluster.job.describe()["vertices"]:
+        for vertex in cluster.job.report.describe()["vertices"]:
             for subtask in vertex["subtasks"]:
                 for operator in subtask["metrics"].get("operators", ()):
                     if operator["name"].startswith("Window"):

@@ -319,11 +319,11 @@ def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     assert storage.list("job") == ["job/past-000000002"]
     start = recover_or_start(graph, lambda: B, lambda url: storage).start
     job = JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start)
-    result = job.describe()
+    result = job.report.describe()
     assert result["metrics"]["numRestarts"] == 5
     assert {subtask["attempt"] for vertex in result["vertices"] for subtask in vertex["subtasks"]} == {7}
     assert [one["exception"] for one in result["exceptions"][:2]] == ["no", "no"]
-    assert job.past.attempt == 7
+    assert job.report.past.attempt == 7
 
 
 @pytest.mark.parametrize("number", [5, 106, 100_000])

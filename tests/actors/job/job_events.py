@@ -6,8 +6,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from rayflink.actors.job.job_master import Execution, JobMaster
+from rayflink.actors.job.job_master import JobMaster
 from rayflink.actors.messages.commands import Command, DeployTask, SendToTask, SlotsGranted
+from rayflink.actors.messages.executions import Execution
 from rayflink.actors.messages.messages import TaskFailure, TaskStateChanged
 from rayflink.actors.messages.states import ExecutionState
 from rayflink.connectors.collection import CollectSink

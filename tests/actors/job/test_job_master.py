@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rayflink.actors.exchange.frames import TaskAddress
-from rayflink.actors.job.job_master import HISTORY_LENGTH
+from rayflink.actors.job.job_lifecycle import HISTORY_LENGTH, JobLifecycle
 from rayflink.actors.messages.commands import (
     CancelRequested,
     DeployTask,
@@ -220,7 +220,7 @@ def test_an_enumerator_whose_close_raises_fails_the_job_and_the_others_are_close
             closed.append(self)
             raise ValueError("enumerator close")
 
-    made = running.master._enumerators._made
+    made = running.master.sources.enumerators._made
     ((operator_id, first),) = made.items()
     made.update({name: replace(first, enumerator=Breaks()) for name in (operator_id, "another")})
     for name in ALL:
@@ -261,7 +261,7 @@ def test_an_enumerator_that_raises_fails_the_job(running, monkeypatch):
     def broken(*_: object) -> None:
         raise OSError("no such bucket")
 
-    monkeypatch.setattr(running.master._enumerators, "request", broken)
+    monkeypatch.setattr(running.master.sources.enumerators, "request", broken)
     running.on(SplitRequest(source.attempt, source.vertex.operators[0].operator_id))
     (entry,) = running.master.exceptions
     assert entry.failure.message == (
@@ -365,12 +365,11 @@ def test_a_task_that_fails_while_cancelling_is_cancelled_and_keeps_its_failure(r
 
 
 def test_the_history_of_failures_is_bounded():
-    job = Job(three_vertices())
-    job.all_run()
+    life = JobLifecycle("three")
     for n in range(HISTORY_LENGTH + 5):
-        job.master._fail(None, failure(str(n)), n)
-    assert [e.failure.message for e in job.master.exceptions] == [str(n) for n in range(5, HISTORY_LENGTH + 5)]
-    assert job.master._failure.message == "0"
+        life.fail("coordinator", 0, failure(str(n)))
+    assert [e.failure.message for e in life.exceptions] == [str(n) for n in range(5, HISTORY_LENGTH + 5)]
+    assert life.failure == failure("0")
 
 
 def test_a_task_that_nobody_cancelled_and_says_it_was_fails_the_job(running):
@@ -398,7 +397,7 @@ def test_a_lost_task_is_placed_only_where_it_said_where_it_was(running, report, 
     for name in (SOURCE, MAP_2, SINK):
         running.says(name, CANCELED)
     with pytest.raises(TaskLost) as caught:
-        raise_if_failed(running.master.result, running.master.describe())
+        raise_if_failed(running.master.result, running.master.report.describe())
     assert str(caught.value).startswith(f"lost task Map (1/2){where}: its process died; ")
 
 
@@ -499,7 +498,7 @@ def test_a_job_that_has_ended_answers_nothing(running):
 def test_the_description_is_plain_data(running):
     running.on(TaskReport(running.execution(MAP_1).attempt, {"numRecordsIn": 3}), 5)
     running.says(MAP_2, FAILED, failure=failure("root"))
-    described = running.master.describe()
+    described = running.master.report.describe()
     assert (described["name"], described["state"]) == ("three", "FAILING")
     vertex = described["vertices"][1]
     assert (vertex["name"], vertex["parallelism"], vertex["numRecordsIn"]) == ("Map", 2, 3)

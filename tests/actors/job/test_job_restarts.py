@@ -93,7 +93,7 @@ def test_after_the_last_attempt_the_job_fails_with_the_failure_and_the_reason(ru
     (end,) = cancel_all_but(running, MAP_1, 2_100)
     assert isinstance(end, EndJob) and end.result.status is JobStatus.FAILED
     assert end.result.failure.message.startswith("no (Recovery is suppressed by FixedDelay")
-    assert running.master.job_metrics()["metrics"]["numRestarts"] == 2
+    assert running.master.report.job_metrics()["metrics"]["numRestarts"] == 2
 
 
 def test_a_failure_that_is_not_recoverable_ends_the_job_whatever_the_strategy(running):
@@ -109,7 +109,7 @@ def test_the_recovery_tells_the_end_of_the_old_attempts_from_the_delay(running):
     fail(running, MAP_1, 1_000)
     cancel_all_but(running, MAP_1, 1_030)
     running.on(Tick(), 1_100)
-    found = running.master.describe()["recovery"]
+    found = running.master.report.describe()["recovery"]
     assert (found["cancelled_ms"], found["delayed_ms"]) == (30, 70)
 
 

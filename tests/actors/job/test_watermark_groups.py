@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.job.watermark_groups import WatermarkGroups
-from rayflink.actors.messages.commands import SendToTask
+from rayflink.actors.messages.commands import CancelRequested, SendToTask
 from rayflink.actors.messages.messages import WatermarkAnnounced, WatermarkReported
 from rayflink.actors.messages.states import ExecutionState
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
@@ -81,5 +81,5 @@ def test_the_coordinator_answers_each_report_and_forgets_an_attempt_that_has_end
         assert job.sent(reports(fast, 95)) == {fast: WatermarkAnnounced("op", 145)}
         assert reports(slow, 1) == [], "of an attempt that has ended"
     else:
-        job.master._cancel("the user", 0)
-        assert reports(fast, 95) == [], "who is cancelled is told no more"
+        job.on(CancelRequested("the user"))
+        assert reports(fast, 95) == [], "an attempt that is being cancelled gets no answer"

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from rayflink.actors.messages.states import ExecutionState, IllegalTransition, JobStatus
+from rayflink.actors.messages.states import (
+    STORY_LENGTH,
+    ExecutionState,
+    IllegalTransition,
+    JobStatus,
+    Move,
+    MoveHistory,
+)
 from tests.actors.job.job_events import Job, three_vertices
 
 LEGAL = {
@@ -69,3 +78,39 @@ def test_an_execution_refuses_every_other_move_and_names_both_states(old, new):
         execution.become(new, 7)
     assert str(caught.value).startswith(f"execution Map (2/2) (attempt #0) cannot go from {old.value} to {new.value};")
     assert (execution.state, execution.timestamps) == (old, {})
+
+
+def test_an_illegal_move_shows_the_moves_before_it_and_why_each_happened():
+    job = Job(three_vertices())
+    job.deploy()
+    execution = job.execution("Map (2/2)")
+    job.says("Map (2/2)", ExecutionState.RUNNING, 7)
+    with pytest.raises(IllegalTransition) as caught:
+        execution.become(ExecutionState.SCHEDULED, 8, "deployment")
+    assert str(caught.value) == (
+        "execution Map (2/2) (attempt #0) cannot go from RUNNING to SCHEDULED (deployment); this is a defect of the "
+        "runtime, please report it with its last moves: CREATED -> SCHEDULED at 0 (deployment); "
+        "SCHEDULED -> DEPLOYING at 0 (deployment); DEPLOYING -> RUNNING at 7 (RUNNING reported)"
+    )
+    assert caught.value.story[-1] == Move("DEPLOYING", "RUNNING", 7, "RUNNING reported")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.story) == (str(caught.value), caught.value.story)
+
+
+def test_a_story_has_the_newest_moves_only():
+    history = MoveHistory("a machine")
+    for n in range(STORY_LENGTH + 3):
+        history.add(str(n), str(n + 1), n, "counting")
+    assert [move.at_ms for move in history.refusal("x", "y", "").story] == list(range(3, STORY_LENGTH + 3))
+
+
+@pytest.mark.parametrize("state", list(ExecutionState))
+@pytest.mark.parametrize("reported", list(ExecutionState))
+def test_the_moves_after_a_report_are_legal_or_one_move_that_is_refused(state, reported):
+    moves = state.moves_after_report(reported)
+    legal = all(before.may_become(after) for before, after in zip((state, *moves), moves, strict=False))
+    assert legal or moves[0] in (reported, ExecutionState.FAILED, ExecutionState.RUNNING)
+    if legal and moves and state is not ExecutionState.CANCELING:
+        assert moves[-1] is (ExecutionState.FAILED if reported is ExecutionState.CANCELED else reported)
+    if state is ExecutionState.CANCELING and reported is not state:
+        assert moves == ((ExecutionState.CANCELED,) if reported.is_terminal else ())

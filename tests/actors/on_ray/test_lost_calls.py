@@ -81,7 +81,7 @@ def test_an_attempt_that_did_not_get_its_splits_is_ended_and_fails_the_job(runni
     for name in (MAP_1, MAP_2, SINK):
         running.says(name, ExecutionState.CANCELED)
     with pytest.raises(TaskLost, match="call that carried AssignSplits to it failed: its process could not") as caught:
-        raise_if_failed(running.master.result, running.master.describe())
+        raise_if_failed(running.master.result, running.master.report.describe())
     assert caught.value.task == SOURCE
 
 

@@ -64,7 +64,7 @@ def test_a_running_job_names_it_in_its_status() -> None:
     told: set[str] = set()
 
     def look() -> None:
-        told.add(str(held_back(cluster.job.describe())))
+        told.add(str(held_back(cluster.job.report.describe())))
 
     cluster.run(look)
     wanted = "watermark held back by split 'script 1' of 'Source: in' (subtask 1) at 1970-01-01 00:00:19, 40.0 s behind"

@@ -1,0 +1,82 @@
+"""The status of a job: its legal moves, when they happened, and the failures that caused them. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ..messages.executions import ExceptionEntry
+from ..messages.messages import TaskFailure
+from ..messages.states import JobStatus, MoveHistory
+
+HISTORY_LENGTH = 16
+"""The number of failures in the history (web.exception-history-size)."""
+
+
+class JobLifecycle:
+    """Moves one job through its status and remembers its failures; every move is checked.
+
+    Args:
+        name: of the job, for errors.
+        exceptions: the failures under earlier coordinators.
+    """
+
+    def __init__(self, name: str, exceptions: Iterable[ExceptionEntry] = ()) -> None:
+        self.status = JobStatus.INITIALIZING
+        self.now_ms = 0
+        """The time of the newest event, in epoch milliseconds."""
+        self.timestamps: dict[str, int] = {}
+        """Name of a status -> when it was entered last, in epoch milliseconds."""
+        self.exceptions: deque[ExceptionEntry] = deque(exceptions, HISTORY_LENGTH)
+        """The newest failures, the oldest first."""
+        self.failure: TaskFailure | None = None
+        """The failure that ends the job; None while there is none."""
+        self.failed_subtask = 0
+        self.cancelled_by = ""
+        """The client that cancelled the job; "" where none did."""
+        self._history = MoveHistory(f"job {name!r}")
+
+    @property
+    def may_fail(self) -> bool:
+        """Return whether a failure or a cancel ends the job from here; else it is ending already, or has ended."""
+        return self.status in (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
+
+    def enter(self, status: JobStatus, cause: str = "") -> None:
+        """Enter a status.
+
+        Args:
+            cause: why, in a few words.
+
+        Raises:
+            IllegalTransition: there is no such move.
+        """
+        if not self.status.may_become(status):
+            raise self._history.refusal(self.status.value, status.value, cause)
+        self._history.add(self.status.value, status.value, self.now_ms, cause)
+        self.status = status
+        self.timestamps[status.value] = self.now_ms
+
+    def note(self, task: str, failure: TaskFailure) -> None:
+        """Append a failure to the history; the job goes on."""
+        self.exceptions.append(ExceptionEntry(self.now_ms, task, failure))
+
+    def fail(self, task: str, subtask: int, failure: TaskFailure) -> None:
+        """Append a failure to the history, and begin to fail if the job is not ending already."""
+        self.note(task, failure)
+        if self.failure is None:
+            self.failure, self.failed_subtask = failure, subtask
+        if self.may_fail:
+            self.enter(JobStatus.FAILING, f"{task} failed: {failure.kind}")
+
+    def cancel(self, by: str) -> None:
+        """Begin to end on request."""
+        self.cancelled_by = by
+        self.enter(JobStatus.CANCELLING, f"cancelled by {by}")
+
+    @property
+    def runtime_ms(self) -> int:
+        """Return the time since the job was RUNNING last; 0 where it never was."""
+        return self.now_ms - self.timestamps.get(JobStatus.RUNNING.value, self.now_ms)
+
+
+__all__ = ["HISTORY_LENGTH", "JobLifecycle"]
