@@ -21,8 +21,9 @@ from rayflink.common.functions.function_classes import (
     as_partitioner,
 )
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch, rows_of
-from rayflink.operators.base import OperatorContext, UserCodeError, record_at, shortened
+from rayflink.operators.base import OperatorContext, UserCodeError, shortened
 from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
+from rayflink.operators.list_loops import record_at
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.keys.key_forms import too_deep
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import LateSnapshot
 from rayflink.state.snapshots import OperatorSnapshot
 
 from ..messages.checkpoint_statistics import CheckpointMetrics
@@ -21,7 +22,7 @@ class _Open:
     captured: dict[str, OperatorSnapshot]
     metrics: CheckpointMetrics
     in_flight: InFlightCapture
-    late: list[Operator] = field(default_factory=list)
+    late: list[LateSnapshot] = field(default_factory=list)
 
     def is_complete(self, now_ms: int) -> bool:
         """Return whether nothing is missing, after adding what has arrived since the last call."""
@@ -56,13 +57,13 @@ class OpenSnapshots:
     """Hands the parts of one task over to be written, each when it is whole.
 
     Args:
-        operators: of the task's chain, the head first; its snapshot has the records that were on their way.
+        head: of the task's chain; its snapshot includes the records in flight.
+        late: the operators whose snapshot is completed after the barrier.
         writing: takes what is whole.
     """
 
-    def __init__(self, operators: list[Operator], writing: SnapshotWriting) -> None:
-        self._operators = operators
-        self._late = [operator for operator in operators if operator.snapshots_late]
+    def __init__(self, head: Operator, late: list[LateSnapshot], writing: SnapshotWriting) -> None:
+        self._head, self._late = head, late
         self._writing = writing
         self._open: dict[int, _Open] = {}
         self.next_ms: int | None = None
@@ -86,7 +87,7 @@ class OpenSnapshots:
         for number, part in list(self._open.items()):
             if part.is_complete(now_ms):
                 del self._open[number]
-                part.join(self._operators[0].ctx.operator_id)
+                part.join(self._head.ctx.operator_id)
                 self._writing.begin(part.barrier, part.captured, part.metrics)
         self.next_ms = now_ms + _LOOK_AGAIN_MS if self._open else None
 

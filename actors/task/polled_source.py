@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rayflink.common.records.batches import MAX_TIMESTAMP, Element, EndOfData, Watermark
 from rayflink.operators.base import Operator, SourceOperator
+from rayflink.operators.capabilities import SplitReceiver
 
 from ..messages.messages import AssignSplits
 
@@ -13,13 +14,19 @@ from ..messages.messages import AssignSplits
 class PolledSource:
     """Polls a source operator until it ends or is asked to stop.
 
-    Raises: TypeError: the operator is no source.
+    Args:
+        operator: the head of the task's chain.
+        name: of the operator, for errors.
+
+    Raises:
+        TypeError: the operator is no source.
     """
 
     def __init__(self, operator: Operator, name: str) -> None:
         if not isinstance(operator, SourceOperator):
             raise TypeError(f"operator {name!r} has no input and is no source")
         self._operator = operator
+        self._receiver = operator if isinstance(operator, SplitReceiver) else None
         self._stopping = False
         self.ended = False
 
@@ -29,14 +36,17 @@ class PolledSource:
 
     def assign(self, command: AssignSplits) -> None:
         """Add splits from the enumerator."""
+        if self._receiver is None:
+            return
         if command.splits:
-            self._operator.add_splits(list(command.splits))
+            self._receiver.add_splits(list(command.splits))
         if command.no_more:
-            self._operator.no_more_splits()
+            self._receiver.no_more_splits()
 
     def watermark_announced(self, max_allowed: int) -> None:
         """Set the watermark up to which aligned sources may read."""
-        self._operator.watermark_announced(max_allowed)
+        if self._receiver is not None:
+            self._receiver.watermark_announced(max_allowed)
 
     def poll(self, max_records: int) -> tuple[Element, ...] | None:
         """Return the available elements, about `max_records` at most; None when the source has ended."""

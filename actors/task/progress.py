@@ -32,7 +32,7 @@ class Progress(Enum):
 def reasons_to_wait(is_full: bool, chain: OperatorChain, gate: InputGate, final: FinalCheckpoint) -> list[str]:
     """Return what the task waits for apart from time; `is_full` says that its outputs are full."""
     reasons = ["outputs are full, waits for credit"] if is_full else []
-    if not chain.takes_records():
+    if not chain.accepts_records():
         reasons.append("waits for asynchronous work")
     if final.is_suspended:
         reasons.append("waits for the savepoint that stops it")

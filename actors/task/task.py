@@ -250,7 +250,7 @@ class StreamTask:
         if not self._room.is_full() and not self._checkpoints.final.is_quiescent:  # else nothing is served
             if self._life.phase is TaskPhase.RUNNING:
                 times.append(self._chain.next_processing_ms())
-                if self._chain.idle and self._chain.takes_records():
+                if self._chain.idle and self._chain.accepts_records():
                     times.append(self._idle_advance.next_ms)
             times.append(self._chain.next_completion_ms())
             if self._source is not None and not self._checkpoints.final.is_suspended:
@@ -325,7 +325,7 @@ class StreamTask:
 
     def _work(self, now: int) -> Progress:
         final = self._checkpoints.final
-        if self._chain.outside and not self._room.is_full() and not final.is_quiescent:
+        if self._chain.works_async and not self._room.is_full() and not final.is_quiescent:
             self._chain.emit_completed()
         if not self._chain.idle:
             return self._run_chain()
@@ -337,11 +337,11 @@ class StreamTask:
             self._slicer.expect(0)
             return self._run_chain()
         if not self._buffer.empty:
-            return self._next_slice() if self._chain.takes_records() else Progress.IDLE
+            return self._next_slice() if self._chain.accepts_records() else Progress.IDLE
         if self._is_done:
             self._life.finish()
             return Progress.BUSY
-        if final.is_suspended or not self._chain.takes_records():
+        if final.is_suspended or not self._chain.accepts_records():
             return Progress.IDLE
         if self._source is not None:
             return self._poll(self._source)
@@ -374,13 +374,13 @@ class StreamTask:
         return Progress.IDLE if self._chain.is_waiting else Progress.BUSY
 
     def _next_slice(self) -> Progress:
-        buffer, head = self._buffer, self._chain.links[0].operator
-        rows_ahead, input_index = head.reads_ahead, buffer.input_index
-        if rows_ahead and (ahead := buffer.announce(rows_ahead)) is not None:
+        buffer, head = self._buffer, self._chain.prefetch
+        rows_ahead, input_index = 0 if head is None else head.reads_ahead, buffer.input_index
+        if rows_ahead and head is not None and (ahead := buffer.announce(rows_ahead)) is not None:
             head.read_ahead(ahead, input_index)
         is_announced = buffer.rows_announced > 0
         batch = buffer.take_slice(self._room.rows(self._slicer.rows(buffer.rows_at_hand)))
-        if rows_ahead and not is_announced:
+        if rows_ahead and head is not None and not is_announced:
             head.read_ahead(batch, input_index)
         self._slicer.expect(len(batch))
         self._room.count_taken(len(batch))
@@ -463,7 +463,7 @@ class StreamTask:
             self._chain.feed(EndOfData())
             self._checkpoints.data_over()
         else:
-            self._chain.emit(0, self._chain.links[0].operator.end_input(input_index))
+            self._chain.end_input(input_index)
 
     def _feed(self, events: list[Any]) -> None:
         for event in reversed(events):

@@ -61,7 +61,7 @@ class TaskCheckpoints:
         )
         self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
         self._writing = writing
-        self._open = OpenSnapshots([link.operator for link in chain.links], writing)
+        self._open = OpenSnapshots(chain.links[0].operator, chain.late_snapshots, writing)
         self._looked_ms = 0
         self.final = FinalCheckpoint(deployment.checkpointing, deployment.finished)
         self.measured = CheckpointMetrics()
@@ -169,21 +169,21 @@ class TaskCheckpoints:
 
     def announced(self, checkpoint_id: int) -> None:
         """Announce a checkpoint that comes soon to every operator."""
-        for link in self._chain.links:
-            link.operator.announce(checkpoint_id)
+        for operator in self._chain.checkpoint_listeners:
+            operator.announce(checkpoint_id)
 
     def complete(self, checkpoint_id: int) -> None:
         """Notify every operator that the checkpoint is durable."""
         self._writing.complete(checkpoint_id)
-        for link in self._chain.links:
-            link.operator.notify_checkpoint_complete(checkpoint_id)
+        for operator in self._chain.checkpoint_listeners:
+            operator.notify_checkpoint_complete(checkpoint_id)
         self.final.complete(checkpoint_id)
 
     def aborted(self, checkpoint_id: int) -> None:
         """Notify every operator that the checkpoint will never be complete, and discard the task's part of it."""
         self._open.give_up(checkpoint_id)
-        for link in self._chain.links:
-            link.operator.notify_checkpoint_aborted(checkpoint_id)
+        for operator in self._chain.checkpoint_listeners:
+            operator.notify_checkpoint_aborted(checkpoint_id)
         self.final.aborted(checkpoint_id)
 
     def written(self, written: SnapshotWritten) -> None:
@@ -229,9 +229,7 @@ class TaskCheckpoints:
         started = self._clock.monotonic()
         barrier, number = aligned.barrier, aligned.barrier.checkpoint_id
         delay = max(0, self._clock.now_ms() - aligned.alignment_ms - barrier.timestamp)
-        for index, link in enumerate(self._chain.links):
-            self._chain.emit(index, link.operator.prepare_snapshot(number))
-            self._chain.drain()
+        self._chain.prepare_snapshot(number)
         in_flight = forward_barrier(barrier, self._writers)
         if aligned.missing:
             current = (0, []) if worked is None else (worked.channel, worked.remainder())

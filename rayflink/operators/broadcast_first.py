@@ -18,10 +18,10 @@ from rayflink.common.records.batches import (
     Element,
     RowBatch,
     Watermark,
-    WatermarkStatus,
 )
 
 from .base import Operator
+from .capabilities import BoundedMultiInput, ProcessingTimers
 from .sorted_operator import BehindSort
 from .user_function import list_of, timestamps_of
 
@@ -44,7 +44,7 @@ class BroadcastFirst:
         return BroadcastFirstOperator(made) if hasattr(made, "broadcast_input") else made
 
 
-class BroadcastFirstOperator(BehindSort[Any]):
+class BroadcastFirstOperator(BehindSort[Any], ProcessingTimers, BoundedMultiInput):
     """Gives an operator the records of its broadcast input at once, those of the other when that has ended.
 
     Args:
@@ -64,19 +64,17 @@ class BroadcastFirstOperator(BehindSort[Any]):
             yield from self.drain()
         yield from self._inner.process_watermark(watermark)
 
-    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
-        return self._inner.process_status(status)  # type: ignore[no-any-return]
-
     def next_processing_time(self) -> int | None:
-        return self._inner.next_processing_time()  # type: ignore[no-any-return]
+        return self._inner.next_processing_time() if isinstance(self._inner, ProcessingTimers) else None
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        return self._inner.on_processing_time(now_ms)  # type: ignore[no-any-return]
+        return self._inner.on_processing_time(now_ms) if isinstance(self._inner, ProcessingTimers) else ()
 
     def end_input(self, input_index: int) -> Iterable[Element]:
         if input_index == self._inner.broadcast_input:
             yield from self.drain()
-        yield from self._inner.end_input(input_index)
+        if isinstance(self._inner, BoundedMultiInput):
+            yield from self._inner.end_input(input_index)
 
     def worked(self) -> Iterator[Element]:
         held: list[tuple[Any, int]] = []

@@ -29,6 +29,19 @@ from rayflink.common.records.batches import (
 )
 
 from .base import Operator, UserCodeError
+from .capabilities import (
+    AsyncCompletion,
+    BoundedMultiInput,
+    CheckpointListener,
+    EventHandler,
+    LateSnapshot,
+    PreBarrier,
+    ProcessingTimers,
+    Satisfiable,
+    StatePrefetch,
+    Upkeep,
+)
+from .latency import record_latency
 from .selection import Divided, Selection
 
 
@@ -91,13 +104,28 @@ class OperatorChain:
         self._is_full = is_full
         self._copies = copies
         self._stack: list[tuple[int, Iterator[Element]] | tuple[int, Element, int]] = []
-        self.outside = [index for index, link in enumerate(links) if link.operator.works_outside]
-        """Links whose work is done outside of the task."""
-        self._ending_early = [index for index, link in enumerate(links) if link.operator.ends_early]
-        self._satisfied: set[int] = set()
         self._below = [_below(links, index) for index in range(len(links))]
+        self._satisfied: set[int] = set()
         self.is_waiting = False
         """True if the chain stopped before an element that its operator does not accept yet."""
+        self._find_capabilities()
+
+    def _find_capabilities(self) -> None:
+        """Note, once, which links have which capability, so that the others are never asked."""
+        operators = [(index, link.operator) for index, link in enumerate(self.links)]
+        self._event_handlers = {index: o for index, o in operators if isinstance(o, EventHandler)}
+        self._timers = [(index, o) for index, o in operators if isinstance(o, ProcessingTimers)]
+        self._upkeep = [o for _, o in operators if isinstance(o, Upkeep)]
+        self._async = {index: o for index, o in operators if isinstance(o, AsyncCompletion)}
+        self._unsatisfied = {index: o for index, o in operators if isinstance(o, Satisfiable)}
+        self._pre_barrier = [(index, o) for index, o in operators if isinstance(o, PreBarrier)]
+        self.checkpoint_listeners = [o for _, o in operators if isinstance(o, CheckpointListener)]
+        """Operators to notify of checkpoints, head first."""
+        self.late_snapshots: list[LateSnapshot] = [o for _, o in operators if isinstance(o, LateSnapshot)]
+        """Operators whose snapshot is completed after the barrier, head first."""
+        head = operators[0][1] if operators else None
+        self.prefetch = head if isinstance(head, StatePrefetch) else None
+        """The head, if it can load state ahead."""
 
     @property
     def idle(self) -> bool:
@@ -112,26 +140,31 @@ class OperatorChain:
         """Let link `index` emit `elements`, as if it had answered with them (sources, timers, finish)."""
         self._stack.append((index, iter(elements)))
 
-    def emit_completed(self) -> bool:
-        """Let operators emit what has come back from outside, each unless something of its own is still on its way.
+    @property
+    def works_async(self) -> bool:
+        """Return whether any operator has its work done elsewhere."""
+        return bool(self._async)
 
-        Returns: whether there was something.
+    def emit_completed(self) -> bool:
+        """Let operators emit the results that have come back, unless earlier ones of theirs are still in the chain.
+
+        Returns: whether there were any.
         """
-        found = False
-        for index in reversed(self.outside):
+        has_emitted = False
+        for index in sorted(self._async, reverse=True):
             if not self._may_emit(index):
                 continue
-            elements = tuple(self.links[index].operator.completed())
+            elements = tuple(self._async[index].take_completed())
             if elements:
                 self.emit(index, elements)
-                found = True
-        return found
+                has_emitted = True
+        return has_emitted
 
     def next_completion_ms(self) -> int | None:
         """Return the epoch milliseconds at which `emit_completed` makes sense; None until another thread wakes the
         chain.
         """
-        times = [self.links[i].operator.next_completion_ms() for i in self.outside if self._may_emit(i)]
+        times = [operator.next_completion_ms() for index, operator in self._async.items() if self._may_emit(index)]
         return min((time for time in times if time is not None), default=None)
 
     def _may_emit(self, index: int) -> bool:
@@ -139,33 +172,48 @@ class OperatorChain:
         return not any(frame[0] in below or (frame[0] == index and len(frame) == 2) for frame in self._stack)
 
     def fire_processing_time(self, now_ms: int) -> bool:
-        """Let operators emit what their timers that are due give, and do their upkeep; whether a timer was due."""
+        """Let operators emit the results of timers that are due, and do their upkeep; return whether a timer was."""
         fired = False
-        for index, link in enumerate(self.links):
-            due = link.operator.next_processing_time()
+        for index, operator in self._timers:
+            due = operator.next_processing_time()
             if due is not None and due <= now_ms:
-                self.emit(index, link.operator.on_processing_time(now_ms))
+                self.emit(index, operator.on_processing_time(now_ms))
                 fired = True
-            due = link.operator.next_upkeep_ms()
+        for keeper in self._upkeep:
+            due = keeper.next_upkeep_ms()
             if due is not None and due <= now_ms:
-                link.operator.upkeep(now_ms)
+                keeper.upkeep(now_ms)
         return fired
 
     def next_processing_ms(self) -> int | None:
         """Return the epoch milliseconds at which `fire_processing_time` makes sense; None: there are no timers and no
         upkeep.
         """
-        times = [link.operator.next_processing_time() for link in self.links]
-        times += [link.operator.next_upkeep_ms() for link in self.links]
+        times = [operator.next_processing_time() for _, operator in self._timers]
+        times += [keeper.next_upkeep_ms() for keeper in self._upkeep]
         return min((time for time in times if time is not None), default=None)
+
+    def end_input(self, input_index: int) -> None:
+        """Let the head emit what the end of one of its inputs leads to."""
+        head = self.links[0].operator
+        if isinstance(head, BoundedMultiInput):
+            self.emit(0, head.end_input(input_index))
+
+    def prepare_snapshot(self, checkpoint_id: int) -> None:
+        """Emit all elements that must precede the barrier of a checkpoint, whether outputs are full or not."""
+        for index, operator in self._pre_barrier:
+            self.emit(index, operator.prepare_snapshot(checkpoint_id))
+            self.drain()
 
     def newly_satisfied(self) -> list[int]:
         """Return the links whose operators use no further record, each once."""
-        found = [index for index in self._ending_early if self.links[index].operator.is_satisfied]
-        if found:
-            self._ending_early = [index for index in self._ending_early if index not in found]
-            self._satisfied.update(found)
-        return found
+        if not self._unsatisfied:
+            return []
+        satisfied = [index for index, operator in self._unsatisfied.items() if operator.is_satisfied]
+        for index in satisfied:
+            del self._unsatisfied[index]
+        self._satisfied.update(satisfied)
+        return satisfied
 
     def is_satisfied(self, index: int = 0) -> bool:
         """Return whether neither link `index` nor any link that it emits records to uses a further record."""
@@ -174,9 +222,9 @@ class OperatorChain:
         link = self.links[index]
         return bool(link.edges) and not link.outputs and all(self.is_satisfied(edge.target) for edge in link.edges)
 
-    def takes_records(self) -> bool:
-        """Return whether no operator is busy outside with all it can have."""
-        return all(self.links[index].operator.takes(_RECORDS) for index in self.outside)
+    def accepts_records(self) -> bool:
+        """Return whether no operator has as much work elsewhere as it may."""
+        return all(operator.accepts(_RECORDS) for operator in self._async.values())
 
     def run(self, may_continue: Callable[[], bool]) -> bool:
         """Work until idle, until outputs are full, or until `may_continue` returns False; return True when idle.
@@ -184,7 +232,7 @@ class OperatorChain:
         Raises:
             UserCodeError: a user's function raised.
         """
-        return self._work(self._is_full, may_continue, self._takes if self.outside else None)
+        return self._work(self._is_full, may_continue, self._accepts if self._async else None)
 
     def drain(self) -> None:
         """Work until idle whether outputs are full or not: for the little that must be in front of a barrier."""
@@ -193,22 +241,22 @@ class OperatorChain:
     def overflow(self, is_flooded: Callable[[], bool]) -> bool:
         """Work until idle though outputs are full.
 
-        Returns: False where they are flooded, or the end of the data waits for what is outside.
+        Returns: False where they are flooded, or the end of the data waits for work that is done elsewhere.
         """
-        return self._work(is_flooded, lambda: True, self._takes_records_and_end if self.outside else None)
+        return self._work(is_flooded, lambda: True, self._accepts_end if self._async else None)
 
-    def _takes_records_and_end(self, index: int, element: Element) -> bool:
-        return not isinstance(element, EndOfData) or self._takes(index, element)
+    def _accepts_end(self, index: int, element: Element) -> bool:
+        return not isinstance(element, EndOfData) or self._accepts(index, element)
 
-    def _takes(self, index: int, element: Element) -> bool:
-        operator = self.links[index].operator
-        return not operator.works_outside or operator.takes(element)
+    def _accepts(self, index: int, element: Element) -> bool:
+        operator = self._async.get(index)
+        return operator is None or operator.accepts(element)
 
     def _work(
         self,
         is_full: Callable[[], bool],
         may_continue: Callable[[], bool],
-        takes: Callable[[int, Element], bool] | None,
+        accepts: Callable[[int, Element], bool] | None,
     ) -> bool:
         stack = self._stack
         self.is_waiting = False
@@ -217,7 +265,7 @@ class OperatorChain:
                 return False
             frame = stack[-1]
             if len(frame) == 3:
-                if takes is not None and not takes(frame[0], frame[1]):
+                if accepts is not None and not accepts(frame[0], frame[1]):
                     self.is_waiting = True
                     return False
                 stack[-1] = (frame[0], iter(self._answer(frame[0], frame[1], frame[2])))
@@ -257,17 +305,25 @@ class OperatorChain:
                 return operator.process_watermark(element)
             if isinstance(element, EndOfData):
                 return self._finishing(operator, element)
-            if isinstance(element, WatermarkStatus):
-                return operator.process_status(element)
-            if isinstance(element, LatencyMarker):
-                return operator.process_latency_marker(element)
-            if isinstance(element, EndOfSuperstep):
-                return operator.process_superstep(element)
+            if isinstance(element, (WatermarkStatus, LatencyMarker, EndOfSuperstep)):
+                return self._answer_event(index, element)
         except UserCodeError:
             raise
         except (Exception, SystemExit) as error:
             raise self._failure(index, "process") from error
         raise TypeError(f"operator {operator.ctx.operator_name!r} was fed a {type(element).__name__}")
+
+    def _answer_event(self, index: int, event: WatermarkStatus | LatencyMarker | EndOfSuperstep) -> Iterable[Element]:
+        handler = self._event_handlers.get(index)
+        if handler is None:
+            if isinstance(event, LatencyMarker):
+                record_latency(self.links[index].operator.ctx, event)
+            return (event,)
+        if isinstance(event, WatermarkStatus):
+            return handler.process_status(event)
+        if isinstance(event, LatencyMarker):
+            return handler.process_latency_marker(event)
+        return handler.process_superstep(event)
 
     @staticmethod
     def _finishing(operator: Operator, end: EndOfData) -> Iterator[Element]:

@@ -44,6 +44,7 @@ from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 from rayflink.state.errors import RayflinkError
 
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
+from .capabilities import CheckpointListener, EventHandler, LateSnapshot
 from .user_function import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
@@ -200,7 +201,7 @@ def forget_job(job_id: str) -> None:
         _queues.pop(key).close()
 
 
-class IterationHead(SourceOperator):
+class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
     """Gives what is fed back.
 
     Args:
@@ -210,7 +211,6 @@ class IterationHead(SourceOperator):
     """
 
     ends_by_itself = True
-    snapshots_late = True
 
     def __init__(self, iteration: int, is_endless: bool = False) -> None:
         self._iteration, self._is_endless = iteration, is_endless
@@ -297,7 +297,7 @@ class IterationHead(SourceOperator):
         return (EndOfSuperstep(self._iteration, self._superstep, gave),)
 
 
-class IterationTail(Operator):
+class IterationTail(Operator, EventHandler):
     """Feeds its records back.
 
     Args:

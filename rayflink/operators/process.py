@@ -16,7 +16,9 @@ from rayflink.common.functions.function_classes import (
 )
 from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep, Watermark
 
-from .base import OperatorContext, record_at
+from .base import OperatorContext
+from .capabilities import EventHandler
+from .list_loops import record_at
 from .outputs import Outputs
 from .user_function import FunctionOperator, list_of, timestamps_of
 
@@ -106,7 +108,7 @@ class ProcessingOperator(FunctionOperator):
         yield from outputs.drain()
 
 
-class ProcessOperator(ProcessingOperator):
+class ProcessOperator(ProcessingOperator, EventHandler):
     """Runs a process function on a stream without keys.
 
     A result takes the timestamp of the record it was made for. `yield tag, value` goes to the side output of that tag.

@@ -17,15 +17,17 @@ from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.options.registry import COMMITTER_RETRIES
 from rayflink.common.records.batches import Batch, Element, Watermark
 
-from .base import Operator, OperatorSnapshot, UserCodeError, ensure_all_taken, record_at
+from .base import Operator, OperatorSnapshot, UserCodeError
+from .capabilities import CheckpointListener, PreBarrier, ProcessingTimers, Upkeep
 from .commits import EVERY_CHECKPOINT, Commits
+from .list_loops import ensure_all_taken, record_at
 from .user_function import FunctionOperator, UserCode, list_of
 
 WRITER_STATE = "sink-writer"
 COMMITTABLES_STATE = "sink-committables"
 
 
-class SinkFunctionOperator(FunctionOperator):
+class SinkFunctionOperator(FunctionOperator, CheckpointListener):
     """Calls a function for each record.
 
     Args:
@@ -60,7 +62,7 @@ class SinkFunctionOperator(FunctionOperator):
                 self._two_phase.notify_checkpoint_complete(checkpoint_id)
 
 
-class SinkOperator(Operator):
+class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBarrier):
     """Runs the writer of a `Sink` and, for a sink that has one, its committer.
 
     What a writer prepared before a checkpoint is part of that checkpoint and is committed once it, or a later one, is

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from rayflink.common.records.batches import Element, LatencyMarker
+from rayflink.common.records.batches import Element
 
 from .base import Operator, OperatorContext, OperatorSnapshot
 from .external_sort import input_sort
@@ -35,9 +35,6 @@ class BehindSort(Operator, Generic[Inner]):
 
     def open(self) -> None:
         self._inner.open()
-
-    def process_latency_marker(self, marker: LatencyMarker) -> Iterable[Element]:
-        return self._inner.process_latency_marker(marker)
 
     def finish(self) -> Iterable[Element]:
         yield from self.drain()

@@ -13,6 +13,7 @@ from rayflink.common.records.batches import Element, Watermark, WatermarkStatus
 from rayflink.common.watermarks import WatermarkStrategy
 
 from .base import OperatorContext, OperatorSnapshot, SourceOperator
+from .capabilities import ProcessingTimers, SplitReceiver
 from .event_time.source_watermarks import SourceWatermarks
 from .event_time.watermark_operator import is_progressive
 from .function_state import FunctionState
@@ -22,7 +23,7 @@ from .user_function import UserCode
 SPLITS_STATE = "source-splits"
 
 
-class ReaderSourceOperator(SourceOperator):
+class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver):
     """Runs the reader of a `Source`.
 
     It asks the coordinator for a split when it opens and whenever its reader has used up those it had. Latency markers
@@ -145,10 +146,6 @@ class ReaderSourceOperator(SourceOperator):
             lists |= {} if part is None else part.lists
         states = () if functions is None else functions.states
         return OperatorSnapshot({} if inner is None else inner.keyed, lists, states=states)
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        if self._timestamps is not None:
-            self._timestamps.notify_checkpoint_complete(checkpoint_id)
 
     def close(self) -> None:
         reader, self._reader = self._reader, None

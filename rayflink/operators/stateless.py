@@ -15,8 +15,9 @@ from rayflink.common.records.immutability import IMMUTABLE_TYPES
 from rayflink.common.records.purity import holds_nothing
 from rayflink.common.user_code.iterate_results import iterate_results
 
-from .base import ensure_all_taken, record_at, shortened
+from .base import shortened
 from .key_failures import NoSuchField
+from .list_loops import ensure_all_taken, record_at
 from .user_function import FunctionOperator, list_of, timestamps_of
 
 CHUNK_RECORDS = 4096

@@ -10,7 +10,7 @@ from rayflink.common.functions.function_classes import as_co_flat_map, as_co_map
 from rayflink.common.records.batches import Batch, Element, RowBatch
 from rayflink.common.records.purity import holds_nothing
 
-from .base import record_at
+from .list_loops import record_at
 from .process import CoProcessOperator
 from .stateless import CHUNK_RECORDS, flat_mapped, mapped
 from .user_function import FunctionOperator, list_of, timestamps_of

@@ -14,7 +14,7 @@ from .base import Operator, UserCodeError, shortened
 
 EMITTING = (
     "process", "process_watermark", "process_superstep", "on_processing_time", "end_input", "end_of_keys", "finish",
-    "prepare_snapshot", "poll", "completed",
+    "prepare_snapshot", "poll", "take_completed",
 )  # fmt: skip
 """The methods by which an operator emits elements."""
 

@@ -19,6 +19,7 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.job_graph_builder import job_graph
 from rayflink.graph.translation import PlanSettings, stream_graph
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import EventHandler
 from rayflink.operators.factory import SourceFactory
 
 from .cases import TO_ALL, Case, is_batch
@@ -144,7 +145,7 @@ class _Watch:
         return _WatchOperator(self._job, self._tag)
 
 
-class _WatchOperator(Operator):
+class _WatchOperator(Operator, EventHandler):
     def __init__(self, job: str, tag: str | None) -> None:
         self._job, self._tag = job, tag
 

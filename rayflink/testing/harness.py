@@ -22,6 +22,7 @@ from rayflink.common.records.batches import (
     WatermarkStatus,
 )
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
+from rayflink.operators.capabilities import PreBarrier, ProcessingTimers, Upkeep
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
 from rayflink.operators.rescaling import rescaled
@@ -97,8 +98,8 @@ class _WatchedChain(OperatorChain):
             self._show(element)
         super()._route(index, element)
 
-    def _takes(self, index: int, element: Element) -> bool:
-        return not isinstance(element, EndOfData) or super()._takes(index, element)
+    def _accepts(self, index: int, element: Element) -> bool:
+        return not isinstance(element, EndOfData) or super()._accepts(index, element)
 
 
 class _Seen:
@@ -199,16 +200,21 @@ class OperatorHarness:
         """
         self.clock.advance(ms - self.clock.now_ms())
         for index, operator in enumerate(() if self._has_ended else self.operators):
-            before = None
-            while (due := operator.next_processing_time()) is not None and due <= ms:
-                if due == before:
-                    raise AssertionError(f"{operator!r} fired its timers of {due} and still asks for {due}")
-                before = due
-                self._chain.emit(index, operator.on_processing_time(ms))
-                self._run()
-            while (due := operator.next_upkeep_ms()) is not None and due <= ms:
-                operator.upkeep(ms)
+            if isinstance(operator, ProcessingTimers):
+                self._fire_timers(index, operator, ms)
+            if isinstance(operator, Upkeep):
+                while (due := operator.next_upkeep_ms()) is not None and due <= ms:
+                    operator.upkeep(ms)
         self._run()
+
+    def _fire_timers(self, index: int, operator: ProcessingTimers, ms: int) -> None:
+        before = None
+        while (due := operator.next_processing_time()) is not None and due <= ms:
+            if due == before:
+                raise AssertionError(f"{operator!r} fired its timers of {due} and still asks for {due}")
+            before = due
+            self._chain.emit(index, operator.on_processing_time(ms))
+            self._run()
 
     def end_input(self, input_index: int = 0) -> None:
         """End one input, like a bounded input of a job.
@@ -246,7 +252,7 @@ class OperatorHarness:
         if self._has_ended:
             self._feed(EndOfData(), input_index)
         else:
-            self._chain.emit(0, head.end_input(input_index))
+            self._chain.end_input(input_index)
             self._run()
         self._feed_all(self._valve.end(input_index))
 
@@ -322,8 +328,9 @@ class OperatorHarness:
         """Return a checkpoint of the current state; feed it to `restore` or to a new harness."""
         number = next(self._checkpoints) if checkpoint_id is None else checkpoint_id
         for index, operator in enumerate(self.operators):
-            self._chain.emit(index, operator.prepare_snapshot(number))
-            self._run()
+            if isinstance(operator, PreBarrier):
+                self._chain.emit(index, operator.prepare_snapshot(number))
+                self._run()
         taken = {operator.ctx.operator_id: operator.snapshot_state(number) for operator in self.operators}
         inline = InlineSnapshots(number)
         return {
@@ -333,8 +340,8 @@ class OperatorHarness:
         }
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Tell the operators that a checkpoint is durable."""
-        for operator in self.operators:
+        """Notify the operators that a checkpoint is durable."""
+        for operator in self._chain.checkpoint_listeners:
             operator.notify_checkpoint_complete(checkpoint_id)
 
     def restore(self, factory: OperatorFactory, snapshots: Snapshots) -> OperatorHarness:

@@ -7,8 +7,9 @@ marker, and once the operator has seen that, the stage lets the later step go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from rayflink.common.connector_base.source import (
@@ -23,8 +24,15 @@ from rayflink.common.connector_base.source import (
     SplitEnumerator,
 )
 from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
-from rayflink.common.records.batches import Batch, EndOfData, LatencyMarker
+from rayflink.common.records.batches import Batch, Element, EndOfData, LatencyMarker
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import (
+    AsyncCompletion,
+    BoundedMultiInput,
+    EventHandler,
+    ProcessingTimers,
+    Upkeep,
+)
 from rayflink.state.clock import ManualClock
 
 LONGEST_WAIT_MS = 64
@@ -58,7 +66,9 @@ class Stage:
         if self._step_markers[step_marker] < self.subtasks:
             return False
         operators = list(self._operators)
-        return all(o.next_processing_time() is None and o.next_completion_ms() is None for o in operators)
+        timers = (o.next_processing_time() for o in operators if isinstance(o, ProcessingTimers))
+        completions = (o.next_completion_ms() for o in operators if isinstance(o, AsyncCompletion))
+        return all(due is None for due in (*timers, *completions))
 
 
 _stages: dict[str, Stage] = {}
@@ -196,54 +206,100 @@ class _Cursor:
 
 
 def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
-    """Let the operator live by the clock of the stage, and tell the stage how far it has come."""
-    setup, due, fire = operator.setup, operator.next_processing_time, operator.on_processing_time
-    end_input, process_marker = operator.end_input, operator.process_latency_marker
-    completion, takes, upkeep = operator.next_completion_ms, operator.takes, operator.upkeep
+    """Let the operator live by the clock of the stage, and report to the stage how far it has come."""
+    setup = operator.setup
 
     def staged_setup(ctx: Any) -> None:
         stage.enter(operator)
         setup(replace(ctx, clock=stage.clock, wake=None, open_worker=None))  # by that clock alone
 
-    def at_once(method: Callable[[], int | None]) -> Callable[[], int | None]:
-        def zero_when_due() -> int | None:
-            at = method()
-            return 0 if at is not None and at <= stage.clock.now_ms() else None
-
-        return zero_when_due
-
-    def takes_all(element: Any) -> bool:
-        """Take any output of the steps, as by hand; at its end advance the clock, which no other step does then."""
-        if not isinstance(element, EndOfData):
-            return True
-        at = completion()
-        stage.clock.advance(max(0, at - stage.clock.now_ms()) if at is not None else 0)
-        return takes(element)
-
-    def see(marker: LatencyMarker) -> Any:
-        if marker.operator_id != "step_marker":
-            return process_marker(marker)
-        stage.saw(marker.marked_time)
-        return ()
-
-    def end(input_index: int) -> Any:
-        yield from end_input(input_index)
-        stage.ended[input_index] += 1
-
-    changed: dict[str, Any] = {
-        "setup": staged_setup,
-        "next_processing_time": at_once(due),
-        "on_processing_time": lambda now_ms: fire(stage.clock.now_ms()),
-        "next_completion_ms": at_once(completion),
-        "takes": takes_all,
-        "next_upkeep_ms": at_once(operator.next_upkeep_ms),
-        "upkeep": lambda now_ms: upkeep(stage.clock.now_ms()),
-    }
+    changed: dict[str, Callable[..., object]] = {"setup": staged_setup}
+    if isinstance(operator, ProcessingTimers):
+        changed |= _staged_timers(operator, stage)
+    if isinstance(operator, AsyncCompletion):
+        changed |= _staged_completion(operator, stage)
+    if isinstance(operator, Upkeep):
+        changed |= _staged_upkeep(operator, stage)
     if is_head:
-        changed |= {"process_latency_marker": see, "end_input": end}
+        operator.__class__ = _reporting(type(operator))
+        operator.stage = stage  # type: ignore[attr-defined]
     for name, method in changed.items():
         setattr(operator, name, method)
     return operator
+
+
+def _at_once(method: Callable[[], int | None], stage: Stage) -> Callable[[], int | None]:
+    """Return a method that answers 0 when the time that `method` returns has come on the stage, and None before."""
+
+    def zero_when_due() -> int | None:
+        due = method()
+        return 0 if due is not None and due <= stage.clock.now_ms() else None
+
+    return zero_when_due
+
+
+def _staged_timers(operator: ProcessingTimers, stage: Stage) -> dict[str, Callable[..., object]]:
+    fire = operator.on_processing_time
+    return {
+        "next_processing_time": _at_once(operator.next_processing_time, stage),
+        "on_processing_time": lambda now_ms: fire(stage.clock.now_ms()),
+    }
+
+
+def _staged_upkeep(operator: Upkeep, stage: Stage) -> dict[str, Callable[..., object]]:
+    upkeep = operator.upkeep
+    return {
+        "next_upkeep_ms": _at_once(operator.next_upkeep_ms, stage),
+        "upkeep": lambda now_ms: upkeep(stage.clock.now_ms()),
+    }
+
+
+def _staged_completion(operator: AsyncCompletion, stage: Stage) -> dict[str, Callable[..., object]]:
+    completion, accepts = operator.next_completion_ms, operator.accepts
+
+    def accepts_all(element: Element) -> bool:
+        """Accept any output of the steps, as by hand; at its end advance the clock, which no other step does then."""
+        if not isinstance(element, EndOfData):
+            return True
+        due = completion()
+        stage.clock.advance(max(0, due - stage.clock.now_ms()) if due is not None else 0)
+        return accepts(element)
+
+    return {"next_completion_ms": _at_once(completion, stage), "accepts": accepts_all}
+
+
+class _Staged(Operator):
+    stage: Stage
+
+
+@cache
+def _reporting(operator_class: type[Operator]) -> type[Operator]:
+    """Return a subclass of an operator's class that reports step markers and ends of inputs to its `stage`."""
+    process_marker = getattr(operator_class, "process_latency_marker", None)
+    end_input = getattr(operator_class, "end_input", None)
+
+    def process_latency_marker(self: _Staged, marker: LatencyMarker) -> Iterable[Element]:
+        if marker.operator_id != "step_marker":
+            return (marker,) if process_marker is None else process_marker(self, marker)
+        self.stage.saw(marker.marked_time)
+        return ()
+
+    def end_of_input(self: _Staged, input_index: int) -> Iterable[Element]:
+        if end_input is not None:
+            yield from end_input(self, input_index)
+        self.stage.ended[input_index] += 1
+
+    reporting = type(f"Staged{operator_class.__name__}", (operator_class,), {})  # the layout of the class it replaces
+    for capability, name, method in (
+        (EventHandler, "process_latency_marker", process_latency_marker),
+        (BoundedMultiInput, "end_input", end_of_input),
+    ):
+        setattr(reporting, name, method)
+        capability.register(reporting)
+    for name in ("process_status", "process_superstep"):
+        if not hasattr(reporting, name):
+            setattr(reporting, name, getattr(EventHandler, name))
+    return reporting
 
 
 __all__ = ["Await", "AwaitEnd", "StepMarker", "SetClock", "Stage", "StagedSource", "on_stage", "stage_of", "strike"]

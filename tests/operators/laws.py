@@ -11,6 +11,7 @@ from typing import Any
 
 from rayflink.common.records.batches import RowBatch, Tagged, Watermark, WatermarkStatus
 from rayflink.operators.base import Operator, OperatorContext
+from rayflink.operators.capabilities import EventHandler, ProcessingTimers
 from rayflink.state.snapshots import InlineSnapshots, OperatorSnapshot, loaded, stored
 from rayflink.testing import HARDSHIPS, at, hardships
 from rayflink.testing.elements import Given, seen
@@ -88,9 +89,9 @@ def answers(operator: Operator, step: Any) -> Iterable[Any]:
     if isinstance(step, Watermark):
         return operator.process_watermark(step)
     if isinstance(step, WatermarkStatus):
-        return operator.process_status(step)
+        return operator.process_status(step) if isinstance(operator, EventHandler) else (step,)
     operator.ctx.clock.ms = step.ms
-    return operator.on_processing_time(step.ms)
+    return operator.on_processing_time(step.ms) if isinstance(operator, ProcessingTimers) else ()
 
 
 def flat(elements: Iterable[Any]) -> list[Any]:

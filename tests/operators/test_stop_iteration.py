@@ -15,10 +15,11 @@ from rayflink.common.records.batches import RowBatch
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.formats.csv_writing import text_file_sink
 from rayflink.connectors.generator import DataGeneratorSource, NumberSplit
-from rayflink.operators.base import Operator, UserCodeError, ensure_all_taken
+from rayflink.operators.base import Operator, UserCodeError
 from rayflink.operators.event_time.watermark_operator import TimestampsAndWatermarksOperator
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator
+from rayflink.operators.list_loops import ensure_all_taken
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator

@@ -10,6 +10,7 @@ from rayflink.common.records.batches import Batch, Element, RowBatch
 from rayflink.connectors.collection import CollectionSource
 from rayflink.datastream.functions import KeyedProcessFunction
 from rayflink.operators.base import Operator, UserCodeError
+from rayflink.operators.capabilities import BoundedMultiInput, ProcessingTimers
 from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.sources import ReaderSourceOperator
 from rayflink.operators.stateless import MapOperator
@@ -29,7 +30,7 @@ from rayflink.testing import (
 )
 
 
-class Alarm(Operator):
+class Alarm(Operator, ProcessingTimers):
     """Fires 10 ms after each record, and says when."""
 
     def open(self) -> None:
@@ -174,7 +175,7 @@ class Later(KeyedProcessFunction):
 later = operator_of(Later, key=lambda word: word)
 
 
-class Farewell(Operator):
+class Farewell(Operator, BoundedMultiInput):
     """Says what ends, and when it is finished."""
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:

@@ -12,6 +12,7 @@ from rayflink.common.functions.function_classes import KeyedCoProcessFunction
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.batches import Batch, Element, RowBatch, Tagged, Watermark, rows_of
 from rayflink.operators.base import Operator, OperatorSnapshot
+from rayflink.operators.capabilities import PreBarrier
 from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.process import ProcessOperator
@@ -174,7 +175,7 @@ class KnowsTheObject(Broken):
         return (RowBatch([value is THE_OBJECT for value in rows_of(batch)]),)
 
 
-class CountsCheckpoints(Broken):
+class CountsCheckpoints(Broken, PreBarrier):
     """Adds to its output what was not in its input."""
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.errors import TypeMismatch
 from rayflink.common.records.batches import Batch, Element, RowBatch
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import PreBarrier
 from rayflink.operators.user_function import UserCode
 
 from ..formats.inferred_columns import InferredColumns, fitted, joined
@@ -78,7 +79,7 @@ class Frame:
         return found
 
 
-class FrameOperator(Operator):
+class FrameOperator(Operator, PreBarrier):
     """Puts all records into a store and emits a `WrittenPart` for each part of them.
 
     Args:

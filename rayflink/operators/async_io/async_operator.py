@@ -22,6 +22,7 @@ from rayflink.state.descriptors import ListStateDescriptor
 from rayflink.state.operator_state import OperatorStateStore
 
 from ..base import Operator, OperatorSnapshot, UserCodeError
+from ..capabilities import AsyncCompletion, EventHandler
 from ..latency import record_latency
 from ..user_function import UserCode
 from .event_loops import CoroutineRunner, coroutine_runner
@@ -30,7 +31,7 @@ from .request_queue import Request, RequestQueue
 STATE = "in flight"
 
 
-class AsyncOperator(Operator):
+class AsyncOperator(Operator, AsyncCompletion, EventHandler):
     """Gives out requests made of its records, up to `capacity` at a time, and emits their answers.
 
     A batch that it is given is taken whole; what has no room yet waits here, and no further input is taken. All that
@@ -42,8 +43,6 @@ class AsyncOperator(Operator):
 
     Source: apache/flink AsyncWaitOperator.
     """
-
-    works_outside = True
 
     def __init__(self, capacity: int, ordered: bool) -> None:
         self._capacity = capacity
@@ -120,7 +119,7 @@ class AsyncOperator(Operator):
     def process_superstep(self, end: EndOfSuperstep) -> Iterable[Element]:
         return self.take([end])
 
-    def takes(self, element: Element) -> bool:
+    def accepts(self, element: Element) -> bool:
         if isinstance(element, EndOfData):
             return not element.drain or not (self._queue or self._waiting)
         return not self._waiting and self._queue.requests < self._capacity
@@ -150,7 +149,7 @@ class AsyncOperator(Operator):
 
     # what comes back
 
-    def completed(self) -> Iterable[Element]:
+    def take_completed(self) -> Iterable[Element]:
         runner = self._runner
         if runner is None:
             return ()

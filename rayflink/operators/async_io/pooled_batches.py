@@ -92,11 +92,11 @@ class PooledBatchesOperator(AsyncOperator):
             return self.take(())
         return self.take([RowBatch(list(values), None if stamps is None else list(stamps))])
 
-    def takes(self, element: Element) -> bool:
+    def accepts(self, element: Element) -> bool:
         if isinstance(element, EndOfData) and element.drain and not self._is_ending:
             self._is_ending = True
             self._begin()
-        return super().takes(element)
+        return super().accepts(element)
 
     def next_completion_ms(self) -> int | None:
         due = super().next_completion_ms()

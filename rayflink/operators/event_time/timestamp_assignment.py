@@ -11,7 +11,8 @@ from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Ro
 from rayflink.common.timestamps import WANTED, BatchTimestamps, IngestionTime, checked
 from rayflink.common.watermarks import WatermarkStrategy
 
-from ..base import OperatorContext, UserCodeError, ensure_all_taken, record_at, shortened
+from ..base import OperatorContext, UserCodeError, shortened
+from ..list_loops import ensure_all_taken, record_at
 from ..user_function import list_of, timestamps_of
 
 if TYPE_CHECKING:

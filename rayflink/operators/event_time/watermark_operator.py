@@ -19,6 +19,7 @@ from rayflink.common.records.batches import (
 from rayflink.common.watermarks import Idleness, NoWatermarks, WatermarkGenerator, WatermarkStrategy
 
 from ..base import Operator, UserCodeError, shortened
+from ..capabilities import EventHandler, ProcessingTimers
 from ..user_function import UserCode, list_of
 from .partial_watermarks import WHOLE, Part, PartialWatermarks
 from .timestamp_assignment import BatchTimestampAssigner
@@ -29,7 +30,7 @@ def is_progressive(config: Mapping[str, Any]) -> bool:
     return RUNTIME_MODE.read(config.get(RUNTIME_MODE.key, RUNTIME_MODE.default)).name != "BATCH"
 
 
-class TimestampsAndWatermarksOperator(Operator):
+class TimestampsAndWatermarksOperator(Operator, ProcessingTimers, EventHandler):
     """Assigns timestamps and emits the watermarks of a strategy.
 
     When a watermark is emitted:

@@ -34,8 +34,10 @@ from rayflink.state.keys import canonical_key
 from rayflink.state.keys.key_forms import too_deep
 from rayflink.state.schema.state_summary import merge_summaries
 
-from ..base import OperatorContext, OperatorSnapshot, ensure_all_taken, record_at, shortened
+from ..base import OperatorContext, OperatorSnapshot, shortened
+from ..capabilities import CheckpointListener, ProcessingTimers, StatePrefetch, Upkeep
 from ..key_failures import KeyExtractionError, RefusedKeyError, extraction_cause
+from ..list_loops import ensure_all_taken, record_at
 from ..restored_state import evolution_of, restore_keyed
 from ..user_function import FunctionOperator, UserCode, list_of
 from .keyed_backends import keyed_backend
@@ -48,7 +50,7 @@ EXPIRED_METRIC = "numStateEntriesExpired"
 """Entries of a state that were forgotten since their time to live was over."""
 
 
-class KeyedOperator(FunctionOperator):
+class KeyedOperator(FunctionOperator, Upkeep, StatePrefetch, CheckpointListener):
     """An operator on a keyed stream, with state by key.
 
     Args:
@@ -116,11 +118,9 @@ class KeyedOperator(FunctionOperator):
         self._prepare_at = 0
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        super().notify_checkpoint_complete(checkpoint_id)
         self.backend.confirm(checkpoint_id)
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        super().notify_checkpoint_aborted(checkpoint_id)
         self.backend.abort(checkpoint_id)
 
     def open(self) -> None:
@@ -239,7 +239,8 @@ class KeyedOperator(FunctionOperator):
         self.watermark = MAX_TIMESTAMP
         self.backend.refuse_timers()
         yield from self.on_event_time(MAX_TIMESTAMP)
-        yield from self.on_processing_time(MAX_TIMESTAMP)
+        if isinstance(self, ProcessingTimers):
+            yield from self.on_processing_time(MAX_TIMESTAMP)
         self._note_refused_timers(self.backend.refused_timers)
         self.backend.clear()
         self.watermark = MIN_TIMESTAMP

@@ -11,13 +11,14 @@ from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.state.backend import NO_KEY, Timers
 
 from ..base import shortened
+from ..capabilities import EventHandler, ProcessingTimers
 from ..event_time.pacing import FIRING_RECORDS, paced
 from ..output_buffer import OutputBuffer
 from ..user_function import list_of, timestamps_of
 from .keyed_operator import KeyedOperator
 
 
-class KeyedProcessOperator(KeyedOperator):
+class KeyedProcessOperator(KeyedOperator, ProcessingTimers, EventHandler):
     """Calls the function for records in order of arrival, and for timers in order of time.
 
     Results of a record carry its timestamp, those of an event-time timer the timer's, those of a processing-time timer

@@ -26,6 +26,7 @@ from rayflink.common.records.batches import (
 from rayflink.state.keys import encode_key
 
 from ..base import Operator
+from ..capabilities import EventHandler
 from ..external_sort import Entry
 from ..sorted_operator import BehindSort
 from ..user_function import list_of, timestamps_of
@@ -50,7 +51,7 @@ class SortedInput:
         return SortedInputOperator(made) if isinstance(made, KeyedOperator) else made
 
 
-class SortedInputOperator(BehindSort[KeyedOperator]):
+class SortedInputOperator(BehindSort[KeyedOperator], EventHandler):
     """Gives a keyed operator its records key by key, by time within a key, once all are there.
 
     Args:

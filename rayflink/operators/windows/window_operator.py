@@ -28,6 +28,7 @@ from rayflink.state.handles import StateStore
 from rayflink.state.value_isolation import isolated
 
 from ..base import UserCodeError, shortened
+from ..capabilities import ProcessingTimers
 from ..event_time.pacing import FIRING_RECORDS, paced
 from ..keyed.keyed_operator import KeyedOperator
 from ..output_buffer import OutputBuffer
@@ -40,7 +41,7 @@ LATE_METRIC = "numLateRecordsDropped"
 _ABSENT: Any = object()
 
 
-class BaseWindowOperator(KeyedOperator):
+class BaseWindowOperator(KeyedOperator, ProcessingTimers):
     """The base of window operators: clocks, lateness, late records, evaluation."""
 
     late_record: Callable[[Any], Any] | None = None

@@ -34,13 +34,14 @@ from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import ChainedOperator, ChainedOutput, NetworkOutput
 from rayflink.graph.partitioners import Forward
 from rayflink.operators.base import Operator, SourceOperator
+from rayflink.operators.capabilities import CheckpointListener, EventHandler, PreBarrier
 from rayflink.state.clock import ManualClock
 
 ME, CONSUMER = TaskAddress("me"), TaskAddress("consumer")
 DATASET = "d" * 32
 
 
-class Logged(Operator):
+class Logged(Operator, EventHandler, CheckpointListener, PreBarrier):
     """Passes its records on and writes down every call of its life."""
 
     name = "op"

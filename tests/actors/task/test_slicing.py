@@ -11,6 +11,7 @@ from rayflink.actors.task.progress import Progress
 from rayflink.actors.task.slicing import Slicer
 from rayflink.common.records.batches import Batch, CheckpointBarrier, Element, RowBatch
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import ProcessingTimers
 from rayflink.operators.stateless import FlatMapOperator, MapOperator
 from rayflink.state.clock import ManualClock
 from tests.actors.task.task_bench import ListSource, TaskBench
@@ -102,7 +103,7 @@ def test_records_of_a_half_worked_batch_leave_at_the_buffer_timeout():
     assert bench.output[0] == 0
 
 
-class Timer(Operator):
+class Timer(Operator, ProcessingTimers):
     """Passes records on; has a timer at `due`."""
 
     def __init__(self, due: int) -> None:

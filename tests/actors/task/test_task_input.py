@@ -21,6 +21,7 @@ from rayflink.common.records.batches import (
     Watermark,
     WatermarkStatus,
 )
+from rayflink.operators.capabilities import StatePrefetch
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.stateless import MapOperator
 from rayflink.operators.windows.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
@@ -132,7 +133,7 @@ def test_buffers_of_several_channels_stay_apart_and_each_record_sees_its_key(row
 
 
 def test_records_whose_state_may_be_on_disk_are_announced_before_their_slices_once():
-    class Looks(MapOperator):
+    class Looks(MapOperator, StatePrefetch):
         reads_ahead = 4000
         seen: list[Any] = []
         worked: list[Any] = []

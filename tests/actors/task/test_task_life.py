@@ -27,6 +27,7 @@ from rayflink.common.records.batches import (
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import BoundedMultiInput, ProcessingTimers
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.stateless import MapOperator
 from rayflink.state.clock import ManualClock
@@ -141,7 +142,7 @@ def test_all_are_closed_even_when_one_raises_while_closing():
         assert bench.task.metrics.close_errors == 1
 
 
-class Due(Logged):
+class Due(Logged, ProcessingTimers):
     """Has a timer that is due from the first moment on, and another one after each of its `firings` but the last."""
 
     def __init__(self, log: list[str], firings: int) -> None:
@@ -156,7 +157,7 @@ class Due(Logged):
         return (RowBatch([f"timer at {now_ms}"]),)
 
 
-class Long(Logged):
+class Long(Logged, ProcessingTimers):
     """Works each record and each snapshot for a second, in which a timer becomes due; a timer fires in three parts."""
 
     def __init__(self, log: list[str]) -> None:
@@ -320,7 +321,7 @@ def test_the_task_joins_the_watermarks_of_its_channels():
     assert bench.output[-1] == Watermark(4)
 
 
-class Inputs(Operator):
+class Inputs(Operator, BoundedMultiInput):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         return (RowBatch([(input_index, value) for value in batch.values]),)  # type: ignore[union-attr]
 

@@ -105,13 +105,14 @@ def test_at_most_capacity_calls_are_under_way():
 def test_an_operator_that_is_busy_takes_no_input_and_the_end_waits_for_all():
     operator = AsyncWaitOperator(sleeps, 0, 2, True)
     with OperatorHarness(lambda: operator) as harness:
-        assert operator.takes(RowBatch([])) and operator.takes(EndOfData())
+        assert operator.accepts(RowBatch([])) and operator.accepts(EndOfData())
         harness.process(("a", 5))
-        assert operator.takes(RowBatch([])) and not operator.takes(EndOfData()) and operator.takes(EndOfData(False))
+        assert operator.accepts(RowBatch([])) and operator.accepts(EndOfData(False))
+        assert not operator.accepts(EndOfData())
         harness.process(("b", 9))
-        assert not operator.takes(RowBatch([])) and operator.next_completion_ms() == 5
+        assert not operator.accepts(RowBatch([])) and operator.next_completion_ms() == 5
         harness.set_processing_time(5)
-        assert operator.takes(RowBatch([])) and harness.output_values() == ["a"]
+        assert operator.accepts(RowBatch([])) and harness.output_values() == ["a"]
 
 
 def test_a_snapshot_holds_what_is_under_way_and_it_is_asked_again_once():
@@ -288,9 +289,9 @@ def test_a_latency_marker_keeps_its_place():
     with OperatorHarness(lambda: operator) as harness:
         harness.process(("a", 5))
         operator.process_latency_marker(LatencyMarker(0, "f" * 32, 0))
-        assert list(operator.completed()) == []
+        assert list(operator.take_completed()) == []
         harness.clock.advance(5)
-        batch, marker = operator.completed()
+        batch, marker = operator.take_completed()
         assert batch.values == ["a"] and isinstance(marker, LatencyMarker)
 
 
@@ -396,7 +397,7 @@ def test_a_task_of_the_users_own_that_ends_the_loop_fails_the_job():
     with pytest.raises(
         UserCodeError, match="'ask' failed in the event loop: RuntimeError: .* ended by SystemExit: bye"
     ):
-        operator.completed()
+        operator.take_completed()
     operator.close()
     assert not thread.is_alive()
     assert [str(error) for error in ended] == ["bye"]

@@ -95,9 +95,9 @@ def test_as_many_batches_are_under_way_as_the_pool_may_have_and_no_more():
     with OperatorHarness(lambda: operator) as harness:
         for n in range(3):
             harness.process(n)
-        assert operator.takes(RowBatch([]))
+        assert operator.accepts(RowBatch([]))
         harness.process(3)
-        assert not operator.takes(RowBatch([])) and len(worker.batches) == 2
+        assert not operator.accepts(RowBatch([])) and len(worker.batches) == 2
         assert harness.metrics.snapshot()[NAME + "inFlightRequests"] == 4
         harness.end_input()
         assert harness.output_values() == [0, 2, 4, 6] and harness.clock.now_ms() == 200

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from rayflink.common.records.batches import MAX_TIMESTAMP, Batch, Element, Watermark
+from rayflink.operators.capabilities import BoundedMultiInput
 
 from ..aggregates.partial_aggregates import concatenated
 from ..keyed_state.frame_memory import Columns, size_of
@@ -21,7 +22,7 @@ BLOCK_ROWS = 1 << 16
 """Rows of the other side that are joined at once at least; more where the small one has more."""
 
 
-class BroadcastJoinOperator(OfRows):
+class BroadcastJoinOperator(OfRows, BoundedMultiInput):
     """Joins each row of a side with all of the small one, once that is whole.
 
     Args:

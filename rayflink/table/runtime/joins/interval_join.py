@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import OperatorSnapshot
+from rayflink.operators.capabilities import ProcessingTimers
 
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
@@ -51,7 +52,7 @@ class _Incoming:
     met: NDArray[np.bool_]
 
 
-class TimeIntervalJoinOperator(JoinOperator):
+class TimeIntervalJoinOperator(JoinOperator, ProcessingTimers):
     """Joins rows by key and time; they are partitioned by key.
 
     Args:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
+from rayflink.operators.capabilities import Upkeep
 
 from ...types import DataType
 from ..aggregates.grouping import grouped
@@ -30,7 +31,7 @@ DUPLICATES, EXPIRED = "numDuplicatesDropped", "numStateEntriesExpired"
 _NO_KEY = pa.array([0], pa.int8())
 
 
-class FirstOfKey(Operator):
+class FirstOfKey(Operator, Upkeep):
     """The common part of operators that give one row per key: the keys that had theirs, and snapshots.
 
     Args:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rayflink.common.records.batches import MAX_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorSnapshot
+from rayflink.operators.capabilities import Satisfiable
 from rayflink.state.descriptors import ListStateDescriptor
 from rayflink.state.operator_state import OperatorStateStore
 
@@ -59,7 +60,7 @@ class SortOperator(Operator):
             self._memory.release()
 
 
-class LocalLimitOperator(Operator):
+class LocalLimitOperator(Operator, Satisfiable):
     """Gives rows as they come, without the first ones, and no more than a limit; what it counts is no state.
 
     Args:
@@ -71,7 +72,6 @@ class LocalLimitOperator(Operator):
         self._offset, self._limit = offset, limit
         self._skipped = self._given = 0
 
-    ends_early = True
 
     @property
     def is_satisfied(self) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element, Watermark, WatermarkStatus
 from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import EventHandler, PreBarrier
 
 from ...types import DataType
 from ..keyed_state.frame_snapshots import one_batch
@@ -22,7 +23,7 @@ MOST_HELD = 32_768
 """Rows that are held at most before they are worked together."""
 
 
-class LocalPhase(Operator):
+class LocalPhase(Operator, EventHandler, PreBarrier):
     """Gives partial rows of the rows it has at hand.
 
     Args:

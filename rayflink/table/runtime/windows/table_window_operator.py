@@ -11,6 +11,7 @@ import pyarrow as pa
 from rayflink.common.metrics.metric_names import NUM_LATE_RECORDS_DROPPED, NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Element, Watermark
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
+from rayflink.operators.capabilities import ProcessingTimers
 
 from ..aggregates.partial_aggregates import PartialRows
 from ..aggregates.reductions import to_numpy
@@ -20,7 +21,7 @@ from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_frames
 from ..progress import progress_entry, restored_progress
 
 
-class TableWindowOperator(Operator):
+class TableWindowOperator(Operator, ProcessingTimers):
     """Keeps partial rows of windows that are not over, and gives their results when they are.
 
     Args:
