@@ -18,7 +18,15 @@ UserValue: TypeAlias = Any
 """A value of the user that is no whole record: a value in state, a field of a record, an argument of a function."""
 UserAccumulator: TypeAlias = Any
 """The accumulator of a user's aggregate function."""
-UserFunction: TypeAlias = Any
-"""A function of the user: a callable, or an object of a function class such as `MapFunction`."""
+UserCode: TypeAlias = Any
+"""A function as the program passes it: a callable, or an object of a function class such as `MapFunction`."""
+SourceSplit: TypeAlias = Any
+"""A split of a source in the source's own form; only its enumerator and its readers look inside."""
+EnumeratorState: TypeAlias = Any
+"""The snapshot of a source's enumerator in the source's own form."""
+TypeHint: TypeAlias = object
+"""A type as the program declares it: a `TypeInformation`, a typing hint such as `list[str]`, or a class."""
 
-__all__ = ["UserAccumulator", "UserFunction", "UserKey", "UserRecord", "UserValue"]
+__all__ = [
+    "EnumeratorState", "SourceSplit", "TypeHint", "UserAccumulator", "UserCode", "UserKey", "UserRecord", "UserValue",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, TypeVar
 
-from rayflink.user_types import UserFunction, UserValue
+from rayflink.user_types import UserCode, UserValue
 
 from .backend import NO_KEY, Entries, KeyContext, KeyedBackend, MapEntries, Namespace
 from .descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
@@ -303,7 +303,7 @@ class AggregatingState(MergingState[IN, OUT]):
 
     __slots__ = ("_function",)
 
-    def __init__(self, function: UserFunction, table: Entries, name: str, context: KeyContext, scoped: bool) -> None:
+    def __init__(self, function: UserCode, table: Entries, name: str, context: KeyContext, scoped: bool) -> None:
         super().__init__(table, name, context, scoped)
         self._function = function
         self._taken = _itself
@@ -389,8 +389,8 @@ class StateStore:
         """Return the `ReducingState` of a `ReducingStateDescriptor`."""
 
         def create(table: Entries, name: str, context: KeyContext, scoped: bool) -> ReducingState[Any]:
-            function: UserFunction = state_descriptor.reduce_function
-            reduce: UserFunction = getattr(function, "reduce", function)
+            function: UserCode = state_descriptor.reduce_function
+            reduce: UserCode = getattr(function, "reduce", function)
             return ReducingState(reduce, table, name, context, scoped)
 
         return self._handle(state_descriptor, "reducing", create)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from .errors import ConfigError, shorten
 from .options import option_types
@@ -43,7 +43,7 @@ class ConfigOption(Generic[T]):
     refused: str = ""
     unheeded: str = ""
 
-    def read(self, raw: Any, key: str = "") -> T:
+    def read(self, raw: object, key: str = "") -> T:
         """Return the typed value of `raw` (text or a Python value), found under `key` (own key when empty).
 
         Raises: ConfigError: the value does not parse, is out of range, or the option is refused.
@@ -59,7 +59,7 @@ class ConfigOption(Generic[T]):
             raise ConfigError(name, shorten(raw), self.wanted, f"leave it out to get {self.default_text()}")
         return value
 
-    def _remedy(self, raw: Any) -> str:
+    def _remedy(self, raw: object) -> str:
         spelt = {member.lower().replace("_", "-"): member for member in self.type.members}
         near = difflib.get_close_matches(str(raw).strip().lower().replace("_", "-"), spelt, 1)
         return f"did you mean {spelt[near[0]]}?" if near else f"write for example {self.key}: {self.type.example}"

@@ -100,7 +100,7 @@ class Configuration:
                 return self._read(option, key)
         return option.default if default is None else default
 
-    def set(self, option: ConfigOption[T], value: Any) -> Configuration:
+    def set(self, option: ConfigOption[T], value: object) -> Configuration:
         """Set an option to a value, which is checked now. Raises: ConfigError."""
         self._put(option.key, option.read(value), _line_of_program())
         return self
@@ -225,7 +225,7 @@ class Configuration:
                 remedy = "the configuration could not be serialized with it: make the object in open() of a function"
                 raise ConfigError(key, shorten(value), "text, a number or other plain data", remedy)
 
-    def _put(self, key: str, value: Any, origin: str) -> None:
+    def _put(self, key: str, value: object, origin: str) -> None:
         self._values[key] = value
         self._origins[key] = value, origin
 
@@ -304,7 +304,7 @@ def _near(key: str, known: Iterable[str]) -> list[str]:
     return [name for *_, name in sorted(found)[:3]]
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Return whether the value has a text form that means the same in another process."""
     if isinstance(value, Mapping):
         return all(_is_plain(part) for item in value.items() for part in item)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Generic
+
+from rayflink.user_types import TypeHint
 
 from .functions.type_variables import Whole
 
@@ -22,7 +24,7 @@ class OutputTag(Generic[Whole]):
 
     __slots__ = ("tag_id", "type_info")
 
-    def __init__(self, tag_id: str, type_info: Any = None) -> None:
+    def __init__(self, tag_id: str, type_info: TypeHint = None) -> None:
         if not isinstance(tag_id, str) or not tag_id:
             raise ValueError(f"an OutputTag needs a non-empty string as tag_id, got {tag_id!r}")
         self.tag_id = tag_id

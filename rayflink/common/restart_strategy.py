@@ -10,7 +10,7 @@ from .options import registry as options
 from .time import Length, to_millis
 
 
-def _length(value: Any, what: str) -> timedelta:
+def _length(value: Length, what: str) -> timedelta:
     try:
         return timedelta(milliseconds=to_millis(value))
     except TypeError as error:

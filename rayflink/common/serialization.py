@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import IO, Any
 
+from rayflink.user_types import TypeHint, UserRecord
+
 from .data_types.type_base import TypeInformation
 from .errors import shorten
 from .records import charsets
@@ -29,7 +31,7 @@ class SerializationSchema(ABC):
     """Turns a record into bytes; subclass it with `serialize`."""
 
     @abstractmethod
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: UserRecord) -> bytes:
         """Return the record as bytes."""
 
 
@@ -44,7 +46,7 @@ class DeserializationSchema(ABC):
             ValueError: they stand for none.
         """
 
-    def is_end_of_stream(self, next_element: Any) -> bool:
+    def is_end_of_stream(self, next_element: UserRecord) -> bool:
         """Return whether this record says that no other follows."""
         return False
 
@@ -68,7 +70,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     def __init__(self, charset: str = "UTF-8") -> None:
         self._charset = charsets.charset(charset)
 
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: UserRecord) -> bytes:
         if not isinstance(element, str):
             found = f"{type(element).__name__} {shorten(element, 80)}"
             raise TypeError(f"SimpleStringSchema writes str, found {found}; map it to a text first")
@@ -86,7 +88,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 class ByteArraySchema(SerializationSchema, DeserializationSchema):
     """Bytes as they are."""
 
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: UserRecord) -> bytes:
         if not isinstance(element, bytes | bytearray | memoryview):
             found = f"{type(element).__name__} {shorten(element, 80)}"
             raise TypeError(f"ByteArraySchema writes bytes, found {found}; map it to bytes first")
@@ -119,7 +121,7 @@ class RowFieldExtractorSchema(SerializationSchema):
             raise ValueError(f"Field index must be non-negative, got: {field_index}")
         self._field_index = field_index
 
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: UserRecord) -> bytes:
         if element is None:
             return b""
         if not isinstance(element, Row | tuple | list) or self._field_index >= len(element):
@@ -138,7 +140,7 @@ class Encoder(ABC):
     """Appends records to a file, one after the other; subclass it with `encode`."""
 
     @abstractmethod
-    def encode(self, element: Any) -> bytes:
+    def encode(self, element: UserRecord) -> bytes:
         """Return the bytes of one record, with what separates it from the next."""
 
     def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
@@ -177,7 +179,7 @@ class _TextLines(Encoder):
     def for_type(self, type_info: TypeInformation | None) -> Encoder:
         return _TextLines(self._charset, type_info)
 
-    def encode(self, element: Any) -> bytes:
+    def encode(self, element: UserRecord) -> bytes:
         try:
             return self.encode_all([element])[0]
         except UnicodeEncodeError as error:
@@ -198,7 +200,7 @@ class _Lines(Encoder):
     def __init__(self, schema: SerializationSchema, separator: bytes) -> None:
         self._schema, self._separator = schema, separator
 
-    def encode(self, element: Any) -> bytes:
+    def encode(self, element: UserRecord) -> bytes:
         return self._schema.serialize(element) + self._separator
 
 
@@ -206,7 +208,7 @@ class BulkWriter(ABC):
     """Writes one file whose records are encoded together: columns, blocks, a footer."""
 
     @abstractmethod
-    def add_element(self, element: Any) -> None:
+    def add_element(self, element: UserRecord) -> None:
         """Append one record."""
 
     def add_batch(self, batch: Batch) -> None:
@@ -244,7 +246,7 @@ class RowDataBulkWriterFactory(BulkWriterFactory):
         row_type: a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema.
     """
 
-    def __init__(self, row_type: Any) -> None:
+    def __init__(self, row_type: TypeHint) -> None:
         self._row_type = row_type
 
     def get_row_type(self) -> Any:

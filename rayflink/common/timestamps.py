@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import date, datetime, timezone
 from typing import Any
 
+from rayflink.user_types import UserValue
+
 from .records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch
 from .time import Instant
 
@@ -64,7 +66,7 @@ class FieldOfRecords(BatchTimestamps):
             raise KeyError(f"{names.count(self.column)} columns are named {self.column!r}; there are {names}")
         return batch.data.column(names.index(self.column))
 
-    def _of_row(self, value: Any) -> Any:
+    def _of_row(self, value: UserValue) -> Any:
         try:
             return epoch_ms_of(value[self.column])
         except (LookupError, TypeError, ValueError) as error:
@@ -80,7 +82,7 @@ class IngestionTime(BatchTimestamps):
         raise AssertionError("the operator reads its own clock")
 
 
-def epoch_ms_of(value: Any) -> Any:
+def epoch_ms_of(value: UserValue) -> Any:
     """Return the epoch milliseconds of a datetime, date or Instant, in UTC if it has no zone; others unchanged."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
@@ -93,7 +95,7 @@ def epoch_ms_of(value: Any) -> Any:
     return value
 
 
-def checked(stamp: Any) -> int:
+def checked(stamp: UserValue) -> int:
     """Return a timestamp as an int of 64 bits.
 
     Raises:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
+from rayflink.user_types import UserValue
+
 __all__ = ["Row", "RowKind"]
 
 
@@ -51,7 +53,7 @@ class Row:
     _names: list[str] | None
     _row_kind: RowKind
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: UserValue, **kwargs: UserValue) -> None:
         if kwargs:
             if args:
                 raise ValueError("a Row takes positional values or named values, not both")
@@ -70,7 +72,7 @@ class Row:
         return names
 
     @staticmethod
-    def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
+    def of_kind(row_kind: RowKind, *args: UserValue, **kwargs: UserValue) -> Row:
         """Make a row of the given kind; arguments as for ``Row``."""
         row = Row(*args, **kwargs)
         row._row_kind = row_kind
@@ -117,7 +119,7 @@ class Row:
     def __contains__(self, item: object) -> bool:
         return item in (self._values if self._names is None else self._names)
 
-    def __call__(self, *args: Any) -> Row:
+    def __call__(self, *args: UserValue) -> Row:
         """Make a row whose field names are this row's values."""
         if len(args) > len(self._values):
             raise ValueError(f"cannot create a Row with fields {self}: expected {len(self)} values, got {len(args)}")
@@ -128,7 +130,7 @@ class Row:
             return self._values[item]
         return self._values[self._position(item)]
 
-    def __setitem__(self, key: int | slice | str, value: Any) -> None:
+    def __setitem__(self, key: int | slice | str, value: UserValue) -> None:
         if isinstance(key, (int, slice)):
             self._values[key] = value
         elif self._names is None:
@@ -190,7 +192,7 @@ class Row:
         return len(self._values)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: UserValue) -> Any:
     if isinstance(value, Row):
         return value.as_dict(True)
     if isinstance(value, list):

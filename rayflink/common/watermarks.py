@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from rayflink.user_types import UserCode, UserRecord
+
 from .errors import shorten
 from .functions.callables import ensure_takes
 from .records.batches import MIN_TIMESTAMP, Watermark
@@ -21,7 +23,7 @@ class TimestampAssigner(ABC):
     """Reads the event time of a record."""
 
     @abstractmethod
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+    def extract_timestamp(self, value: UserRecord, record_timestamp: int) -> int:
         """Return the epoch milliseconds of `value`; `record_timestamp` is what it had before, or `MIN_TIMESTAMP`."""
 
 
@@ -45,7 +47,7 @@ class WatermarkGenerator(ABC):
     """Makes watermarks of the records it sees, one instance a subtask, in a source one for each split."""
 
     @abstractmethod
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+    def on_event(self, event: UserRecord, event_timestamp: int, output: WatermarkOutput) -> None:
         """Note a record with its timestamp in epoch milliseconds; what is sent here follows the record at once."""
 
     @abstractmethod
@@ -69,7 +71,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
         self._bound_ms = bound_ms
         self.max_timestamp = MIN_TIMESTAMP + bound_ms + 1
 
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+    def on_event(self, event: UserRecord, event_timestamp: int, output: WatermarkOutput) -> None:
         if event_timestamp > self.max_timestamp:
             self.max_timestamp = event_timestamp
 
@@ -93,7 +95,7 @@ class AscendingTimestampsWatermarks(BoundedOutOfOrdernessWatermarks):
 class NoWatermarks(WatermarkGenerator):
     """Never sends a watermark."""
 
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+    def on_event(self, event: UserRecord, event_timestamp: int, output: WatermarkOutput) -> None:
         pass
 
     def on_batch(self, timestamps: Any) -> None:
@@ -241,7 +243,7 @@ class WatermarkStrategy:
             raise TypeError(f"for_generator needs a class or a function that makes a generator, got {generator!r}")
         return WatermarkStrategy(generator)
 
-    def with_timestamp_assigner(self, timestamp_assigner: Any) -> WatermarkStrategy:
+    def with_timestamp_assigner(self, timestamp_assigner: UserCode) -> WatermarkStrategy:
         """Return the same strategy with timestamps read from the records.
 
         Args:
@@ -371,7 +373,7 @@ class WatermarkStrategy:
             )
         return self._with(alignment=WatermarkAlignment(watermark_group, drift_ms, update_ms))
 
-    def _with(self, **changes: Any) -> WatermarkStrategy:
+    def _with(self, **changes: object) -> WatermarkStrategy:
         changed = copy.copy(self)
         vars(changed).update(changes)
         return changed

@@ -11,6 +11,7 @@ from rayflink.graph.errors import PlanError
 from rayflink.graph.transformations import call_site
 from rayflink.operators.async_io.async_wait import AsyncWaitOperator
 from rayflink.operators.factory import Factory
+from rayflink.user_types import TypeHint, UserCode
 
 from .streams.recording import record_operator
 from .streams.step import transformation_of
@@ -56,7 +57,7 @@ class AsyncDataStream:
         async_function: AsyncForm[T, Any],
         timeout: Length,
         capacity: int,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @staticmethod
     @overload
@@ -66,12 +67,16 @@ class AsyncDataStream:
         timeout: Length,
         capacity: int = 100,
         *,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     @staticmethod
     def unordered_wait(
-        data_stream: DataStream, async_function: Any, timeout: Length, capacity: int = 100, output_type: Any = None
+        data_stream: DataStream,
+        async_function: UserCode,
+        timeout: Length,
+        capacity: int = 100,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Give results as they come; those of records before a watermark come before it, the others behind it.
 
@@ -103,7 +108,7 @@ class AsyncDataStream:
         timeout: Length,
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @staticmethod
     @overload
@@ -114,17 +119,17 @@ class AsyncDataStream:
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int = 100,
         *,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     @staticmethod
     def unordered_wait_with_retry(
         data_stream: DataStream,
-        async_function: Any,
+        async_function: UserCode,
         timeout: Length,
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int = 100,
-        output_type: Any = None,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Give results as they come, as `unordered_wait` does; named outcomes are tried again.
 
@@ -148,7 +153,7 @@ class AsyncDataStream:
         async_function: AsyncForm[T, Any],
         timeout: Length,
         capacity: int,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @staticmethod
     @overload
@@ -158,12 +163,16 @@ class AsyncDataStream:
         timeout: Length,
         capacity: int = 100,
         *,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     @staticmethod
     def ordered_wait(
-        data_stream: DataStream, async_function: Any, timeout: Length, capacity: int = 100, output_type: Any = None
+        data_stream: DataStream,
+        async_function: UserCode,
+        timeout: Length,
+        capacity: int = 100,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Give results in the order of the records; the arguments are those of `unordered_wait`."""
         how = (data_stream, async_function, timeout, NO_RETRY_STRATEGY, capacity, output_type)
@@ -187,7 +196,7 @@ class AsyncDataStream:
         timeout: Length,
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @staticmethod
     @overload
@@ -198,17 +207,17 @@ class AsyncDataStream:
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int = 100,
         *,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     @staticmethod
     def ordered_wait_with_retry(
         data_stream: DataStream,
-        async_function: Any,
+        async_function: UserCode,
         timeout: Length,
         async_retry_strategy: AsyncRetryStrategy[Any],
         capacity: int = 100,
-        output_type: Any = None,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Give results in the order of the records, as `ordered_wait` does; named outcomes are tried again.
 
@@ -218,7 +227,7 @@ class AsyncDataStream:
 
 
 def _waiting(
-    stream: DataStream, function: Any, how: tuple[Any, AsyncRetryStrategy[Any], int, bool], output_type: Any
+    stream: DataStream, function: UserCode, how: tuple[Any, AsyncRetryStrategy[Any], int, bool], output_type: TypeHint
 ) -> DataStream:
     timeout, strategy, capacity, ordered = how
     step = "ordered_wait" if ordered else "unordered_wait"

@@ -19,6 +19,7 @@ from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.iteration import IteratorSource
 from rayflink.graph import transformations as graph
 from rayflink.operators.factory import SourceFactory
+from rayflink.user_types import TypeHint
 
 from .launcher import launcher
 from .streams.step import as_type
@@ -46,7 +47,7 @@ class Sources:
     ) -> DataStream[Result]: ...
     @overload
     def from_source(
-        self, source: Source, watermark_strategy: WatermarkStrategy | None, source_name: str, type_info: Any
+        self, source: Source, watermark_strategy: WatermarkStrategy | None, source_name: str, type_info: TypeHint
     ) -> DataStream: ...
     @overload
     def from_source(
@@ -55,7 +56,7 @@ class Sources:
         watermark_strategy: WatermarkStrategy | None = None,
         source_name: str = "Custom Source",
         *,
-        type_info: Any,
+        type_info: TypeHint,
     ) -> DataStream: ...
 
     def from_source(
@@ -63,7 +64,7 @@ class Sources:
         source: Source,
         watermark_strategy: WatermarkStrategy | None = None,
         source_name: str = "Custom Source",
-        type_info: Any = None,
+        type_info: TypeHint = None,
     ) -> DataStream[Any]:
         """Return a stream of what a `Source` reads, with timestamps and watermarks by the strategy.
 
@@ -97,9 +98,9 @@ class Sources:
     @overload
     def from_collection(self, collection: Iterable[Result], type_info: None = None) -> DataStream[Result]: ...
     @overload
-    def from_collection(self, collection: Iterable[Any], type_info: Any) -> DataStream: ...
+    def from_collection(self, collection: Iterable[Any], type_info: TypeHint) -> DataStream: ...
 
-    def from_collection(self, collection: Iterable[Any], type_info: Any = None) -> DataStream[Any]:
+    def from_collection(self, collection: Iterable[Any], type_info: TypeHint = None) -> DataStream[Any]:
         """Return a stream of the elements, in order, read by one subtask.
 
         Args:
@@ -129,14 +130,14 @@ class Sources:
         self, source_func: RunForm[Result], source_name: str = "Custom Source", type_info: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def add_source(self, source_func: RunForm[Any], source_name: str, type_info: Any) -> DataStream: ...
+    def add_source(self, source_func: RunForm[Any], source_name: str, type_info: TypeHint) -> DataStream: ...
     @overload
     def add_source(
-        self, source_func: RunForm[Any], source_name: str = "Custom Source", *, type_info: Any
+        self, source_func: RunForm[Any], source_name: str = "Custom Source", *, type_info: TypeHint
     ) -> DataStream: ...
 
     def add_source(
-        self, source_func: RunForm[Any], source_name: str = "Custom Source", type_info: Any = None
+        self, source_func: RunForm[Any], source_name: str = "Custom Source", type_info: TypeHint = None
     ) -> DataStream[Any]:
         """Return a stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it.
 

@@ -8,9 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
+from rayflink.state.clock import Clock
+
 from ..data_types.type_base import TypeInformation
 from ..errors import shorten
 from ..functions.type_variables import Input
+from ..metrics.metric_group import MetricGroup
 from ..records.batches import Batch
 from .commits import CommitRequest
 
@@ -40,17 +43,18 @@ class WriterContext:
     attempt: int = 0
     job_id: str = "0" * 32
     operator_name: str = "Sink"
-    metrics: Any = None
+    metrics: MetricGroup | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     accumulators: dict[str, Any] = field(default_factory=dict)
     restored: tuple[Any, ...] = ()
-    clock: Any = None
+    clock: Clock | None = None
     operator_id: str = "0" * 32
     checkpointing: bool = False
     epoch: int = 0
 
     def now_ms(self) -> int:
         """Return the processing time in epoch milliseconds."""
+        assert self.clock is not None, "a task gives its own clock"
         return int(self.clock.now_ms())
 
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, Protocol
 
+from rayflink.state.clock import Clock
+from rayflink.user_types import EnumeratorState
+
 from ..data_types.type_base import TypeInformation
 from ..functions.type_variables import Output
+from ..metrics.metric_group import MetricGroup
 from ..records.batches import ArrowBatch, RowBatch, Watermark, WatermarkStatus
 
 
@@ -52,12 +56,13 @@ class ReaderContext:
 
     subtask: int = 0
     parallelism: int = 1
-    clock: Any = None
-    metrics: Any = None
+    clock: Clock | None = None
+    metrics: MetricGroup | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
 
     def now_ms(self) -> int:
         """Return the processing time in epoch milliseconds."""
+        assert self.clock is not None, "a task gives its own clock"
         return int(self.clock.now_ms())
 
 
@@ -184,7 +189,7 @@ class Source(ABC, Generic[Output]):
         """Return the enumerator of a job that starts afresh."""
 
     @abstractmethod
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+    def restore_enumerator(self, ctx: EnumeratorContext, state: EnumeratorState) -> SplitEnumerator:
         """Return the enumerator of a job that goes on from what `SplitEnumerator.snapshot_state` gave."""
 
     @abstractmethod

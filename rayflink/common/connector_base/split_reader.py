@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Collection
 from typing import Any, Protocol
 
+from rayflink.user_types import SourceSplit
+
 from .source import END, PENDING, Polled, SourceReader
 
 
@@ -44,7 +46,7 @@ class OneByOneReader(SourceReader):
         self._no_more = False
 
     @abstractmethod
-    def open_split(self, split: Any) -> SplitCursor:
+    def open_split(self, split: SourceSplit) -> SplitCursor:
         """Start to read a split, at the position it carries."""
 
     def add_splits(self, splits: list[Any]) -> None:
@@ -120,7 +122,7 @@ class OneByOneReader(SourceReader):
             cursor.close()
 
 
-def split_id(split: Any) -> str:
+def split_id(split: SourceSplit) -> str:
     """Return the split's `split_id`, else its repr; the same for all positions in it where it has one."""
     found = getattr(split, "split_id", None)
     return repr(split)[:200] if found is None else str(found() if callable(found) else found)

@@ -11,6 +11,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
 
+from rayflink.user_types import UserValue
+
 from ..errors import shorten
 from ..time import Instant
 from .type_base import Fault, TypeInformation
@@ -57,36 +59,36 @@ class _Rule(NamedTuple):
     bits: int = 0
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: UserValue) -> bool:
     try:
         return isinstance(value, numbers.Real) and float(value) is not None
     except OverflowError:
         return False
 
 
-def _is_boolean(value: Any) -> bool:
+def _is_boolean(value: UserValue) -> bool:
     kind = type(value)
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
-def _to_float32(value: Any) -> float:
+def _to_float32(value: UserValue) -> float:
     return float(array("f", (value,))[0])
 
 
 def _whole(bits: int) -> _Rule:
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: UserValue) -> bool:
         return isinstance(value, numbers.Integral) and low <= value <= high
 
     return _Rule(int, accepts, operator.index, f"an int in [-2**{bits - 1}, 2**{bits - 1})", False, bits)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: UserValue) -> bool:
     return isinstance(value, numbers.Integral)
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: UserValue) -> bool:
     return isinstance(value, str)
 
 
@@ -130,7 +132,7 @@ class BasicTypeInfo(TypeInformation):
     def _parameters(self) -> tuple[Any, ...]:
         return (self._basic_type,)
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         if self._rule.accepts(value):
             return None
         if self._rule.bits and isinstance(value, numbers.Integral):
@@ -148,7 +150,7 @@ class BasicTypeInfo(TypeInformation):
             return bool(-limit <= min(values) and max(values) < limit)
         return self._basic_type is not BasicType.CHAR or set(map(len, values)) <= {1}
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         exact = type(value) is self._rule.exact and self._basic_type is not BasicType.FLOAT
         return value if exact else self._rule.convert(value)
 
@@ -171,7 +173,7 @@ class BasicTypeInfo(TypeInformation):
 class _FloatInState(BasicTypeInfo):
     """FLOAT with the precision of a Python float."""
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         return float(value)
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
@@ -203,7 +205,7 @@ class _CalendarTypeInfo(TypeInformation):
 
     _exact: type
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         return None if isinstance(value, self._exact) else self._mismatch(value, path)
 
     def _column_fits(self, values: Sequence[Any]) -> bool:
@@ -220,7 +222,7 @@ class DateTypeInfo(_CalendarTypeInfo):
     _exact = datetime.date
     python_form = "a datetime.date"
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         return value.date() if isinstance(value, datetime.datetime) else value
 
 
@@ -281,7 +283,7 @@ class LocalTimeTypeInfo(_CalendarTypeInfo):
 class PickledBytesTypeInfo(TypeInformation):
     """Any Python object that pickles; values are neither checked nor changed."""
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         return None
 
     def _column_fits(self, values: Sequence[Any]) -> bool:

@@ -8,6 +8,8 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
+from rayflink.user_types import UserValue
+
 from ..errors import InvalidTypesError
 from ..types import Row, RowKind, _create_row
 from .basic_types import BasicType, BasicTypeInfo
@@ -61,7 +63,7 @@ class TupleTypeInfo(TypeInformation):
     def _parameters(self) -> tuple[Any, ...]:
         return self._field_types
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not isinstance(value, (tuple, list, Row)):
             return self._mismatch(value, path)
         if len(value) != len(self._field_types):
@@ -75,7 +77,7 @@ class TupleTypeInfo(TypeInformation):
     def _column_fits(self, values: Sequence[Any]) -> bool:
         return set(map(type, values)) <= {tuple} and _columns_fit(self._field_types, values)
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         items = [field._convert_field(item) for field, item in zip(self._field_types, value, strict=True)]
         if type(value) is tuple and all(old is new for old, new in zip(value, items, strict=True)):
             return value
@@ -126,14 +128,14 @@ class RowTypeInfo(TypeInformation):
         """Return the columns, where the type knows more of them than its fields say."""
         return None
 
-    def text_of(self, row: Any) -> str | None:
+    def text_of(self, row: UserValue) -> str | None:
         """Return the string of a row where such rows have one of their own; None: they have that of all rows."""
         return None
 
     def _parameters(self) -> tuple[Any, ...]:
         return self._field_types
 
-    def _items(self, value: Any) -> Sequence[Any] | None:
+    def _items(self, value: UserValue) -> Sequence[Any] | None:
         """Return the fields of a value in the order of the type; None where it does not have them."""
         if isinstance(value, Row):
             names = value._names
@@ -147,7 +149,7 @@ class RowTypeInfo(TypeInformation):
         attributes = getattr(value, "__dict__", None)
         return None if attributes is None else [attributes.get(name) for name in self._names]
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         items = None if isinstance(value, type) else self._items(value)
         if items is None:
             return self._mismatch(value, path)
@@ -168,7 +170,7 @@ class RowTypeInfo(TypeInformation):
     def _all_named_alike(self, kinds: set[type], values: Sequence[Any]) -> bool:
         return kinds == {Row} and list(map(_names_of, values)).count(self._names) == len(values)
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         items = self._items(value) or ()
         fields = [field._convert_field(item) for field, item in zip(self._field_types, items, strict=True)]
         named = isinstance(value, Row) and value._names is not None
@@ -205,7 +207,7 @@ class _ElementsTypeInfo(TypeInformation):
     def _parameters(self) -> tuple[Any, ...]:
         return (self._element_type,)
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not isinstance(value, self._takes) and not (type(value).__module__ == "numpy" and hasattr(value, "tolist")):
             return self._mismatch(value, path)
         find = self._element_type._field_fault if self._none_elements else self._element_type._fault
@@ -222,7 +224,7 @@ class _ElementsTypeInfo(TypeInformation):
         element = self._element_type
         return element._field_column_fits(items) if self._none_elements else element._column_fits(items)
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         items = value.tolist() if hasattr(value, "tolist") else value
         converted = self._element_type._convert_column(items)
         return converted if type(converted) is list else list(converted)
@@ -284,7 +286,7 @@ class PrimitiveArrayTypeInfo(_ElementsTypeInfo):
         """Return a description of what to pass, for error messages."""
         return "bytes" if self._is_bytes else "a list without None"
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not self._is_bytes:
             return super()._fault(value, path)
         return None if isinstance(value, (bytes, bytearray, memoryview)) else self._mismatch(value, path)
@@ -292,7 +294,7 @@ class PrimitiveArrayTypeInfo(_ElementsTypeInfo):
     def _column_fits(self, values: Sequence[Any]) -> bool:
         return set(map(type, values)) <= {bytes} if self._is_bytes else super()._column_fits(values)
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         return bytes(value) if self._is_bytes else super()._convert_value(value)
 
 
@@ -308,7 +310,7 @@ class MapTypeInfo(TypeInformation):
     def _parameters(self) -> tuple[Any, ...]:
         return self._key_type_info, self._value_type_info
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not isinstance(value, dict):
             return self._mismatch(value, path)
         for key, item in value.items():
@@ -325,7 +327,7 @@ class MapTypeInfo(TypeInformation):
             and self._value_type_info._field_column_fits(list(chain.from_iterable(map(dict.values, values))))
         )
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         keys, items = list(value), list(value.values())
         new_keys, new_items = self._key_type_info._convert_column(keys), self._value_type_info._convert_column(items)
         return value if new_keys is keys and new_items is items else dict(zip(new_keys, new_items, strict=True))

@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from rayflink.user_types import UserValue
+
 from ..errors import InvalidTypesError, TypeMismatch, shorten
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class TypeInformation:
     is_declared: ClassVar[bool] = True
     """True where the program declared it, and records are checked; else it is known of them, as of a table's rows."""
 
-    def check(self, value: Any, where: str = "value", line: str = "") -> None:
+    def check(self, value: UserValue, where: str = "value", line: str = "") -> None:
         """Check that one value is of the type.
 
         Args:
@@ -63,7 +65,7 @@ class TypeInformation:
             for value in values:
                 self.check(value, where, line)
 
-    def convert(self, value: Any, where: str = "value", line: str = "") -> Any:
+    def convert(self, value: UserValue, where: str = "value", line: str = "") -> Any:
         """Check one value and return it in the type's own form; the value itself where that is its form already."""
         self.check(value, where, line)
         return self._convert_field(value)
@@ -106,7 +108,7 @@ class TypeInformation:
         """Return the parameters that distinguish two types of one class."""
         return ()
 
-    def _fault(self, value: Any, path: str) -> Fault | None:
+    def _fault(self, value: UserValue, path: str) -> Fault | None:
         """Return why the value is not of the type, or None."""
         raise NotImplementedError(f"{type(self).__name__}._fault")
 
@@ -114,17 +116,17 @@ class TypeInformation:
         """Return True only if all values are surely of the type and none is None; False means look at each."""
         return False
 
-    def _convert_value(self, value: Any) -> Any:
+    def _convert_value(self, value: UserValue) -> Any:
         return value
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return all values converted; `values` itself where nothing changes."""
         return _same_or(values, [self._convert_field(value) for value in values])
 
-    def _convert_field(self, value: Any) -> Any:
+    def _convert_field(self, value: UserValue) -> Any:
         return None if value is None else self._convert_value(value)
 
-    def _field_fault(self, value: Any, path: str) -> Fault | None:
+    def _field_fault(self, value: UserValue, path: str) -> Fault | None:
         """Return why a field or element is not of the type, or None; None is allowed there as a value."""
         return None if value is None else self._fault(value, path)
 
@@ -133,7 +135,7 @@ class TypeInformation:
             values = [value for value in values if value is not None]
         return self._column_fits(values)
 
-    def _mismatch(self, value: Any, path: str, found: str = "") -> Fault:
+    def _mismatch(self, value: UserValue, path: str, found: str = "") -> Fault:
         from .type_hints import infer_type
 
         found = found or (f"{type(value).__name__} {shorten(value, 80)}" if value is not None else "None")
@@ -159,7 +161,7 @@ def _short(info: TypeInformation) -> str:
     return text if len(text) <= _LONGEST_TYPE else f"{text[:_LONGEST_TYPE]}... ({len(info._parameters())} fields)"
 
 
-def _in_state(part: Any) -> Any:
+def _in_state(part: object) -> Any:
     if isinstance(part, TypeInformation):
         return part.in_state()
     if isinstance(part, tuple) and any(isinstance(field, TypeInformation) for field in part):

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from rayflink.user_types import TypeHint, UserValue
+
 from ..errors import InvalidTypesError, shorten
 from ..time import Instant
 from ..types import Row
@@ -57,7 +59,7 @@ _ITERABLES = (
 )
 
 
-def to_type_info(declared: Any, line: str = "") -> TypeInformation:
+def to_type_info(declared: TypeHint, line: str = "") -> TypeInformation:
     """Return the type a program means by a TypeInformation, a typing hint or a class.
 
     >>> to_type_info(tuple[str, list[float]]), to_type_info(str)
@@ -78,8 +80,9 @@ def to_type_info(declared: Any, line: str = "") -> TypeInformation:
         return to_type_info(declared.__supertype__, line)
     if isinstance(declared, (type, typing.TypeVar)) or declared is typing.Any:
         return _PICKLED
-    if callable(declared) and getattr(declared, "__name__", "") in dir(_shortcuts()):
-        remedy = f"call it: Types.{declared.__name__}()"
+    name = getattr(declared, "__name__", "")
+    if callable(declared) and name in dir(_shortcuts()):
+        remedy = f"call it: Types.{name}()"
     else:
         remedy = "give a TypeInformation such as Types.STRING(), a type hint such as list[int], or a class"
     raise InvalidTypesError(f"{shorten(declared, 80)} is not a type", remedy, line)
@@ -91,7 +94,7 @@ def _shortcuts() -> type:
     return Types
 
 
-def _generic(origin: Any, arguments: tuple[Any, ...], line: str) -> TypeInformation:
+def _generic(origin: TypeHint, arguments: tuple[Any, ...], line: str) -> TypeInformation:
     """Return the type of ``origin[arguments]``."""
     if origin is tuple and arguments not in ((), ((),)) and Ellipsis not in arguments:
         return TupleTypeInfo([_field(argument, line) for argument in arguments])
@@ -108,7 +111,7 @@ def _generic(origin: Any, arguments: tuple[Any, ...], line: str) -> TypeInformat
     return _PICKLED
 
 
-def _field(hint: Any, line: str) -> TypeInformation:
+def _field(hint: TypeHint, line: str) -> TypeInformation:
     """Return the type of a field or element: there None is a value of every type, so Optional adds nothing."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         some = [argument for argument in typing.get_args(hint) if argument is not type(None)]
@@ -145,7 +148,7 @@ def return_type_of(function: Callable[..., Any], many: bool = False) -> TypeInfo
         return None
 
 
-def infer_type(value: Any) -> TypeInformation:
+def infer_type(value: UserValue) -> TypeInformation:
     """Return the type of one value; PICKLED_BYTE_ARRAY where no other type takes it unchanged.
 
     >>> infer_type(("a", 1.5)), infer_type([1, 2]), infer_type({1, 2})

@@ -10,11 +10,13 @@ from __future__ import annotations
 import datetime
 import pickle
 import struct
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, cast
 
 from rayflink.state.binary import read_string, read_varint, take, write_string, write_varint
 from rayflink.state.errors import MalformedBytesError, SerializationError
+from rayflink.user_types import UserValue
 
 from ..errors import TypeMismatch, shorten
 from ..time import Instant
@@ -53,7 +55,7 @@ class TypeSerializer:
     def __init__(self, type_info: TypeInformation) -> None:
         self.type_info = type_info
 
-    def to_bytes(self, value: Any) -> bytes:
+    def to_bytes(self, value: UserValue) -> bytes:
         """Return the bytes of a value, which is converted to the type's form first.
 
         Raises: SerializationError: the value is not of the type, or does not pickle where the type says pickled.
@@ -87,7 +89,7 @@ class TypeSerializer:
         return f"TypeSerializer<{self.type_info}>"
 
 
-def _write_nullable(kind: TypeInformation, out: bytearray, value: Any) -> None:
+def _write_nullable(kind: TypeInformation, out: bytearray, value: UserValue) -> None:
     out.append(value is not None)
     if value is not None:
         _write(kind, out, value)
@@ -100,7 +102,7 @@ def _read_nullable(kind: TypeInformation, data: bytes, at: int) -> tuple[Any, in
     return _read(kind, data, at) if present == b"\1" else (None, at)
 
 
-def _write(kind: TypeInformation, out: bytearray, value: Any) -> None:
+def _write(kind: TypeInformation, out: bytearray, value: UserValue) -> None:
     """Append a value that is not None and has the type's own form."""
     if isinstance(kind, BasicTypeInfo):
         _write_basic(kind._basic_type, out, value)
@@ -160,7 +162,7 @@ def _read(kind: TypeInformation, data: bytes, at: int) -> tuple[Any, int]:
     return pickle.loads(body), at
 
 
-def _write_basic(basic: BasicType, out: bytearray, value: Any) -> None:
+def _write_basic(basic: BasicType, out: bytearray, value: UserValue) -> None:
     fixed = _FIXED.get(basic)
     if fixed is not None:
         out += fixed.pack(value)
@@ -187,7 +189,7 @@ def _read_basic(basic: BasicType, data: bytes, at: int) -> tuple[Any, int]:
     return (Decimal(cast(str, text)) if basic is BasicType.BIG_DEC else text), at
 
 
-def _write_fields(types: tuple[TypeInformation, ...], out: bytearray, values: Any) -> None:
+def _write_fields(types: tuple[TypeInformation, ...], out: bytearray, values: Iterable[UserValue]) -> None:
     """Write a bit a field, lowest first, set where it is None; then the others."""
     fields = list(values)
     mask = sum(1 << index for index, field in enumerate(fields) if field is None)
@@ -219,7 +221,7 @@ def _read_sized(data: bytes, at: int) -> tuple[bytes, int]:
     return take(data, at, size)
 
 
-def _pickled(value: Any) -> bytes:
+def _pickled(value: UserValue) -> bytes:
     try:
         return pickle.dumps(value, protocol=5)
     except Exception as error:  # a user's __reduce__ may raise anything

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
+from rayflink.user_types import UserValue
+
 V = TypeVar("V")
 R = TypeVar("R")
 A = TypeVar("A", bound="Accumulator[Any, Any]")
@@ -77,14 +79,14 @@ class DoubleCounter(Accumulator[float, float]):
 
 class _Extremum(Accumulator[Any, Any]):
     def __init__(self) -> None:
-        self._value: Any = None
+        self._value: UserValue = None
 
     @staticmethod
     @abstractmethod
-    def _better(one: Any, other: Any) -> Any:
+    def _better(one: UserValue, other: UserValue) -> Any:
         """Return the one of two values that wins."""
 
-    def add(self, value: Any) -> None:
+    def add(self, value: UserValue) -> None:
         self._value = value if self._value is None else self._better(self._value, value)
 
     def get_local_value(self) -> Any:
@@ -102,7 +104,7 @@ class Minimum(_Extremum):
     """The smallest value added, or None."""
 
     @staticmethod
-    def _better(one: Any, other: Any) -> Any:
+    def _better(one: UserValue, other: UserValue) -> Any:
         return min(one, other)
 
 
@@ -110,7 +112,7 @@ class Maximum(_Extremum):
     """The largest value added, or None."""
 
     @staticmethod
-    def _better(one: Any, other: Any) -> Any:
+    def _better(one: UserValue, other: UserValue) -> Any:
         return max(one, other)
 
 
@@ -162,7 +164,7 @@ class ListAccumulator(Accumulator[Any, list[Any]]):
     def __init__(self) -> None:
         self._values: list[Any] = []
 
-    def add(self, value: Any) -> None:
+    def add(self, value: UserValue) -> None:
         self._values.append(value)
 
     def extend(self, values: Iterable[Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from rayflink.state.descriptors import MapStateDescriptor, StateDescriptor
 from rayflink.state.operator_state import BroadcastState, ReadOnlyBroadcastState
+from rayflink.user_types import UserCode
 
 from ..output_tag import OutputTag
 from .callables import UserFunctionPair, as_pair
@@ -149,7 +150,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KeyInp
         """Return the records for the timer that fires at `timestamp`, in epoch milliseconds."""
 
 
-def as_broadcast_process(function: Any) -> UserFunctionPair:
+def as_broadcast_process(function: UserCode) -> UserFunctionPair:
     """Return `(value, context) -> iterable or None` for each side, from a broadcast function or a pair."""
     methods = ("process_element", "process_broadcast_element")
     return as_pair(function, methods, "a (Keyed)BroadcastProcessFunction", "process", 2)

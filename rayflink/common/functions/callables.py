@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rayflink.user_types import UserCode, UserRecord, UserValue
+
+from ..data_types.type_base import TypeInformation
 from ..errors import InvalidFunction, shorten
 from ..user_code.call_sites import call_site
 from .checkpointed_function import checkpointed_of
@@ -50,7 +53,7 @@ class KeyBy:
         step: the method that was called.
     """
 
-    selector: Any
+    selector: UserCode
     call_site: str = ""
     key_type: TypeInformation | None = None
     step: str = "key_by"
@@ -60,7 +63,7 @@ class KeyBy:
         """Return the KeyBy itself; anything else is a selector of an unknown line."""
         return given if isinstance(given, cls) else cls(given)
 
-    def __call__(self, record: Any) -> Any:
+    def __call__(self, record: UserRecord) -> Any:
         """Return the key of a record."""
         return as_key_selector(self.selector).call(record)
 
@@ -91,14 +94,14 @@ def _nothing(*_: object) -> None:
     pass
 
 
-def life_cycle_of(function: Any) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
+def life_cycle_of(function: UserCode) -> tuple[Callable[[RuntimeContext], None], Callable[[], None]]:
     """Return the function's own `open` and `close`, or calls that do nothing for plain functions."""
     if inspect.isroutine(function) or not hasattr(function, "open") or not hasattr(function, "close"):
         return _nothing, _nothing
     return function.open, function.close
 
 
-def _method_of(function: Any, method: str, kind: str, step: str, width: int) -> Callable[..., Any]:
+def _method_of(function: UserCode, method: str, kind: str, step: str, width: int) -> Callable[..., Any]:
     """Return the call of a function with `width` arguments, for the step of a program that it was passed to.
 
     Raises:
@@ -146,12 +149,12 @@ def _arguments(count: int) -> str:
     return f"{count} argument{'' if count == 1 else 's'}"
 
 
-def _single(function: Any, method: str, kind: str, step: str, width: int = 1) -> UserFunction:
+def _single(function: UserCode, method: str, kind: str, step: str, width: int = 1) -> UserFunction:
     call = _method_of(function, method, kind, step, width)
     return UserFunction(call, *life_cycle_of(function), checkpointed_of(function))
 
 
-def as_pair(function: Any, methods: tuple[str, str], kind: str, step: str, width: int = 1) -> UserFunctionPair:
+def as_pair(function: UserCode, methods: tuple[str, str], kind: str, step: str, width: int = 1) -> UserFunctionPair:
     if isinstance(function, tuple) and len(function) == 2:
         first, second = (_method_of(part, "", "one callable for each input", step, width) for part in function)
         return UserFunctionPair(first, second, _nothing, _nothing)
@@ -163,38 +166,38 @@ def as_pair(function: Any, methods: tuple[str, str], kind: str, step: str, width
     return UserFunctionPair(calls[0], calls[1], *life_cycle_of(function), checkpointed_of(function))
 
 
-def as_map(function: Any, step: str = "map") -> UserFunction:
+def as_map(function: UserCode, step: str = "map") -> UserFunction:
     """Return `value -> value`, from a MapFunction or a callable, which was passed to `step`."""
     return _single(function, "map", "a MapFunction", step)
 
 
-def as_flat_map(function: Any) -> UserFunction:
+def as_flat_map(function: UserCode) -> UserFunction:
     """Return `value -> iterable or None`, from a FlatMapFunction or a callable."""
     return _single(function, "flat_map", "a FlatMapFunction", "flat_map")
 
 
-def as_filter(function: Any) -> UserFunction:
+def as_filter(function: UserCode) -> UserFunction:
     """Return `value -> truth`, from a FilterFunction or a callable."""
     return _single(function, "filter", "a FilterFunction", "filter")
 
 
-def as_reduce(function: Any) -> UserFunction:
+def as_reduce(function: UserCode) -> UserFunction:
     """Return `(value, value) -> value`, from a ReduceFunction or a callable."""
     return _single(function, "reduce", "a ReduceFunction", "reduce", 2)
 
 
-def as_fold(function: Any) -> UserFunction:
+def as_fold(function: UserCode) -> UserFunction:
     """Return `(accumulator, value) -> accumulator`, from a FoldFunction or a callable."""
     return _single(function, "fold", "a FoldFunction", "fold", 2)
 
 
-def as_key_selector(function: Any) -> UserFunction:
+def as_key_selector(function: UserCode) -> UserFunction:
     """Return `value -> key`, from a KeySelector or a callable, or the KeyBy that holds one."""
     given = KeyBy.of(function)
     return _single(given.selector, "get_key", "a KeySelector", given.step)
 
 
-def as_output_selector(function: Any) -> Callable[[Any], Any]:
+def as_output_selector(function: UserCode) -> Callable[[Any], Any]:
     """Return `value -> names of outputs`, from an OutputSelector or a callable."""
     if inspect.isclass(function) and hasattr(function, "select"):
         problem = f"split: an OutputSelector is wanted, but the class {function.__name__} itself was passed"
@@ -202,12 +205,12 @@ def as_output_selector(function: Any) -> Callable[[Any], Any]:
     return _method_of(function, "select", "an OutputSelector", "split", 1)
 
 
-def as_partitioner(function: Any) -> UserFunction:
+def as_partitioner(function: UserCode) -> UserFunction:
     """Return `(key, num_partitions) -> index`, from a Partitioner or a callable."""
     return _single(function, "partition", "a Partitioner", "partition_custom", 2)
 
 
-def as_process(function: Any) -> UserFunction:
+def as_process(function: UserCode) -> UserFunction:
     """Return `(value, context) -> iterable or None`, from a (Keyed)ProcessFunction or a callable."""
     if hasattr(function, "process_broadcast_element"):
         problem = f"process was given {type(function).__name__}, which also wants the records of a broadcast stream"
@@ -215,32 +218,32 @@ def as_process(function: Any) -> UserFunction:
     return _single(function, "process_element", "a ProcessFunction", "process", 2)
 
 
-def as_sink(function: Any) -> UserFunction:
+def as_sink(function: UserCode) -> UserFunction:
     """Return `value -> None`, from a SinkFunction or a callable."""
     return _single(function, getattr(function, "takes_records_by", "invoke"), "a SinkFunction", "add_sink")
 
 
-def as_co_map(function: Any) -> UserFunctionPair:
+def as_co_map(function: UserCode) -> UserFunctionPair:
     """Return `value -> value` for each input, from a CoMapFunction or a pair of callables."""
     return as_pair(function, ("map1", "map2"), "a CoMapFunction", "map")
 
 
-def as_co_flat_map(function: Any) -> UserFunctionPair:
+def as_co_flat_map(function: UserCode) -> UserFunctionPair:
     """Return `value -> iterable or None` for each input, from a CoFlatMapFunction or a pair of callables."""
     return as_pair(function, ("flat_map1", "flat_map2"), "a CoFlatMapFunction", "flat_map")
 
 
-def as_co_process(function: Any) -> UserFunctionPair:
+def as_co_process(function: UserCode) -> UserFunctionPair:
     """Return `(value, context) -> iterable or None` for each input, from a (Keyed)CoProcessFunction or a pair."""
     return as_pair(function, ("process_element1", "process_element2"), "a CoProcessFunction", "process", 2)
 
 
-def as_single(function: Any, method: str, kind: str, step: str, width: int) -> UserFunction:
+def as_single(function: UserCode, method: str, kind: str, step: str, width: int) -> UserFunction:
     """Return a call of `width` arguments, from an object with `method` or a callable, which was passed to `step`."""
     return _single(function, method, kind, step, width)
 
 
-def as_async(function: Any, step: str) -> UserAsync:
+def as_async(function: UserCode, step: str) -> UserAsync:
     """Return `value -> awaitable of results`, from an AsyncFunction or an `async def`, which was passed to `step`.
 
     Raises:
@@ -255,7 +258,7 @@ def as_async(function: Any, step: str) -> UserAsync:
             f"{step}: {type(function).__name__} has initialize_state and snapshot_state, which would never be called"
         )
         raise InvalidFunction(problem, "keep state in a step before it; its calls run outside the task", call_site())
-    call = getattr(function, "async_invoke", function)
+    call: UserCode = getattr(function, "async_invoke", function)
     plain = call if inspect.isroutine(call) or isinstance(call, partial) else getattr(call, "__call__", call)  # noqa: B004
     if not inspect.iscoroutinefunction(plain):
         name = "async_invoke" if call is not function else shorten(function, 100)
@@ -265,7 +268,7 @@ def as_async(function: Any, step: str) -> UserAsync:
     return UserAsync(call, getattr(function, "timeout", timed_out), *life_cycle_of(function))
 
 
-def timed_out(value: Any) -> list[Any]:
+def timed_out(value: UserValue) -> list[Any]:
     """Raise the error of an async call that takes too long, where the function does not say what to do.
 
     Raises:

@@ -14,6 +14,7 @@ from typing import Any
 
 from rayflink.state.operator_state import OperatorStateStore
 from rayflink.state.raw_state import RawKeyedStateOutput, RawOperatorStateOutput, raw_inputs, raw_keyed_inputs
+from rayflink.user_types import UserCode
 
 from .runtime_context import KeyedStateStore
 
@@ -135,7 +136,7 @@ class CheckpointedFunction(ABC):
         """Put into the states what shall be stored; called for each checkpoint, between two records."""
 
 
-def checkpointed_of(function: Any) -> tuple[Any, ...]:
+def checkpointed_of(function: UserCode) -> tuple[Any, ...]:
     """Return the functions in `function` that have operator state: itself, or what it wraps; () for others.
 
     A class counts that has both methods, whether it derives from `CheckpointedFunction` or not. One that wraps others

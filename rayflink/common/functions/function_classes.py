@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, Generic
 
+from rayflink.user_types import UserValue
+
 from ..output_tag import OutputTag
 from .callables import (
     KeyBy,
@@ -195,7 +197,7 @@ class KeySelector(Function, Generic[Input, Key]):
 class NullByteKeySelector(KeySelector[Any, int]):
     """Gives all records the one key 0, so that a stream without keys can use keyed operators."""
 
-    def get_key(self, value: Any) -> int:
+    def get_key(self, value: UserValue) -> int:
         return 0
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Generic
 
+from rayflink.user_types import UserCode, UserValue
+
 from ..errors import InvalidFunction
 from ..output_tag import OutputTag
 from .callables import UserFunction, as_single, ensure_takes
@@ -67,7 +69,7 @@ class ProcessJoinFunction(Function, Generic[Input1, Input2, Output]):
         """Return the results for a pair: an iterable or None; `yield tag, record` for a side output."""
 
 
-def as_join(function: Any, step: str = "apply") -> tuple[UserFunction, bool]:
+def as_join(function: UserCode, step: str = "apply") -> tuple[UserFunction, bool]:
     """Return `(first, second) -> result` and whether it gives an iterable of results or None.
 
     It comes from a JoinFunction or a callable. A generator function gives many, as a FlatJoinFunction does.
@@ -77,12 +79,12 @@ def as_join(function: Any, step: str = "apply") -> tuple[UserFunction, bool]:
     return made, isinstance(function, FlatJoinFunction) or (is_plain and inspect.isgeneratorfunction(made.call))
 
 
-def as_co_group(function: Any) -> UserFunction:
+def as_co_group(function: UserCode) -> UserFunction:
     """Return `(list, list) -> iterable or None`, from a CoGroupFunction or a callable."""
     return as_single(function, "co_group", "a CoGroupFunction", "apply", 2)
 
 
-def as_process_join(function: Any) -> UserFunction:
+def as_process_join(function: UserCode) -> UserFunction:
     """Return `(left, right, context) -> iterable or None`, from a ProcessJoinFunction or what `as_join` takes."""
     if not _joins(function):
         return as_single(function, "process_element", "a ProcessJoinFunction", "process", 3)
@@ -90,7 +92,7 @@ def as_process_join(function: Any) -> UserFunction:
     return made._replace(call=partial(_results_of if is_flat else _result_of, made.call))
 
 
-def _joins(function: Any) -> bool:
+def _joins(function: UserCode) -> bool:
     """Return whether it takes two records and no context."""
     if isinstance(function, JoinFunction | FlatJoinFunction):
         return True
@@ -103,11 +105,11 @@ def _joins(function: Any) -> bool:
     return True
 
 
-def _result_of(join: Callable[[Any, Any], Any], left: Any, right: Any, ctx: object) -> Any:
+def _result_of(join: Callable[[Any, Any], Any], left: UserValue, right: UserValue, ctx: object) -> Any:
     return (join(left, right),)
 
 
-def _results_of(join: Callable[[Any, Any], Any], left: Any, right: Any, ctx: object) -> Any:
+def _results_of(join: Callable[[Any, Any], Any], left: UserValue, right: UserValue, ctx: object) -> Any:
     return join(left, right)
 
 

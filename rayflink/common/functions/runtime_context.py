@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from rayflink.state.descriptors import StateDescriptor
+
 from ..options import registry as options
+from .accumulators import Accumulator
 
 if TYPE_CHECKING:
     from rayflink.state.descriptors import (
@@ -159,7 +162,7 @@ class RuntimeContext(KeyedStateStore):
         """Return the files registered at the environment."""
         return DistributedCache(self._facts.cached_files)
 
-    def add_accumulator(self, name: str, accumulator: Any) -> None:
+    def add_accumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
         """Register an accumulator; those of equal name are merged over all subtasks in the job's result.
 
         Raises:
@@ -213,7 +216,7 @@ class RuntimeContext(KeyedStateStore):
         """
         return self._store(state_descriptor).get_aggregating_state(state_descriptor)
 
-    def _store(self, descriptor: Any) -> KeyedStateStore:
+    def _store(self, descriptor: StateDescriptor) -> KeyedStateStore:
         if self._keyed_state is None:
             name = getattr(descriptor, "name", descriptor)
             raise RuntimeError(

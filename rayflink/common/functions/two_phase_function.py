@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, Generic
 
 from rayflink.state.descriptors import ListStateDescriptor
+from rayflink.user_types import UserValue
 
 from .checkpointed_function import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
 from .function_classes import SinkFunction
@@ -107,7 +108,7 @@ class TwoPhaseCommitSinkFunction(SinkFunction[Input], CheckpointedFunction, Gene
         begun = [(_OPEN, self._current)] if self._has_begun else []
         self._kept.update([*self._pending, *begun])
 
-    def write(self, value: Any) -> None:
+    def write(self, value: UserValue) -> None:
         """Write one record in the current transaction."""
         self.invoke(self._current, value)
 

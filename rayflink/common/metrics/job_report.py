@@ -141,7 +141,7 @@ def html_table(status: Status) -> str:
     return "\n".join([*lines, "</table>"])
 
 
-def _html_cell(value: Any) -> str:
+def _html_cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else html.escape(str(value))

@@ -109,7 +109,7 @@ def _value(metric: Metric) -> Any:
         return None
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if not isinstance(value, Real):
         return None
     try:

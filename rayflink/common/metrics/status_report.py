@@ -139,7 +139,7 @@ def _rate_in(metrics: Status) -> float | None:
     return _number(received)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     return value if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 

@@ -119,7 +119,7 @@ class ValueType(Generic[T]):
     members: tuple[str, ...] = ()
 
 
-def _read_boolean(raw: Any) -> bool:
+def _read_boolean(raw: object) -> bool:
     if isinstance(raw, bool):
         return raw
     if isinstance(raw, str) and raw.strip().lower() in ("true", "false"):
@@ -128,7 +128,7 @@ def _read_boolean(raw: Any) -> bool:
 
 
 def _whole_number(bits: int) -> Callable[[Any], int]:
-    def read(raw: Any) -> int:
+    def read(raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, (int, str)):
             raise ValueError(raw)
         value = int(raw)
@@ -139,13 +139,13 @@ def _whole_number(bits: int) -> Callable[[Any], int]:
     return read
 
 
-def _read_float(raw: Any) -> float:
+def _read_float(raw: object) -> float:
     if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
         raise ValueError(raw)
     return float(raw)
 
 
-def _read_string(raw: Any) -> str:
+def _read_string(raw: object) -> str:
     if isinstance(raw, (list, tuple)):
         return LIST.write([str(item) for item in raw])
     if isinstance(raw, bool):
@@ -161,7 +161,7 @@ def _read_string(raw: Any) -> str:
     return str(raw)
 
 
-def _read_duration(raw: Any) -> Duration:
+def _read_duration(raw: object) -> Duration:
     if isinstance(raw, Duration):
         return raw
     if isinstance(raw, timedelta):
@@ -198,7 +198,7 @@ def _write_duration(value: Duration) -> str:
     return f"{nanos} ns" if nanos else "0 ms"
 
 
-def _read_memory(raw: Any) -> MemorySize:
+def _read_memory(raw: object) -> MemorySize:
     if isinstance(raw, MemorySize):
         return raw
     if isinstance(raw, int) and not isinstance(raw, bool):
@@ -208,7 +208,7 @@ def _read_memory(raw: Any) -> MemorySize:
     raise ValueError(raw)
 
 
-def _read_list(raw: Any) -> list[str]:
+def _read_list(raw: object) -> list[str]:
     if isinstance(raw, (list, tuple)):
         return [str(item) for item in raw]
     if not isinstance(raw, str):
@@ -243,7 +243,7 @@ def _write_list(items: list[str]) -> str:
     return ";".join(items)
 
 
-def _read_map(raw: Any) -> dict[str, str]:
+def _read_map(raw: object) -> dict[str, str]:
     if isinstance(raw, Mapping):
         return {str(key): str(value) for key, value in raw.items()}
     if not isinstance(raw, str):
@@ -272,7 +272,7 @@ def enum_type(kind: type[E_]) -> ValueType[E_]:
 
     spellings = {fold(text): member for member in kind for text in (member.name, str(member.value))}
 
-    def read(raw: Any) -> E_:
+    def read(raw: object) -> E_:
         if isinstance(raw, kind):
             return raw
         if isinstance(raw, str) and fold(raw) in spellings:

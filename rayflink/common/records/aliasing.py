@@ -21,6 +21,8 @@ from itertools import chain
 from sys import getrefcount
 from typing import Any
 
+from rayflink.user_types import UserValue
+
 from ..errors import RayflinkError
 from .immutability import IMMUTABLE_TYPES, is_immutable
 
@@ -58,7 +60,7 @@ class AliasingError(CopyError):
         )
 
 
-def detached(value: Any, given: Any = None) -> Any:
+def detached(value: UserValue, given: UserValue = None) -> Any:
     """Return `value`, or a copy of it if anything but the caller refers to it or to something mutable in it.
 
     The caller must hold `value` in exactly one local variable.
@@ -80,7 +82,7 @@ def detached(value: Any, given: Any = None) -> Any:
     return _copied(value) if _is_shared(value, given, held) else value
 
 
-def detached_list(values: Iterable[Any], given: Any = None) -> list[Any]:
+def detached_list(values: Iterable[Any], given: UserValue = None) -> list[Any]:
     """Return the elements of a list or tuple of results as a new list, each of them `detached`."""
     out = list(values)
     for index, value in enumerate(out):
@@ -116,7 +118,7 @@ def own_copies(values: list[Any]) -> list[Any]:
     return values
 
 
-def _own_copy(value: Any) -> Any:
+def _own_copy(value: UserValue) -> Any:
     if type(value) is not dict and type(value) is not list and not _can_change(value):
         return value
     try:
@@ -125,7 +127,7 @@ def _own_copy(value: Any) -> Any:
         raise FanOutError(error.kind, error.reason) from error.__cause__
 
 
-def _can_change(value: Any) -> bool:
+def _can_change(value: UserValue) -> bool:
     kind = type(value)
     if is_immutable(kind):
         return False
@@ -134,7 +136,7 @@ def _can_change(value: Any) -> bool:
     return any(map(_can_change, _parts(value, kind)))
 
 
-def _is_shared(value: Any, given: Any, held: bool) -> bool:
+def _is_shared(value: UserValue, given: UserValue, held: bool) -> bool:
     """Return whether something mutable in `value` is reachable by others; `held`: others refer to `value` itself."""
     kind = type(value)
     if held and kind is not tuple and not _is_frozen(kind):
@@ -150,7 +152,7 @@ def _is_shared(value: Any, given: Any, held: bool) -> bool:
     return False
 
 
-def _parts(value: Any, kind: type) -> Iterable[Any]:
+def _parts(value: UserValue, kind: type) -> Iterable[Any]:
     if issubclass(kind, dict):
         return value.values()  # type: ignore[no-any-return]
     if issubclass(kind, (tuple, list, deque, frozenset, set)):
@@ -158,7 +160,7 @@ def _parts(value: Any, kind: type) -> Iterable[Any]:
     return _fields(value, kind)
 
 
-def _fields(value: Any, kind: type) -> Iterable[Any]:
+def _fields(value: UserValue, kind: type) -> Iterable[Any]:
     own = getattr(value, "__dict__", None)
     if own:
         yield from own.values()
@@ -174,7 +176,7 @@ def _is_frozen(kind: type) -> bool:
     return issubclass(kind, (tuple, frozenset)) or (parameters is not None and parameters.frozen)
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: UserValue) -> Any:
     kind = type(value)
     if kind is list or kind is set or kind is bytearray:
         if kind is bytearray or all(map(is_immutable, map(type, value))):
@@ -198,10 +200,10 @@ class _Calibration:
 
     @staticmethod
     def of_result() -> int:
-        def probe(value: Any, given: Any = None) -> int:
+        def probe(value: UserValue, given: UserValue = None) -> int:
             return getrefcount(value)
 
-        result: Any = [object()]
+        result: list[object] = [object()]
         return probe(result, None)
 
     @staticmethod

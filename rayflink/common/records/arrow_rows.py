@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rayflink.user_types import UserRecord
+
 from ..time import Instant
 from ..types import Row
 from .arrow_values import plain_guess, plain_of, values_of
@@ -134,7 +136,7 @@ def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-def _names_of(record: Any) -> Sequence[str] | None:
+def _names_of(record: UserRecord) -> Sequence[str] | None:
     if isinstance(record, dict):
         return list(record)
     if isinstance(record, Row):

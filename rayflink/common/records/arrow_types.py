@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from rayflink.user_types import TypeHint
 
 from ..data_types.basic_types import (
     BasicType,
@@ -68,7 +70,7 @@ def type_info_of(kind: TypeInformation | ArrowTyped) -> TypeInformation:
     raise InvalidTypesError(f"no type of a stream stands for {kind}", "use a number, text or truth value")
 
 
-def to_arrow_schema(row_type: Any) -> pyarrow.Schema:
+def to_arrow_schema(row_type: TypeHint) -> pyarrow.Schema:
     """Return the columns of a row type: a RowTypeInfo, a ROW of `DataTypes`, or a pyarrow Schema as it is.
 
     >>> from rayflink.common.typeinfo import Types

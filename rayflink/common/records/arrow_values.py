@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rayflink.user_types import UserValue
+
 from ..time import Instant
 from ..types import Row
 
@@ -51,7 +53,7 @@ def shape_of(kind: pyarrow.DataType, shortens_floats: bool = True, makes_instant
     return _short_float if shortens_floats and types.is_float32(kind) else None
 
 
-def shaped(shape: Shape | None, value: Any) -> Any:
+def shaped(shape: Shape | None, value: UserValue) -> Any:
     """Return a value in that shape; None stays None."""
     return value if shape is None or value is None else shape(value)
 
@@ -95,7 +97,7 @@ def plain_of(kind: pyarrow.DataType) -> Shape | None:
     return None
 
 
-def plain_guess(value: Any) -> Any:
+def plain_guess(value: UserValue) -> Any:
     """Return a value whose type is not known, with dicts for Rows, as pyarrow infers a struct from them.
 
     >>> plain_guess([Row(a=1, b=Row(c=2))])
@@ -111,7 +113,7 @@ def plain_guess(value: Any) -> Any:
     return value
 
 
-def _plain_struct(value: Any, fields: list[tuple[str, Shape | None]]) -> Any:
+def _plain_struct(value: UserValue, fields: list[tuple[str, Shape | None]]) -> Any:
     if isinstance(value, dict):
         return {name: shaped(plain, value[name]) for name, plain in fields if name in value}
     if isinstance(value, Row) and value._names is not None and set(value._names) == {name for name, _ in fields}:
@@ -122,14 +124,14 @@ def _plain_struct(value: Any, fields: list[tuple[str, Shape | None]]) -> Any:
     return {name: shaped(plain, one) for (name, plain), one in zip(fields, values, strict=True)}
 
 
-def _plain_map(value: Any, key: Shape | None, item: Shape | None) -> Any:
+def _plain_map(value: UserValue, key: Shape | None, item: Shape | None) -> Any:
     if not isinstance(value, dict) and not isinstance(value, (list, tuple)):
         return value
     pairs = value.items() if isinstance(value, dict) else value
     return [(shaped(key, pair[0]), shaped(item, pair[1])) for pair in pairs]
 
 
-def _plain_list(value: Any, inner: Shape) -> Any:
+def _plain_list(value: UserValue, inner: Shape) -> Any:
     return [shaped(inner, one) for one in value] if isinstance(value, (list, tuple)) else value
 
 

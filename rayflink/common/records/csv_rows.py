@@ -9,6 +9,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+from rayflink.user_types import UserRecord, UserValue
+
 from ..data_types.basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from ..data_types.composite_types import PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from ..data_types.type_base import TypeInformation
@@ -23,7 +25,7 @@ from .time_strings import java_timestamp_text, parsed_time, parsed_timestamp, sq
 __all__ = ["CsvRowDeserializationSchema", "CsvRowSerializationSchema"]
 
 
-def field_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
+def field_of(value: UserValue, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
     """Write a value as a field of a line: strings in quotes where they need them; numbers, truth values and None never.
 
     Args:
@@ -35,7 +37,7 @@ def field_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: b
     return text if isinstance(value, bool | int | float | Decimal) else marks.quoted(text)
 
 
-def text_of(value: Any, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
+def text_of(value: UserValue, kind: TypeInformation, marks: CsvMarks, strips_zeros: bool = False) -> str:
     """Return a value as a string, as Flink writes it: numbers as Java has them, lists joined, bytes as base64."""
     if value is None:
         return marks.null
@@ -216,7 +218,7 @@ class CsvRowSerializationSchema(SerializationSchema):
     def __init__(self, type_info: TypeInformation, marks: CsvMarks) -> None:
         self._type_info, self._marks = _row_type(type_info), marks
 
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: UserRecord) -> bytes:
         """Return the line of a row.
 
         Raises:

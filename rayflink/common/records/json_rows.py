@@ -9,6 +9,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from rayflink.user_types import UserRecord
+
 from ..data_types.basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from ..data_types.composite_types import (
     MapTypeInfo,
@@ -137,7 +139,7 @@ class JsonRowSerializationSchema(SerializationSchema):
     def __init__(self, type_info: TypeInformation) -> None:
         self._type_info = _row_type(type_info)
 
-    def serialize(self, element: Any) -> bytes:
+    def serialize(self, element: UserRecord) -> bytes:
         """Return the JSON of a row.
 
         Raises:
@@ -232,7 +234,7 @@ def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
 
 
 def _simple_reader(kind: TypeInformation) -> _Reader:
-    def read(found: Any, at: str) -> Any:
+    def read(found: object, at: str) -> Any:
         if isinstance(kind, BasicTypeInfo):
             try:
                 value = _basic(found, kind._basic_type)
@@ -251,7 +253,7 @@ def _simple_reader(kind: TypeInformation) -> _Reader:
     return read
 
 
-def _basic(found: Any, basic: BasicType) -> Any:
+def _basic(found: object, basic: BasicType) -> Any:
     if basic in (BasicType.STRING, BasicType.CHAR):
         if isinstance(found, str):
             return without_surrogates(found)
@@ -271,7 +273,7 @@ def _basic(found: Any, basic: BasicType) -> Any:
     return whole_number(found) if isinstance(found, str) else found
 
 
-def _ensure(found: Any, wanted: type, called: str, at: str) -> Any:
+def _ensure(found: object, wanted: type, called: str, at: str) -> Any:
     if not isinstance(found, wanted):
         raise ValueError(f"{at or 'the whole'} is {shorten(found, 80)}, {called} is wanted")
     return found

@@ -6,9 +6,12 @@ import base64
 import json
 import math
 import re
+from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
+
+from rayflink.user_types import UserValue
 
 from ..data_types.composite_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from ..data_types.type_base import TypeInformation
@@ -19,7 +22,7 @@ from .time_strings import instant_text, utc_time_text, utc_timestamp_text
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def json_text(value: Any, kind: TypeInformation) -> str:
+def json_text(value: UserValue, kind: TypeInformation) -> str:
     """Return the JSON of a value of a type: numbers as Java writes them, times by RFC 3339 in UTC, bytes as base64.
 
     >>> from rayflink.common.typeinfo import Types
@@ -46,7 +49,7 @@ def json_text(value: Any, kind: TypeInformation) -> str:
     return _scalar_text(value, kind)
 
 
-def _scalar_text(value: Any, kind: TypeInformation) -> str:
+def _scalar_text(value: UserValue, kind: TypeInformation) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return number_text(value, kind)
     if isinstance(value, Decimal) and value.is_finite():
@@ -60,7 +63,7 @@ def _scalar_text(value: Any, kind: TypeInformation) -> str:
     return dumped(plain_value(value))
 
 
-def dumped(value: Any, default: Any = None) -> str:
+def dumped(value: UserValue, default: Callable[[Any], Any] | None = None) -> str:
     """Return a value as `json` writes it; half of a surrogate pair, which UTF-8 lacks, as an escape.
 
     >>> dumped("a\\ud800")
@@ -82,7 +85,7 @@ def without_surrogates(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("?", text)
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: UserValue) -> Any:
     """Return a value as `json` writes it: dates as ISO strings, decimals as numbers, NaN as a string, others unchanged.
 
     Raises:

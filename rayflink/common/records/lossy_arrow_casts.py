@@ -97,14 +97,14 @@ def _parts(values: Iterable[Any], name: str, at: int) -> list[Any]:
     return found
 
 
-def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+def _pairs(value: object) -> Iterable[tuple[Any, Any]]:
     """Return a map's pairs; Arrow takes dicts or pairs."""
     if isinstance(value, dict):
         return value.items()
     return [pair for pair in _elements(value) if isinstance(pair, tuple) and len(pair) == 2]
 
 
-def _elements(value: Any) -> Iterable[Any]:
+def _elements(value: object) -> Iterable[Any]:
     """Return a list's elements; an array that holds whole numbers only has none to look at."""
     dtype = getattr(value, "dtype", None)
     if dtype is not None and getattr(dtype, "kind", "") in "biu":

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from rayflink.user_types import UserRecord, UserValue
+
 from ..data_types.basic_types import BasicType, BasicTypeInfo, PickledBytesTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from ..data_types.composite_types import (
     MapTypeInfo,
@@ -45,7 +47,7 @@ class PrintForm:
         self._type_info = type_info
         self._text = _form_of(type_info)
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: UserValue) -> str:
         try:
             return self._text(value)
         except (TypeError, ValueError, AttributeError):
@@ -65,11 +67,11 @@ def _form_of(type_info: TypeInformation | None) -> Callable[[Any], str]:
     return lambda value: java_text(type_info, value)
 
 
-def _row_on_a_line(row: Any) -> str:
+def _row_on_a_line(row: UserRecord) -> str:
     return f"{row.get_row_kind()}[{','.join(map(str, row))}]" if isinstance(row, Row) else str(row)
 
 
-def java_text(type_info: TypeInformation, value: Any) -> str:
+def java_text(type_info: TypeInformation, value: UserValue) -> str:
     """Return the value as Java's string conversion writes one of that type."""
     if value is None:
         return "null"
@@ -97,11 +99,11 @@ def java_text(type_info: TypeInformation, value: Any) -> str:
     return str(value)
 
 
-def _fields(type_info: TupleTypeInfo | RowTypeInfo, record: Any) -> list[str]:
+def _fields(type_info: TupleTypeInfo | RowTypeInfo, record: UserRecord) -> list[str]:
     return [java_text(field, item) for field, item in zip(type_info.get_field_types(), record, strict=True)]
 
 
-def _basic_text(kind: BasicType, value: Any) -> str:
+def _basic_text(kind: BasicType, value: UserValue) -> str:
     if kind is BasicType.BOOLEAN:
         return "true" if value else "false"
     if kind is BasicType.FLOAT:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
+from rayflink.user_types import UserValue
+
 from .immutability import is_immutable
 
 _FORBIDDEN_BUILTINS = frozenset(
@@ -47,7 +49,7 @@ class _Proof:
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
-    def harmless(self, value: Any, may_store: bool = False) -> bool:
+    def harmless(self, value: UserValue, may_store: bool = False) -> bool:
         """Return whether code that reaches `value` gets no mutable object from it that outlives the call.
 
         Args:
@@ -71,7 +73,7 @@ class _Proof:
             return all(map(self.harmless, value))
         return is_immutable(type(value))
 
-    def _builtin(self, value: Any) -> bool:
+    def _builtin(self, value: UserValue) -> bool:
         if value.__name__ in _FORBIDDEN_BUILTINS:
             return False
         owner = getattr(value, "__self__", None)
@@ -164,7 +166,7 @@ class _Proof:
         sources = (field.default, field.default_factory)
         return all(source is dataclasses.MISSING or self.harmless(source) for source in sources)
 
-    def _member(self, name: str, value: Any) -> bool:
+    def _member(self, name: str, value: object) -> bool:
         if name == "__init__" and getattr(getattr(value, "__code__", None), "co_filename", "") == "<string>":
             return True  # made by dataclass: sets the fields
         if name in _CLASS_MACHINERY or isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType)):

@@ -6,7 +6,7 @@ alone, and batches with and without may follow one another in a stream.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..types import RowKind
 
@@ -39,7 +39,7 @@ def without_kinds(data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     return data.select(list(range(data.num_columns - 1))) if has_kinds(data.schema) else data
 
 
-def with_kinds(data: pyarrow.RecordBatch, kinds: Any) -> pyarrow.RecordBatch:
+def with_kinds(data: pyarrow.RecordBatch, kinds: pyarrow.Array) -> pyarrow.RecordBatch:
     """Return columns of rows with the kind of each row.
 
     >>> import pyarrow

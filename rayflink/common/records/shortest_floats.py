@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rayflink.user_types import UserRecord, UserValue
+
 from ..data_types.basic_types import BasicType, BasicTypeInfo
 from ..data_types.composite_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
 from ..data_types.type_base import TypeInformation
@@ -40,7 +42,7 @@ def _replacement(kind: TypeInformation | None) -> Callable[[Any], Any] | None:
 
 
 def _of_fields(parts: list[tuple[int, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
-    def replace(record: Any) -> Any:
+    def replace(record: UserRecord) -> Any:
         values = list(record)
         for at, made in parts:
             values[at] = made(values[at])
@@ -49,7 +51,7 @@ def _of_fields(parts: list[tuple[int, Callable[[Any], Any]]]) -> Callable[[Any],
     return replace
 
 
-def _shortest(value: Any) -> Any:
+def _shortest(value: UserValue) -> Any:
     return float(single_text(value))
 
 

@@ -8,13 +8,15 @@ element, until there is enough text. Methods of other types run in a thread of t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from dataclasses import fields
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+
+from rayflink.user_types import UserValue
 
 DEADLINE_S = 1.0
 """Seconds for the string of one value or error."""
@@ -162,7 +164,7 @@ class _Writer:
         else:
             self._add(str(within_deadline(lambda: repr(value))))
 
-    def _write_container(self, value: Any, kind: type) -> None:
+    def _write_container(self, value: UserValue, kind: type) -> None:
         begin, end = _BRACKETS.get(kind) or ("", "")
         if kind in (set, frozenset) and not value:
             self._add(repr(value))
@@ -180,7 +182,7 @@ class _Writer:
             self._add("," + end if kind is tuple and len(value) == 1 else end)
             self._within.discard(id(value))
 
-    def _write_elements(self, elements: Any) -> None:
+    def _write_elements(self, elements: Iterable[UserValue]) -> None:
         for number, element in enumerate(elements):
             if number:
                 self._add(", ")
@@ -218,7 +220,7 @@ def _has_fields(kind: type) -> bool:
     return "_repr_parts" in vars(kind)
 
 
-def _parts_of(value: Any, kind: Any) -> tuple[str, list[tuple[str, Any]], str]:
+def _parts_of(value: UserValue, kind: Any) -> tuple[str, list[tuple[str, Any]], str]:
     """Return what stands before the fields in the repr, each field with what stands before it, and the end."""
     if issubclass(kind, tuple):
         return f"{kind.__name__}(", [(f"{name}=", getattr(value, name)) for name in kind._fields], ")"

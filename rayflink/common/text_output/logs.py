@@ -53,7 +53,7 @@ def spoken_by(who: Mapping[str, object]) -> Iterator[None]:
 
 
 class _IdentityLogger(logging.LoggerAdapter):  # type: ignore[type-arg]  # generic only at type-check time before 3.11
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+    def process(self, msg: object, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**_identity.get({}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 

@@ -18,7 +18,7 @@ def heeding_signals(on_signal: Callable[[str], Any]) -> Iterator[None]:
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = {number: handler for number, handler in found.items() if handler is not None}  # None: not set by Python
 
-    def handle(number: int, frame: Any) -> None:
+    def handle(number: int, frame: object) -> None:
         signal.signal(number, before[signal.Signals(number)])
         on_signal(signal.Signals(number).name)
 

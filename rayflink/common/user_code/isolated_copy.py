@@ -57,7 +57,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         super().__init__(file, protocol=5)
         self._shared = shared
 
-    def persistent_id(self, obj: Any) -> int | None:
+    def persistent_id(self, obj: object) -> int | None:
         if isinstance(obj, _Original):
             self._shared.append(obj.function)
         elif isinstance(obj, _SHARED) or _is_columns(obj) or (type(obj) is FunctionType and not _holds_anything(obj)):
@@ -66,7 +66,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
             return None
         return len(self._shared) - 1
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> Any:
         if type(obj) is FunctionType:
             cells = obj.__closure__ or ()
             contents = [[cell.cell_contents] if _is_filled(cell) else [] for cell in cells]
@@ -88,7 +88,7 @@ class _Unpickler(pickle.Unpickler):
         return self._shared[pid]
 
 
-def _is_columns(obj: Any) -> bool:
+def _is_columns(obj: object) -> bool:
     arrow = sys.modules.get("pyarrow")  # who has columns has imported it
     return arrow is not None and isinstance(obj, (arrow.RecordBatch, arrow.Table, arrow.Array, arrow.ChunkedArray))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+
+from rayflink.user_types import UserRecord, UserValue
 
 from ..errors import RayflinkError, shorten
 
@@ -25,7 +26,7 @@ class NotIterable(RayflinkError, TypeError):
         return f"the function gave {self.found}, wanted an iterable of records; {self.remedy}"
 
 
-def iterate_results(results: Any, remedy: str | None = None) -> Iterator[Any]:
+def iterate_results(results: UserValue, remedy: str | None = None) -> Iterator[UserRecord]:
     """Return an iterator over what a function gave.
 
     Args:
@@ -49,7 +50,7 @@ yield each record, or give a list of them; map() is for one record each
         raise not_iterable(results, remedy) from None
 
 
-def not_iterable(given: Any, remedy: str | None = None) -> NotIterable:
+def not_iterable(given: object, remedy: str | None = None) -> NotIterable:
     """Return the error for what cannot be drawn from.
 
     Args:

@@ -17,7 +17,7 @@ _DEEPEST = 30
 _OURS = "rayflink."
 
 
-def cause(value: Any, error: Exception) -> str:
+def cause(value: object, error: Exception) -> str:
     """Return the way to the value that fails, its type and its error: ``scaled -> global LOCK, a lock: ...``."""
     way: list[str] = []
     seen: set[int] = set()
@@ -34,7 +34,7 @@ def cause(value: Any, error: Exception) -> str:
     return f"{' -> '.join(way)}, a {type(value).__qualname__}: {described(error)}"
 
 
-def failure_of(value: Any) -> Exception | None:
+def failure_of(value: object) -> Exception | None:
     """Return the error that pickling it by itself raises."""
     try:
         cloudpickle.Pickler(io.BytesIO(), protocol=5).dump(value)
@@ -43,7 +43,7 @@ def failure_of(value: Any) -> Exception | None:
     return None
 
 
-def _failing_part(value: Any, seen: set[int]) -> tuple[str, Any, Exception] | None:
+def _failing_part(value: object, seen: set[int]) -> tuple[str, Any, Exception] | None:
     """Return name, value and error of the first part that fails by itself; the name is empty inside our own objects."""
     if isinstance(value, (list, tuple, set, frozenset)):
         items = list(value)
@@ -71,7 +71,7 @@ def _failing_index(items: Sequence[Any]) -> int | None:
     return start if start < end and failure_of(items[start]) is not None else None
 
 
-def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+def _parts(value: object) -> Iterator[tuple[str, Any]]:
     """Return the parts that are pickled with an object that is no collection."""
     if isinstance(value, FunctionType):
         yield from _parts_of_function(value)
@@ -120,7 +120,7 @@ def _globals(code: CodeType) -> Iterator[str]:
             yield from _globals(constant)
 
 
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+def _attributes(value: object) -> Iterator[tuple[str, Any]]:
     yield from getattr(value, "__dict__", {}).items()
     for kind in type(value).__mro__:
         names = vars(kind).get("__slots__", ())

@@ -11,7 +11,7 @@ from ..errors import NotSerializable
 from .unpicklable import cause
 
 
-def to_bytes(value: Any) -> bytes:
+def to_bytes(value: object) -> bytes:
     """Pickle a value between processes of one job, or for disk: classes by name, so that a process has one of each.
 
     Ray's own serializer would send a class of the job's script by value with each value, and make another class of it.

@@ -14,6 +14,7 @@ from rayflink.operators.broadcast import BroadcastProcessOperator
 from rayflink.operators.factory import Factory
 from rayflink.operators.keyed.keyed_broadcast import KeyedBroadcastProcessOperator
 from rayflink.state.descriptors import MapStateDescriptor
+from rayflink.user_types import TypeHint, UserCode
 
 from .recording import record_two_inputs
 from .step import transformation_of
@@ -66,9 +67,9 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
         self, func: BroadcastForm[Record, Record2, Result, Key], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def process(self, func: BroadcastForm[Record, Record2, Any, Key], output_type: Any) -> DataStream: ...
+    def process(self, func: BroadcastForm[Record, Record2, Any, Key], output_type: TypeHint) -> DataStream: ...
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply `process_element` to records of the one stream and `process_broadcast_element` to broadcast records.
 
         In batch mode all broadcast records are processed before the first of the others.
@@ -110,7 +111,9 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
         factory = Factory(KeyedBroadcastProcessOperator, key_selector, func, *descriptors)
         return self._add_operator("Keyed-Co-Process-Broadcast", factory, output_type, key_selector)
 
-    def _add_operator(self, name: str, factory: Factory, output_type: Any, key_selector: Any = None) -> DataStream:
+    def _add_operator(
+        self, name: str, factory: Factory, output_type: TypeHint, key_selector: UserCode = None
+    ) -> DataStream:
         steps = transformation_of(self.non_broadcast_stream), transformation_of(self.broadcast_stream.input_stream)
         env = self.get_execution_environment()
         return DataStream(env, record_two_inputs(env, steps, name, factory, output_type, (key_selector, None)))

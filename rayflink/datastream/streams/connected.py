@@ -12,6 +12,7 @@ from rayflink.operators.factory import Factory
 from rayflink.operators.keyed.keyed_functions import keyed_co_flat_map, keyed_co_map
 from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.operators.two_input import CoFlatMapOperator, CoMapOperator, CoProcessOperator
+from rayflink.user_types import TypeHint, UserCode
 
 from .recording import record_two_inputs
 from .step import transformation_of
@@ -40,18 +41,21 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
 
     @overload
     def key_by(
-        self, key_selector1: KeyForm[Record, Selected], key_selector2: KeyForm[Record2, Selected], key_type: Any = None
+        self,
+        key_selector1: KeyForm[Record, Selected],
+        key_selector2: KeyForm[Record2, Selected],
+        key_type: TypeHint = None,
     ) -> ConnectedStreams[Record, Record2, Selected]: ...
     @overload
     def key_by(
         self,
         key_selector1: FieldForm | KeyForm[Record, Any],
         key_selector2: FieldForm | KeyForm[Record2, Any],
-        key_type: Any = None,
+        key_type: TypeHint = None,
     ) -> ConnectedStreams[Record, Record2]: ...
 
     def key_by(
-        self, key_selector1: Any, key_selector2: Any, key_type: Any = None
+        self, key_selector1: UserCode, key_selector2: UserCode, key_type: TypeHint = None
     ) -> ConnectedStreams[Record, Record2, Any]:
         """Partition both streams by key: records of equal keys meet in one subtask.
 
@@ -65,9 +69,9 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     @overload
     def map(self, func: CoMapForm[Record, Record2, Result], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def map(self, func: CoMapForm[Record, Record2, Any], output_type: Any) -> DataStream: ...
+    def map(self, func: CoMapForm[Record, Record2, Any], output_type: TypeHint) -> DataStream: ...
 
-    def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def map(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply `map1` to each record of the first stream, `map2` to each of the second.
 
         Args:
@@ -90,9 +94,9 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
         self, func: CoFlatMapForm[Record, Record2, Result], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def flat_map(self, func: CoFlatMapForm[Record, Record2, Any], output_type: Any) -> DataStream: ...
+    def flat_map(self, func: CoFlatMapForm[Record, Record2, Any], output_type: TypeHint) -> DataStream: ...
 
-    def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def flat_map(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply `flat_map1` to each record of the first stream, `flat_map2` to each of the second.
 
         Args:
@@ -109,9 +113,9 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
         self, func: CoProcessForm[Record, Record2, Result, Key], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def process(self, func: CoProcessForm[Record, Record2, Any, Key], output_type: Any) -> DataStream: ...
+    def process(self, func: CoProcessForm[Record, Record2, Any, Key], output_type: TypeHint) -> DataStream: ...
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply `process_element1` and `process_element2`, with times and side outputs; keyed: with state and timers.
 
         Args:
@@ -134,7 +138,7 @@ class ConnectedStreams(Generic[Record, Record2, Key]):
     def _is_keyed(self) -> bool:
         return self._keys[0] is not None
 
-    def _add_operator(self, name: str, factory: Factory, output_type: Any) -> DataStream[Any]:
+    def _add_operator(self, name: str, factory: Factory, output_type: TypeHint) -> DataStream[Any]:
         steps = transformation_of(self.stream1), transformation_of(self.stream2)
         env = self.get_execution_environment()
         return DataStream(env, record_two_inputs(env, steps, name, factory, output_type, self._keys))

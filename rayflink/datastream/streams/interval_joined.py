@@ -11,6 +11,7 @@ from rayflink.graph import transformations as graph
 from rayflink.graph.errors import PlanError
 from rayflink.operators.factory import Factory
 from rayflink.operators.windows.interval_join import Interval, IntervalJoinOperator
+from rayflink.user_types import TypeHint
 
 from .keyed import KeyedStream
 from .recording import record_two_inputs
@@ -125,9 +126,9 @@ class IntervalJoined(Unfinished, Generic[Record, Record2]):
         self, process_join_function: JoinForm[Record, Record2, Result], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def process(self, process_join_function: AnyJoinForm[Record, Record2], output_type: Any) -> DataStream: ...
+    def process(self, process_join_function: AnyJoinForm[Record, Record2], output_type: TypeHint) -> DataStream: ...
 
-    def process(self, process_join_function: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, process_join_function: Any, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply the function to each pair; results have the greater of both timestamps.
 
         Args:

@@ -19,6 +19,7 @@ from rayflink.operators.windows.co_group_windows import (
     TagOperator,
     co_group_window_operator,
 )
+from rayflink.user_types import TypeHint, UserCode
 
 from .fields import check_fields
 from .keyed import KeyedStream, step_before_partition
@@ -58,14 +59,14 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
 
     @overload
     def where(
-        self, key_selector: FieldForm, key_type: Any = None
+        self, key_selector: FieldForm, key_type: TypeHint = None
     ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Any]: ...
     @overload
     def where(
-        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+        self, key_selector: KeyForm[Record, Selected], key_type: TypeHint = None
     ) -> CoGroupedStreams.Where[Record2, CoGroupedStreams.WithWindow[Record, Record2], Selected]: ...
 
-    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
+    def where(self, key_selector: UserCode, key_type: TypeHint = None) -> CoGroupedStreams.Where[Any, Any, Any]:
         """Set the key of the first stream's records.
 
         Args:
@@ -82,7 +83,7 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
             self._grouped, self._key = grouped, key
 
         def equal_to(
-            self, key_selector: FieldForm | KeyForm[Second, Key], key_type: Any = None
+            self, key_selector: FieldForm | KeyForm[Second, Key], key_type: TypeHint = None
         ) -> CoGroupedStreams.EqualTo[Next]:
             """Set the key of the second stream's records.
 
@@ -167,9 +168,9 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
             self, function: CoGroupForm[First, Second, Result], output_type: None = None
         ) -> DataStream[Result]: ...
         @overload
-        def apply(self, function: CoGroupForm[First, Second, Any], output_type: Any) -> DataStream: ...
+        def apply(self, function: CoGroupForm[First, Second, Any], output_type: TypeHint) -> DataStream: ...
 
-        def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
+        def apply(self, function: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
             """Apply the function to the records of both streams of each key and window.
 
             Args:
@@ -204,14 +205,14 @@ class JoinedStreams(CoGroupedStreams[Record, Record2]):
 
     @overload
     def where(
-        self, key_selector: FieldForm, key_type: Any = None
+        self, key_selector: FieldForm, key_type: TypeHint = None
     ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Any]: ...
     @overload
     def where(
-        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+        self, key_selector: KeyForm[Record, Selected], key_type: TypeHint = None
     ) -> CoGroupedStreams.Where[Record2, JoinedStreams.WithWindow[Record, Record2], Selected]: ...
 
-    def where(self, key_selector: Any, key_type: Any = None) -> CoGroupedStreams.Where[Any, Any, Any]:
+    def where(self, key_selector: UserCode, key_type: TypeHint = None) -> CoGroupedStreams.Where[Any, Any, Any]:
         """Set the key of the first stream's records, as `CoGroupedStreams.where` does."""
         return super().where(key_selector, key_type)
 
@@ -226,10 +227,10 @@ class JoinedStreams(CoGroupedStreams[Record, Record2]):
         def apply(self, function: JoinForm[First, Second, Result], output_type: None = None) -> DataStream[Result]: ...
         @overload
         def apply(
-            self, function: JoinForm[First, Second, Any] | FlatJoinForm[First, Second, Any], output_type: Any
+            self, function: JoinForm[First, Second, Any] | FlatJoinForm[First, Second, Any], output_type: TypeHint
         ) -> DataStream: ...
 
-        def apply(self, function: Any, output_type: Any = None) -> DataStream[Any]:
+        def apply(self, function: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
             """Apply the function to each pair of records of one key and window; a record without a partner is left out.
 
             Args:
@@ -269,7 +270,7 @@ class _TaggedWindows(WindowedStream):
     _operator_of = staticmethod(co_group_window_operator)
 
 
-def _key_by(step: str, stream: DataStream, key_selector: Any, key_type: Any) -> KeyBy:
+def _key_by(step: str, stream: DataStream, key_selector: UserCode, key_type: TypeHint) -> KeyBy:
     check_fields(step, key_selector, transformation_of(stream).declared_type())
     made = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type), step)
     as_key_selector(made)  # refuses what is no key selector here, in the user's line

@@ -15,6 +15,7 @@ from rayflink.operators.keyed.keyed_functions import keyed_filter, keyed_flat_ma
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator, keyed_aggregation
 from rayflink.operators.windows.folding import KeyedFoldOperator
+from rayflink.user_types import TypeHint, UserAccumulator, UserCode
 
 from .fields import check_fields
 from .recording import SAME_RECORDS, SAME_TYPE
@@ -49,7 +50,9 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         key_selector: record -> key; called each time the key is needed, so it must give the same key again.
     """
 
-    def __init__(self, env: StreamExecutionEnvironment, transformation: graph.Partition, key_selector: Any) -> None:
+    def __init__(
+        self, env: StreamExecutionEnvironment, transformation: graph.Partition, key_selector: UserCode
+    ) -> None:
         super().__init__(env, transformation)
         self.key_selector = key_selector
         self._before = transformation.input
@@ -59,9 +62,9 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     @overload
     def map(self, func: MapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def map(self, func: MapForm[Record, Any], output_type: Any) -> DataStream: ...
+    def map(self, func: MapForm[Record, Any], output_type: TypeHint) -> DataStream: ...
 
-    def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def map(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function with one result to each record; a MapFunction may use the state of the record's key."""
         if isinstance(func, MapFunction):
             return self._keyed("Map", Factory(keyed_map, self.key_selector, func), output_type)
@@ -70,9 +73,9 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     @overload
     def flat_map(self, func: FlatMapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def flat_map(self, func: FlatMapForm[Record, Any], output_type: Any) -> DataStream: ...
+    def flat_map(self, func: FlatMapForm[Record, Any], output_type: TypeHint) -> DataStream: ...
 
-    def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def flat_map(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function with any number of results to each record; a FlatMapFunction may use the state of its key.
 
         Args:
@@ -91,9 +94,9 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
     @overload
     def process(self, func: KeyedProcessForm[Record, Result, Key], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def process(self, func: KeyedProcessForm[Record, Any, Key], output_type: Any) -> DataStream: ...
+    def process(self, func: KeyedProcessForm[Record, Any, Key], output_type: TypeHint) -> DataStream: ...
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function with any number of results to each record and timer, with keyed state and side outputs.
 
         Args:
@@ -122,9 +125,13 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         self, initial_value: Whole, fold_function: FoldForm[Record, Whole], output_type: None = None
     ) -> DataStream[Whole]: ...
     @overload
-    def fold(self, initial_value: Whole, fold_function: FoldForm[Record, Whole], output_type: Any) -> DataStream: ...
+    def fold(
+        self, initial_value: Whole, fold_function: FoldForm[Record, Whole], output_type: TypeHint
+    ) -> DataStream: ...
 
-    def fold(self, initial_value: Any, fold_function: Any, output_type: Any = None) -> DataStream[Any]:
+    def fold(
+        self, initial_value: UserAccumulator, fold_function: UserCode, output_type: TypeHint = None
+    ) -> DataStream[Any]:
         """Give the fold of all records of a key so far, for each record; of Flink 1.x.
 
         Args:
@@ -240,13 +247,13 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         return super().connect(ds)
 
     @overload
-    def key_by(self, key_selector: FieldForm, key_type: Any = None) -> KeyedStream[Record, Any]: ...
+    def key_by(self, key_selector: FieldForm, key_type: TypeHint = None) -> KeyedStream[Record, Any]: ...
     @overload
     def key_by(
-        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+        self, key_selector: KeyForm[Record, Selected], key_type: TypeHint = None
     ) -> KeyedStream[Record, Selected]: ...
 
-    def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream[Record, Any]:
+    def key_by(self, key_selector: UserCode, key_type: TypeHint = None) -> KeyedStream[Record, Any]:
         """Partition the records by another key."""
         return DataStream(self._env, self._before).key_by(key_selector, key_type)
 
@@ -263,7 +270,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         factory = Factory(keyed_aggregation, self.key_selector, kind, position)
         return self._keyed("Keyed Aggregation", factory, SAME_TYPE)
 
-    def _keyed(self, name: str, factory: Factory, output_type: Any = None) -> DataStream:
+    def _keyed(self, name: str, factory: Factory, output_type: TypeHint = None) -> DataStream:
         return self._add_operator(name, factory, output_type, self.key_selector)
 
     def _partitioned(self, strategy: partitioners.Partitioner) -> DataStream[Record]:

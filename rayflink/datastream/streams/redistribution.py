@@ -8,6 +8,7 @@ from rayflink.common.functions.function_classes import KeyBy, as_key_selector, a
 from rayflink.common.functions.type_variables import Record, Selected
 from rayflink.graph import partitioners
 from rayflink.graph import transformations as graph
+from rayflink.user_types import UserCode
 
 from .fields import check_fields
 from .selectors import field_selector
@@ -48,7 +49,7 @@ class Redistribution(Step, Generic[Record]):
         self, partitioner: PartitionForm[Selected], key_selector: KeyForm[Record, Selected]
     ) -> DataStream[Record]: ...
 
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream[Record]:
+    def partition_custom(self, partitioner: Any, key_selector: UserCode) -> DataStream[Record]:
         """Send each record to the subtask that `partitioner(key, number of subtasks)` names.
 
         Args:

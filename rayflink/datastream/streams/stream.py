@@ -30,6 +30,7 @@ from rayflink.operators.factory import Factory
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
+from rayflink.user_types import TypeHint, UserCode
 
 from ..data_stream_sink import DataStreamSink
 from .closeable_iterator import CloseableIterator
@@ -92,9 +93,9 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     @overload
     def map(self, func: MapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def map(self, func: MapForm[Record, Any], output_type: Any) -> DataStream: ...
+    def map(self, func: MapForm[Record, Any], output_type: TypeHint) -> DataStream: ...
 
-    def map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def map(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function that returns one result for each record.
 
         Args:
@@ -112,9 +113,9 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     @overload
     def flat_map(self, func: FlatMapForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def flat_map(self, func: FlatMapForm[Record, Any], output_type: Any) -> DataStream: ...
+    def flat_map(self, func: FlatMapForm[Record, Any], output_type: TypeHint) -> DataStream: ...
 
-    def flat_map(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def flat_map(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function that returns or yields any number of results for each record.
 
         Args:
@@ -140,7 +141,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
 
     def map_batches(
         self,
-        func: Any,
+        func: UserCode,
         form: str | None = None,
         timestamp_column: str | None = None,
         concurrency: int | ActorPool | None = None,
@@ -175,16 +176,18 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         MapBatchesOperator(func, form, timestamp_column)  # refuses a wrong form here, in the user's line
         return self._add_operator("Map Batches", Factory(MapBatchesOperator, func, form, timestamp_column))
 
-    def _map_in_pool(self, func: Any, form: str | None, timestamp_column: str | None, pool: ActorPool) -> DataStream:
+    def _map_in_pool(
+        self, func: UserCode, form: str | None, timestamp_column: str | None, pool: ActorPool
+    ) -> DataStream:
         stream = self._add_operator("Map Batches", Factory(PooledBatchesOperator, func, pool, form, timestamp_column))
         return stream.set_parallelism(pool.size) if self._env.get_parallelism() > pool.size else stream
 
     @overload
     def process(self, func: ProcessForm[Record, Result], output_type: None = None) -> DataStream[Result]: ...
     @overload
-    def process(self, func: ProcessForm[Record, Any], output_type: Any) -> DataStream: ...
+    def process(self, func: ProcessForm[Record, Any], output_type: TypeHint) -> DataStream: ...
 
-    def process(self, func: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, func: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function with any number of results for each record, and side outputs: `yield tag, value`.
 
         Args:
@@ -311,13 +314,13 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     # who gets which record
 
     @overload
-    def key_by(self, key_selector: FieldForm, key_type: Any = None) -> KeyedStream[Record, Any]: ...
+    def key_by(self, key_selector: FieldForm, key_type: TypeHint = None) -> KeyedStream[Record, Any]: ...
     @overload
     def key_by(
-        self, key_selector: KeyForm[Record, Selected], key_type: Any = None
+        self, key_selector: KeyForm[Record, Selected], key_type: TypeHint = None
     ) -> KeyedStream[Record, Selected]: ...
 
-    def key_by(self, key_selector: Any, key_type: Any = None) -> KeyedStream[Record, Any]:
+    def key_by(self, key_selector: UserCode, key_type: TypeHint = None) -> KeyedStream[Record, Any]:
         """Partition the stream by key: records of equal keys go to the same subtask.
 
         Args:
@@ -536,7 +539,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     def _printing(self, identifier: str | None, stderr: bool) -> PrintSink:
         return PrintSink(identifier or "", stderr, PrintForm(self._transformation.declared_type()))
 
-    def _add_operator(self, name: str, factory: Factory, output_type: Any = None, key: Any = None) -> DataStream:
+    def _add_operator(self, name: str, factory: Factory, output_type: TypeHint = None, key: Any = None) -> DataStream:
         step = record_operator(self._env, self._transformation, name, factory, output_type, key)
         return DataStream(self._env, step)
 

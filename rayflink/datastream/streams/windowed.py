@@ -20,6 +20,7 @@ from rayflink.operators.windows.count_windows import CountTumblingWindowAssigner
 from rayflink.operators.windows.evictors import CountEvictor
 from rayflink.operators.windows.triggers import CountTrigger
 from rayflink.operators.windows.window_functions import WithoutKey, aggregating, collecting
+from rayflink.user_types import TypeHint, UserAccumulator, UserCode
 
 from ..time_characteristic import TimeCharacteristic
 from .stream import DataStream
@@ -49,7 +50,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         self, reduce_function: ReduceForm[Record], window_function: None = None, output_type: None = None
     ) -> DataStream[Record]: ...
     @overload
-    def reduce(self, reduce_function: ReduceForm[Record], *, output_type: Any) -> DataStream: ...
+    def reduce(self, reduce_function: ReduceForm[Record], *, output_type: TypeHint) -> DataStream: ...
     @overload
     def reduce(
         self,
@@ -62,10 +63,12 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         self,
         reduce_function: ReduceForm[Record],
         window_function: WindowForm[Record, Any, Key, Window],
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
-    def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream[Any]:
+    def reduce(
+        self, reduce_function: UserCode, window_function: UserCode = None, output_type: TypeHint = None
+    ) -> DataStream[Any]:
         """Reduce the records of each key and window to one, passed to `window_function` where there is one.
 
         Args:
@@ -84,7 +87,9 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         output_type: None = None,
     ) -> DataStream[Whole]: ...
     @overload
-    def fold(self, initial_value: Whole, fold_function: FoldForm[Record, Whole], *, output_type: Any) -> DataStream: ...
+    def fold(
+        self, initial_value: Whole, fold_function: FoldForm[Record, Whole], *, output_type: TypeHint
+    ) -> DataStream: ...
     @overload
     def fold(
         self,
@@ -99,11 +104,15 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         initial_value: Whole,
         fold_function: FoldForm[Record, Whole],
         window_function: WindowForm[Whole, Any, Key, Window],
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     def fold(
-        self, initial_value: Any, fold_function: Any, window_function: Any = None, output_type: Any = None
+        self,
+        initial_value: UserAccumulator,
+        fold_function: UserCode,
+        window_function: UserCode = None,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Fold the records of each key and window to one value, passed to `window_function` if any; of Flink 1.x.
 
@@ -131,7 +140,7 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         self,
         aggregate_function: AggregateFunction[Record, Any, Result],
         window_function: None = None,
-        accumulator_type: Any = None,
+        accumulator_type: TypeHint = None,
         output_type: None = None,
     ) -> DataStream[Result]: ...
     @overload
@@ -139,15 +148,15 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         self,
         aggregate_function: AggregateFunction[Record, Any, Any],
         *,
-        accumulator_type: Any = None,
-        output_type: Any,
+        accumulator_type: TypeHint = None,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @overload
     def aggregate(
         self,
         aggregate_function: AggregateFunction[Record, Any, Whole],
         window_function: WindowForm[Whole, Result, Key, Window],
-        accumulator_type: Any = None,
+        accumulator_type: TypeHint = None,
         output_type: None = None,
     ) -> DataStream[Result]: ...
     @overload
@@ -155,25 +164,25 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         self,
         aggregate_function: AggregateFunction[Record, Any, Whole],
         window_function: WindowForm[Whole, Any, Key, Window],
-        accumulator_type: Any,
-        output_type: Any,
+        accumulator_type: TypeHint,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @overload
     def aggregate(
         self,
         aggregate_function: AggregateFunction[Record, Any, Whole],
         window_function: WindowForm[Whole, Any, Key, Window],
-        accumulator_type: Any = None,
+        accumulator_type: TypeHint = None,
         *,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     def aggregate(
         self,
-        aggregate_function: Any,
-        window_function: Any = None,
-        accumulator_type: Any = None,
-        output_type: Any = None,
+        aggregate_function: UserCode,
+        window_function: UserCode = None,
+        accumulator_type: TypeHint = None,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Aggregate the records of each key and window to one result, passed to `window_function` where there is one.
 
@@ -191,9 +200,9 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
         self, window_function: WindowForm[Record, Result, Key, Window], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def apply(self, window_function: WindowForm[Record, Any, Key, Window], output_type: Any) -> DataStream: ...
+    def apply(self, window_function: WindowForm[Record, Any, Key, Window], output_type: TypeHint) -> DataStream: ...
 
-    def apply(self, window_function: Any, output_type: Any = None) -> DataStream[Any]:
+    def apply(self, window_function: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a WindowFunction, or a callable of key, window and records.
 
         Args:
@@ -209,10 +218,10 @@ class WindowedStream(Windowing[Record, Key, Window], Generic[Record, Key, Window
     ) -> DataStream[Result]: ...
     @overload
     def process(
-        self, process_window_function: WindowForm[Record, Any, Key, Window], output_type: Any
+        self, process_window_function: WindowForm[Record, Any, Key, Window], output_type: TypeHint
     ) -> DataStream: ...
 
-    def process(self, process_window_function: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, process_window_function: Any, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a ProcessWindowFunction, which sees the window, the clocks and state.
 
         Args:
@@ -244,7 +253,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         self, reduce_function: ReduceForm[Record], window_function: None = None, output_type: None = None
     ) -> DataStream[Record]: ...
     @overload
-    def reduce(self, reduce_function: ReduceForm[Record], *, output_type: Any) -> DataStream: ...
+    def reduce(self, reduce_function: ReduceForm[Record], *, output_type: TypeHint) -> DataStream: ...
     @overload
     def reduce(
         self,
@@ -254,10 +263,15 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
     ) -> DataStream[Result]: ...
     @overload
     def reduce(
-        self, reduce_function: ReduceForm[Record], window_function: AllWindowForm[Record, Any, Window], output_type: Any
+        self,
+        reduce_function: ReduceForm[Record],
+        window_function: AllWindowForm[Record, Any, Window],
+        output_type: TypeHint,
     ) -> DataStream: ...
 
-    def reduce(self, reduce_function: Any, window_function: Any = None, output_type: Any = None) -> DataStream[Any]:
+    def reduce(
+        self, reduce_function: UserCode, window_function: UserCode = None, output_type: TypeHint = None
+    ) -> DataStream[Any]:
         """Reduce the records of each window to one, passed to `window_function` where there is one.
 
         Args:
@@ -276,7 +290,9 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         output_type: None = None,
     ) -> DataStream[Whole]: ...
     @overload
-    def fold(self, initial_value: Whole, fold_function: FoldForm[Record, Whole], *, output_type: Any) -> DataStream: ...
+    def fold(
+        self, initial_value: Whole, fold_function: FoldForm[Record, Whole], *, output_type: TypeHint
+    ) -> DataStream: ...
     @overload
     def fold(
         self,
@@ -291,11 +307,15 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         initial_value: Whole,
         fold_function: FoldForm[Record, Whole],
         window_function: AllWindowForm[Whole, Any, Window],
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     def fold(
-        self, initial_value: Any, fold_function: Any, window_function: Any = None, output_type: Any = None
+        self,
+        initial_value: UserAccumulator,
+        fold_function: UserCode,
+        window_function: UserCode = None,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Fold the records of each window to one value, passed to `window_function` where there is one; of Flink 1.x.
 
@@ -317,7 +337,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         self,
         aggregate_function: AggregateFunction[Record, Any, Result],
         window_function: None = None,
-        accumulator_type: Any = None,
+        accumulator_type: TypeHint = None,
         output_type: None = None,
     ) -> DataStream[Result]: ...
     @overload
@@ -325,15 +345,15 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         self,
         aggregate_function: AggregateFunction[Record, Any, Any],
         *,
-        accumulator_type: Any = None,
-        output_type: Any,
+        accumulator_type: TypeHint = None,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @overload
     def aggregate(
         self,
         aggregate_function: AggregateFunction[Record, Any, Whole],
         window_function: AllWindowForm[Whole, Result, Window],
-        accumulator_type: Any = None,
+        accumulator_type: TypeHint = None,
         output_type: None = None,
     ) -> DataStream[Result]: ...
     @overload
@@ -341,25 +361,25 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         self,
         aggregate_function: AggregateFunction[Record, Any, Whole],
         window_function: AllWindowForm[Whole, Any, Window],
-        accumulator_type: Any,
-        output_type: Any,
+        accumulator_type: TypeHint,
+        output_type: TypeHint,
     ) -> DataStream: ...
     @overload
     def aggregate(
         self,
         aggregate_function: AggregateFunction[Record, Any, Whole],
         window_function: AllWindowForm[Whole, Any, Window],
-        accumulator_type: Any = None,
+        accumulator_type: TypeHint = None,
         *,
-        output_type: Any,
+        output_type: TypeHint,
     ) -> DataStream: ...
 
     def aggregate(
         self,
-        aggregate_function: Any,
-        window_function: Any = None,
-        accumulator_type: Any = None,
-        output_type: Any = None,
+        aggregate_function: UserCode,
+        window_function: UserCode = None,
+        accumulator_type: TypeHint = None,
+        output_type: TypeHint = None,
     ) -> DataStream[Any]:
         """Aggregate the records of each window to one result, passed to `window_function` where there is one.
 
@@ -377,9 +397,9 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         self, window_function: AllWindowForm[Record, Result, Window], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def apply(self, window_function: AllWindowForm[Record, Any, Window], output_type: Any) -> DataStream: ...
+    def apply(self, window_function: AllWindowForm[Record, Any, Window], output_type: TypeHint) -> DataStream: ...
 
-    def apply(self, window_function: Any, output_type: Any = None) -> DataStream[Any]:
+    def apply(self, window_function: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply an AllWindowFunction, or a callable of window and records.
 
         Args:
@@ -394,9 +414,11 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         self, process_window_function: AllWindowForm[Record, Result, Window], output_type: None = None
     ) -> DataStream[Result]: ...
     @overload
-    def process(self, process_window_function: AllWindowForm[Record, Any, Window], output_type: Any) -> DataStream: ...
+    def process(
+        self, process_window_function: AllWindowForm[Record, Any, Window], output_type: TypeHint
+    ) -> DataStream: ...
 
-    def process(self, process_window_function: Any, output_type: Any = None) -> DataStream[Any]:
+    def process(self, process_window_function: Any, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a ProcessAllWindowFunction, which sees the window, the clocks and state.
 
         Args:
@@ -406,7 +428,7 @@ class AllWindowedStream(WindowedStream[Record, int, Window], Generic[Record, Win
         """
         return self._applied(Factory(collecting), process_window_function, output_type)
 
-    def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
+    def _applied(self, contents: Factory, function: UserCode, output_type: TypeHint) -> DataStream:
         adapted = function if function is None else WithoutKey(function)
         return super()._applied(contents, adapted, output_type).force_non_parallel()
 

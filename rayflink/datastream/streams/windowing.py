@@ -17,6 +17,7 @@ from rayflink.operators.windows.session_windows import MergingWindowAssigner
 from rayflink.operators.windows.triggers import Trigger
 from rayflink.operators.windows.window_factory import needs_no_trigger, window_operator_of
 from rayflink.operators.windows.window_functions import built_in, reducing
+from rayflink.user_types import TypeHint, UserAccumulator, UserCode
 
 from .fields import check_fields
 from .keyed import KeyedStream
@@ -136,12 +137,14 @@ class Windowing(Generic[Record, Key, Window]):
         """Give the record with the maximum of a field a key and window."""
         return self._aggregated("max_by", position_to_max_by)
 
-    def _reduced(self, reduce_function: Any, window_function: Any, output_type: Any) -> DataStream:
+    def _reduced(self, reduce_function: UserCode, window_function: UserCode, output_type: TypeHint) -> DataStream:
         same = output_type is None and window_function is None
         declared = transformation_of(self._keyed).declared_type() if same else output_type
         return self._applied(Factory(reducing, reduce_function), window_function, declared)
 
-    def _folded(self, initial_value: Any, fold_function: Any, window_function: Any, output_type: Any) -> DataStream:
+    def _folded(
+        self, initial_value: UserAccumulator, fold_function: UserCode, window_function: UserCode, output_type: TypeHint
+    ) -> DataStream:
         if isinstance(self._assigner, MergingWindowAssigner):
             problem = f"Fold cannot be used with a merging WindowAssigner, found {self._assigner}"
             raise PlanError(problem, "use aggregate(...), whose function says how to merge", call_site())
@@ -151,7 +154,7 @@ class Windowing(Generic[Record, Key, Window]):
         check_fields(kind, position, transformation_of(self._keyed).declared_type())
         return self._applied(Factory(built_in, kind, position), None, SAME_TYPE)
 
-    def _applied(self, contents: Factory, function: Any, output_type: Any) -> DataStream:
+    def _applied(self, contents: Factory, function: UserCode, output_type: TypeHint) -> DataStream:
         late = None if self._late_tag is None else self._late_tag.tag_id
         trigger = self._trigger
         if trigger is None and not needs_no_trigger(self._assigner):
