@@ -1,6 +1,6 @@
-"""Names for the objects of a user's program, whose types the runtime does not know.
+"""Names for the types of a user's objects, which the runtime does not know.
 
-Each name stands for `typing.Any`: a record may be a number, a tuple, a `Row` or an object of any class, and mypy checks
+Most names stand for `typing.Any`: a record may be a number, a tuple, a `Row` or an object of any class, and mypy checks
 nothing about it. A parameter has such a name instead of `Any` to say which of the user's objects it takes. What
 rayflink itself creates has a type of its own, and what may be anything at all (a value that is only tested, printed or
 passed on) is an `object`.
