@@ -20,9 +20,12 @@ from rayflink.state.clock import ManualClock
 from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.aggregates import Aggregate, AggregateKind, result_type
 from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
-from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
-from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
+from rayflink.table.runtime.windows.window_operators import (
+    global_window_aggregate,
+    local_window_aggregate,
+    one_phase_window_aggregate,
+    session_window_aggregate,
+)
 from rayflink.table.types import DataType, DataTypes
 
 BATCH_ROWS = 65_536
@@ -93,7 +96,10 @@ def run(chain: list[Operator], given: list[tuple[ArrowBatch, Watermark]]) -> tup
 
 
 def cases() -> dict[str, tuple[bool, Callable[[], list[Operator]]]]:
-    """Name -> (whether keys are texts, makes the operators)."""
+    """Return name -> (whether keys are strings, makes the operators)."""
+
+    def both(aggregation: WindowAggregation) -> list[Operator]:
+        return [local_window_aggregate(aggregation), global_window_aggregate(aggregation)]
 
     def window(kind: WindowKind, size_ms: int, slide_ms: int = 0, gap_ms: int = 0) -> WindowSpec:
         return WindowSpec(kind, size_ms, slide_ms, gap_ms=gap_ms, time_column=TIME)
@@ -105,18 +111,15 @@ def cases() -> dict[str, tuple[bool, Callable[[], list[Operator]]]]:
     many = aggregation(tumble, ("SUM", False), ("MIN", False), most, ("AVG", False), ("STDDEV_POP", False))
     sessions = aggregation(window(WindowKind.SESSION, 0, gap_ms=100), most)
     return {
-        "local, COUNT and MAX by BIGINT": (False, lambda: [LocalWindowAggregate(of_numbers)]),
-        "local, COUNT and MAX by STRING": (True, lambda: [LocalWindowAggregate(of_texts)]),
-        "TUMBLE, both phases": (False, lambda: [LocalWindowAggregate(of_numbers), GlobalWindowAggregate(of_numbers)]),
-        "TUMBLE by STRING, both": (True, lambda: [LocalWindowAggregate(of_texts), GlobalWindowAggregate(of_texts)]),
-        "TUMBLE, one phase": (False, lambda: [OnePhaseWindowAggregate(of_numbers)]),
-        "TUMBLE, six aggregates": (False, lambda: [LocalWindowAggregate(many), GlobalWindowAggregate(many)]),
-        "HOP of 6 slices, both": (False, lambda: [LocalWindowAggregate(hopping), GlobalWindowAggregate(hopping)]),
-        "COUNT DISTINCT, both phases": (
-            False,
-            lambda: [LocalWindowAggregate(distinct), GlobalWindowAggregate(distinct)],
-        ),
-        "SESSION": (False, lambda: [SessionWindowAggregate(sessions)]),
+        "local, COUNT and MAX by BIGINT": (False, lambda: [local_window_aggregate(of_numbers)]),
+        "local, COUNT and MAX by STRING": (True, lambda: [local_window_aggregate(of_texts)]),
+        "TUMBLE, both phases": (False, lambda: both(of_numbers)),
+        "TUMBLE by STRING, both": (True, lambda: both(of_texts)),
+        "TUMBLE, one phase": (False, lambda: [one_phase_window_aggregate(of_numbers)]),
+        "TUMBLE, six aggregates": (False, lambda: both(many)),
+        "HOP of 6 slices, both": (False, lambda: both(hopping)),
+        "COUNT DISTINCT, both phases": (False, lambda: both(distinct)),
+        "SESSION": (False, lambda: [session_window_aggregate(sessions)]),
     }
 
 

@@ -31,5 +31,5 @@ def test_what_subtasks_load_reads_and_plans_no_queries(tmp_path, connector):
         (tmp_path / "graph").write_bytes(cloudpickle.dumps(t_env._env.get_stream_graph()))
     load = f"import pickle, sys; pickle.load(open({str(tmp_path / 'graph')!r}, 'rb')); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True).stdout.split()
-    assert "rayflink.table.runtime.windows.local_window" in loaded
+    assert "rayflink.table.runtime.windows.local_slices" in loaded
     assert not set(FRONT_END) & set(loaded)

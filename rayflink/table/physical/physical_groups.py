@@ -13,7 +13,7 @@ from ..plan.groups import GroupAggregate
 from ..plan.logical import AggregateCall, WindowKind
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
-from ..runtime.windows.group_aggregate import GroupAggregateOperator, LocalGroupAggregate
+from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
 _NO_WINDOWS = WindowSpec(WindowKind.TUMBLE, size_ms=1, is_event_time=False)
@@ -46,7 +46,7 @@ def translate_group_aggregate(translation: Translation, plan: GroupAggregate) ->
     names = tuple(f"c{index}" for index in range(len(plan.grouping) + len(plan.calls)))
     calls = aggregates_of(plan.calls)
     aggregation = WindowAggregation(row_type(plan.input), plan.grouping, calls, _NO_WINDOWS, names)
-    local = Factory(LocalGroupAggregate, aggregation)
+    local = Factory(local_group_aggregate, aggregation)
     final = Factory(GroupAggregateOperator, aggregation, arrow_schema(plan.schema))
     rows, line = translation.stream(plan.input), plan.explain_line()
     if plan.is_one_phase:

@@ -15,7 +15,7 @@ from ..plan.ranks import Rank, WindowRank
 from ..runtime.ranks.bounded_rank import BoundedRank, RowNumbers
 from ..runtime.ranks.ranking import Ranking
 from ..runtime.ranks.sorting import LimitOperator, LocalLimitOperator, SortOperator
-from ..runtime.ranks.window_rank import LocalRank, WindowRankOperator
+from ..runtime.ranks.window_rank import local_rank, window_rank
 from ..types import DataTypes
 from .physical_windows import attached_windows
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
@@ -77,14 +77,14 @@ def translate_window_rank(translation: Translation, plan: WindowRank) -> StreamB
     row = row_type(plan.input)
     ranking = Ranking(row, plan.others, plan.keys, plan.first, plan.last, window, plan.newest_first, identity)
     return _top_rows(
-        translation, plan, ranking, Factory(WindowRankOperator, ranking, window, arrow_schema(plan.schema))
+        translation, plan, ranking, Factory(window_rank, ranking, window, arrow_schema(plan.schema))
     )
 
 
 def _top_rows(translation: Translation, plan: Rank, ranking: Ranking, factory: Factory) -> StreamBuilder:
     """Add the steps that leave out rows of great numbers before the rows are partitioned, and behind."""
     name, line = type(plan).__name__, plan.explain_line()
-    local = translation.stream(plan.input).add_operator(f"Local{name}", Factory(LocalRank, ranking))
+    local = translation.stream(plan.input).add_operator(f"Local{name}", Factory(local_rank, ranking))
     partitioned = hash_partition(local.set_description(line), ranking.key_names)
     return add_keyed_operator(partitioned, name, factory, ranking.key_names, ranking.state_identity).set_description(
         line

@@ -9,11 +9,14 @@ from ..conversion.arrow_columns import arrow_schema
 from ..plan.lineage import aggregation_of, lineage, rows_of
 from ..plan.logical import WindowAggregate, Windowing, WindowKind, WindowTable
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
-from ..runtime.windows.emitting_window import EmittingWindowAggregate
-from ..runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
-from ..runtime.windows.local_window import LocalWindowAggregate
-from ..runtime.windows.session_table import SessionTable
-from ..runtime.windows.session_window import SessionWindowAggregate
+from ..runtime.windows.session_table import session_table
+from ..runtime.windows.window_operators import (
+    emitting_window_aggregate,
+    global_window_aggregate,
+    local_window_aggregate,
+    one_phase_window_aggregate,
+    session_window_aggregate,
+)
 from ..runtime.windows.window_table import WindowTableOperator
 from ..types import DataType
 from .physical_groups import aggregates_of
@@ -34,7 +37,7 @@ def _session_table(translation: Translation, plan: WindowTable) -> StreamBuilder
     names = [plan.input.names[key] for key in keys]
     spec = _assigned_windows(plan.windowing, plan.schema[-1].type, translation.session.zone)
     state_identity = f"{rows_of(plan.input, keys)} in sessions by {lineage(plan.input, plan.windowing.time)}"
-    factory = Factory(SessionTable, row_type(plan.input), keys, spec, arrow_schema(plan.schema), state_identity)
+    factory = Factory(session_table, row_type(plan.input), keys, spec, arrow_schema(plan.schema), state_identity)
     partitioned = hash_partition(translation.stream(plan.input), names)
     step = add_keyed_operator(partitioned, "WindowTableFunction", factory, names, state_identity)
     return step.set_description(plan.explain_line())
@@ -49,20 +52,20 @@ def translate_window_aggregate(translation: Translation, plan: WindowAggregate) 
         factory = _one_phase(plan, aggregation)
         step = add_keyed_operator(hash_partition(rows, names), "WindowAggregate", factory, names, identity)
         return step.set_description(line)
-    local = rows.add_operator("LocalWindowAggregate", Factory(LocalWindowAggregate, aggregation))
+    local = rows.add_operator("LocalWindowAggregate", Factory(local_window_aggregate, aggregation))
     names = list(aggregation.key_names)
     partitioned = hash_partition(local.set_description(line), names)
-    factory = Factory(GlobalWindowAggregate, aggregation)
+    factory = Factory(global_window_aggregate, aggregation)
     step = add_keyed_operator(partitioned, "GlobalWindowAggregate", factory, names, identity)
     return step.set_description(line)
 
 
 def _one_phase(plan: WindowAggregate, aggregation: WindowAggregation) -> Factory:
     if plan.emission is not None:
-        return Factory(EmittingWindowAggregate, aggregation, plan.emission)
+        return Factory(emitting_window_aggregate, aggregation, plan.emission)
     if aggregation.window.kind is WindowKind.SESSION:
-        return Factory(SessionWindowAggregate, aggregation)
-    return Factory(OnePhaseWindowAggregate, aggregation)
+        return Factory(session_window_aggregate, aggregation)
+    return Factory(one_phase_window_aggregate, aggregation)
 
 
 def _window_aggregation(plan: WindowAggregate, zone: str) -> WindowAggregation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 from typing import TYPE_CHECKING
 
 from ...plan.logical import WindowKind
@@ -19,8 +18,8 @@ class WindowSpec:
     """Windows over a time.
 
     >>> from rayflink.table.plan.logical import WindowKind
-    >>> WindowSpec(WindowKind.HOP, size_ms=60_000, slide_ms=10_000, time_column=0).slice_ms
-    10000
+    >>> WindowSpec(WindowKind.HOP, size_ms=60_000, slide_ms=10_000, time_column=0).describe()
+    'HOP size 60000 ms, slide 10000 ms, gap 0 ms, offset 0 ms in UTC'
 
     Args:
         kind: which windows.
@@ -88,11 +87,6 @@ class WindowSpec:
     def shift_zone(self) -> str:
         """Return the zone in whose days and hours windows lie: instants have theirs in `zone`, other times in none."""
         return self.zone if self.is_ltz else "UTC"
-
-    @property
-    def slice_ms(self) -> int:
-        """Length of the slices that windows are made of."""
-        return self.size_ms if self.kind is WindowKind.TUMBLE else gcd(self.size_ms, self.slide_ms)
 
 
 _WINDOW_COLUMNS = ("window_start", "window_end", "window_time")

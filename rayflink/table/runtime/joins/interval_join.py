@@ -21,7 +21,7 @@ from rayflink.operators.capabilities import ProcessingTimers
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns
-from ..windows.sliced_rows import local_ms
+from ..windows.input_rows import local_ms
 from .interval_bounds import IntervalBounds
 from .join_operator import Frame, JoinOperator
 from .join_pairs import BLOCK_PAIRS

@@ -18,8 +18,8 @@ from rayflink.common.records.batches import MAX_TIMESTAMP, Batch, Element, Water
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns, divided, size_of
+from ..windows.input_rows import local_ms
 from ..windows.slice_store import split_by
-from ..windows.sliced_rows import local_ms
 from ..windows.zone_shift import last_over, timer_of
 from .join_operator import Frame, JoinOperator, rows_of_columns
 from .join_pairs import matches

@@ -136,6 +136,13 @@ def describe_schema(schema: pa.Schema) -> str:
     return f"{schema.metadata[ABOUT].decode()} as {', '.join(f'{field.name} {field.type}' for field in schema)}"
 
 
+def frame_of(columns: Sequence[pa.Array] | None, schema: pa.Schema) -> pa.RecordBatch:
+    """Return columns as a frame; None stands for no rows."""
+    if columns is None:
+        return pa.RecordBatch.from_pylist([], schema=schema)
+    return pa.RecordBatch.from_arrays(list(columns), schema=schema)
+
+
 def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Batches of one schema as one."""
     if len(batches) == 1:
@@ -144,4 +151,7 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([combine_chunks(column) for column in table.columns], schema=table.schema)
 
 
-__all__ = ["ABOUT", "STATE", "FrozenFrames", "key_groups_of_rows", "one_batch", "restored_frames", "restored_sides"]
+__all__ = [
+    "ABOUT", "STATE", "FrozenFrames", "frame_of", "key_groups_of_rows", "one_batch", "restored_frames",
+    "restored_sides",
+]  # fmt: skip

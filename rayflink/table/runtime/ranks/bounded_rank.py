@@ -31,7 +31,7 @@ _ALL = 0
 
 
 class BoundedRank(Operator):
-    """The first rows of each key, at their end: takes what `LocalRank` gives, partitioned by the key.
+    """The first rows of each key, at their end: takes the rows of `local_rank`, partitioned by the key.
 
     Args:
         ranking: which rows are wanted, in no windows.

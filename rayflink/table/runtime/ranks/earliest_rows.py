@@ -28,7 +28,7 @@ from ..keyed_state.frame_memory import Columns, size_of
 from ..keyed_state.frame_snapshots import ABOUT
 from ..keyed_state.key_rows import taken
 from ..progress import progress_entry, restored_progress
-from ..windows.sliced_rows import local_ms
+from ..windows.input_rows import local_ms
 from .first_rows import FirstOfKey, given_rows
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
 from ..keyed_state.key_rows import taken
 from ..keyed_state.seen_keys import ACCESSED, SeenKeys
-from ..windows.sliced_rows import rows_in
+from ..windows.input_rows import rows_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Aggregates of whole tables, at their ends: partial rows of each subtask, partitioned by key, joined."""
+"""Aggregates of whole tables, at their ends: partial rows of each subtask, partitioned by key, merged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..aggregates.grouping import Groups, grouped
 from ..aggregates.partial_aggregates import Partials
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns, FrameMemory
-from .local_phase import LocalPhase
+from .local_phase import LocalPhaseOperator
 from .slice_store import SliceStore
 
 if TYPE_CHECKING:
@@ -23,35 +23,39 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 16
 _WHOLE = 0
-"""The one slice that a whole table is."""
+"""The slice of all rows, in place of the end of a window."""
 
 
-class LocalGroupAggregate(LocalPhase):
-    """Gives a partial row for each key of the rows it has at hand.
+class GroupReduction:
+    """Makes a partial row for each key of the rows; a `Reduction`.
 
     Args:
         aggregation: what is computed; its windows do not count.
     """
 
     def __init__(self, aggregation: WindowAggregation) -> None:
-        super().__init__(aggregation.input)
         self._partials = Partials(aggregation)
 
-    def partial(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def reduce(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         groups = grouped(self._partials.keys_of(rows), rows.num_rows)
         return pa.RecordBatch.from_arrays(self._partials.from_rows(rows, groups), schema=self._partials.schema)
 
-    def ends_a_window(self, watermark: int) -> bool:
+    def needs_rows_before(self, watermark: int) -> bool:
         return False
 
 
+def local_group_aggregate(aggregation: WindowAggregation) -> LocalPhaseOperator:
+    """Return the first phase: it makes a partial row for each key of the rows at hand."""
+    return LocalPhaseOperator(aggregation.input, GroupReduction(aggregation))
+
+
 class GroupAggregateOperator(Operator):
-    """Takes partial rows that are partitioned by the key, and gives the results of all at their end.
+    """Merges partial rows that are partitioned by the key, and emits the results at their end.
 
     A batch query starts anew when it fails, so the rows are no state.
 
     Args:
-        aggregation: as for `LocalGroupAggregate`.
+        aggregation: what is computed, as in `local_group_aggregate`.
         schema: of the result.
     """
 
@@ -73,7 +77,7 @@ class GroupAggregateOperator(Operator):
         return ()
 
     def finish(self) -> Iterator[Element]:
-        if not self._store and not self._partials.width:  # all of no rows
+        if not self._store and not self._partials.width:  # the aggregate of no rows at all
             nothing = pa.RecordBatch.from_pylist([], schema=self._input)
             groups = Groups(np.zeros(0, dtype=np.intp), 1, [])
             yield from self._results(self._partials.from_rows(nothing, groups))
@@ -82,13 +86,13 @@ class GroupAggregateOperator(Operator):
                 yield from self._results(self._store.merge(part))
 
     def _results(self, columns: Columns) -> Iterator[Element]:
-        made = pa.RecordBatch.from_arrays(self._partials.results(columns), schema=self._schema)
-        for first in range(0, made.num_rows, BLOCK_ROWS):
-            yield ArrowBatch(made.slice(first, BLOCK_ROWS))
+        results = pa.RecordBatch.from_arrays(self._partials.results(columns), schema=self._schema)
+        for first in range(0, results.num_rows, BLOCK_ROWS):
+            yield ArrowBatch(results.slice(first, BLOCK_ROWS))
 
     def close(self) -> None:
         if self._memory is not None:
             self._memory.release()
 
 
-__all__ = ["GroupAggregateOperator", "LocalGroupAggregate"]
+__all__ = ["GroupAggregateOperator", "GroupReduction", "local_group_aggregate"]

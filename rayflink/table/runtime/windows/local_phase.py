@@ -1,13 +1,13 @@
-"""The first phase of an operator over windows: rows become fewer before they are partitioned by key. It has no state.
+"""The first phase of aggregations and rankings: it reduces rows before they are partitioned by key. It has no state.
 
-Rows of small batches are held until there are many, and given before whatever could tell the difference: a watermark
-with which a window ends, a barrier, the end of the data.
+Rows of small batches are buffered until there are many. They are emitted before anything that could reveal the delay:
+a watermark with which a window ends, a barrier, the end of the data.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -17,60 +17,65 @@ from rayflink.operators.capabilities import EventHandler, PreBarrier
 
 from ...types import DataType
 from ..keyed_state.frame_snapshots import one_batch
-from .sliced_rows import rows_in
+from .input_rows import rows_in
 
-MOST_HELD = 32_768
-"""Rows that are held at most before they are worked together."""
+MOST_BUFFERED = 32_768
+"""Rows that are buffered at most before they are reduced together."""
 
 
-class LocalPhase(Operator, EventHandler, PreBarrier):
-    """Gives partial rows of the rows it has at hand.
+class Reduction(Protocol):
+    """The way from rows to fewer partial rows: `SliceReduction`, `GroupReduction`, `RankReduction`."""
+
+    def reduce(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Called with one row at least. Return the partial rows."""
+        ...
+
+    def needs_rows_before(self, watermark: int) -> bool:
+        """Called once for each watermark, in order. Return whether the rows that came before it have to precede it."""
+        ...
+
+
+class LocalPhaseOperator(Operator, EventHandler, PreBarrier):
+    """Emits partial rows in place of the rows that come in.
 
     Args:
         input: type of the rows that come in.
+        reduction: makes partial rows.
     """
 
-    def __init__(self, input: DataType) -> None:
-        self._input = input
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = 0
-
-    @abstractmethod
-    def partial(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Partial rows of some rows, of which there is one at least."""
-
-    def ends_a_window(self, watermark: int) -> bool:
-        """Return whether rows may be asked for behind this watermark that came before it."""
-        return True
+    def __init__(self, input: DataType, reduction: Reduction) -> None:
+        self._input, self._reduction = input, reduction
+        self._buffered: list[pa.RecordBatch] = []
+        self._buffered_rows = 0
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         rows = rows_in(batch, self._input)
         if rows.num_rows:
-            self._held.append(rows)
-            self._held_rows += rows.num_rows
-        return self._given() if self._held_rows >= MOST_HELD else ()
+            self._buffered.append(rows)
+            self._buffered_rows += rows.num_rows
+        return self._reduced() if self._buffered_rows >= MOST_BUFFERED else ()
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
-        if self.ends_a_window(watermark.timestamp):
-            yield from self._given()
+        if self._reduction.needs_rows_before(watermark.timestamp):
+            yield from self._reduced()
         yield watermark
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
-        yield from self._given()
+        yield from self._reduced()
         yield status
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
-        return self._given()
+        return self._reduced()
 
     def finish(self) -> Iterable[Element]:
-        return self._given()
+        return self._reduced()
 
-    def _given(self) -> Iterator[Element]:
-        if not self._held:
+    def _reduced(self) -> Iterator[Element]:
+        if not self._buffered:
             return
-        rows = one_batch(self._held)
-        self._held, self._held_rows = [], 0
-        yield ArrowBatch(self.partial(rows))
+        rows = one_batch(self._buffered)
+        self._buffered, self._buffered_rows = [], 0
+        yield ArrowBatch(self._reduction.reduce(rows))
 
 
-__all__ = ["MOST_HELD", "LocalPhase"]
+__all__ = ["MOST_BUFFERED", "LocalPhaseOperator", "Reduction"]

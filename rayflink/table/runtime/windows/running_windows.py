@@ -1,8 +1,8 @@
-"""Windows that share slices, joined with little work: what one window has joined is kept for those that follow.
+"""Windows that share slices, merged with little work: the merge of one window is used again by those that follow.
 
-Of windows that grow, the join so far is extended. Of windows that hop, a border divides each: behind the border slices
-are joined one after the other, before it backwards, once for all windows. How they are bracketed depends on the borders
-and on the slices alone, so that neither batches nor a restore change a sum of floating point numbers.
+Of windows that grow, the merge so far is extended. Windows that hop are divided by a border: slices behind the border
+are merged one after the other, slices before it backwards, once for all windows. The order of merges depends on the
+borders and the slices alone, so that neither batches nor a restore change a sum of floating point numbers.
 
 Source: van Herk and Gil/Werman, running maxima by blocks.
 """
@@ -13,33 +13,34 @@ from collections.abc import Sequence
 
 from ..keyed_state.frame_memory import Columns
 from .slice_store import SliceStore
-from .slicing import Slicing
+from .slicing import SliceAssigner
 
 LEAST_SLICES = 4
-"""Windows of fewer slices are joined as they are."""
+"""Windows of fewer slices are merged as they are."""
 _SHARE = 4
-"""A join is kept where what it spares is at least such a part of it, so that all of them are at most so much larger."""
+"""A merge is stored where the rows that were merged anew are at least a quarter of it; this bounds their memory."""
 
 
 class RunningWindows:
-    """Gives the pieces that make up a window.
+    """Finds the pieces that a window consists of, and stores merges that later windows share.
 
     Args:
         store: the slices.
-        slicing: their windows.
+        assigner: the windows that they belong to.
     """
 
-    def __init__(self, store: SliceStore, slicing: Slicing) -> None:
-        self._store, self._slicing = store, slicing
-        self._is_worth_it = slicing.slices_of_a_window >= LEAST_SLICES
+    def __init__(self, store: SliceStore, assigner: SliceAssigner) -> None:
+        self._store, self._assigner = store, assigner
+        self._is_worth_it = assigner.slices_per_window >= LEAST_SLICES
         self.forget()
 
     def forget(self) -> None:
-        """Let go of all joins."""
+        """Drop all merges."""
         self._border: int | None = None
         self._before: list[tuple[int, Columns]] = []
-        """(end of the first slice in it, join of the slices from there to the border), the longest last."""
+        """(end of the first slice in it, merge of the slices from there to the border), the longest last."""
         self._behind: Columns | None = None
+        """Merge of the slices from the border to `_until`."""
         self._until = -(2**63)
 
     def changed(self, end: int) -> None:
@@ -56,29 +57,29 @@ class RunningWindows:
         """
         if not self._is_worth_it or self._store.is_short_of_memory:
             return [piece for end in ends for piece in self._store.pieces(end)]
-        border = self._slicing.border(window)
+        border = self._assigner.border(window)
         if border != self._border:
             self.forget()
             self._border = border
-            self._join_before([end for end in ends if end <= border])
+            self._merge_before([end for end in ends if end <= border])
         fresh = [end for end in ends if end > max(border, self._until)]
         self._until = max(window, self._until)
         if fresh:
             behind = [] if self._behind is None else [self._behind]
-            self._behind = self._store.merge([*behind, *self._of(fresh)])
+            self._behind = self._store.merge([*behind, *self._pieces_of(fresh)])
         first = ends[0]
         while self._before and self._before[-1][0] < first:
             self._before.pop()
-        joined_from = self._before[-1][0] if self._before else border + 1
-        found = self._of([end for end in ends if end < joined_from and end <= border])
-        found += [self._before[-1][1]] if self._before else []
-        return found + ([] if self._behind is None else [self._behind])
+        merged_from = self._before[-1][0] if self._before else border + 1
+        pieces = self._pieces_of([end for end in ends if end < merged_from and end <= border])
+        pieces += [self._before[-1][1]] if self._before else []
+        return pieces + ([] if self._behind is None else [self._behind])
 
-    def _of(self, ends: Sequence[int]) -> list[Columns]:
+    def _pieces_of(self, ends: Sequence[int]) -> list[Columns]:
         return [piece for end in ends for piece in self._store.pieces(end)]
 
-    def _join_before(self, ends: Sequence[int]) -> None:
-        """Join slices backwards from the border."""
+    def _merge_before(self, ends: Sequence[int]) -> None:
+        """Merge slices backwards from the border."""
         waiting: list[Columns] = []
         fresh = 0
         last: Columns | None = None

@@ -1,14 +1,15 @@
-"""The state of sessions: those that were joined before, and recent parts that may belong to them.
+"""The state of sessions: settled ones, which are merged with one another, and recent parts that may belong to them.
 
-A settled session that ends has to be joined with recent parts only, and a recent part that ends with the settled
-sessions of its key, which are found by their hashes; so a watermark costs little more than what it ends. All are joined
-anew when joining recent parts has cost as much as that would have. What exceeds the managed memory goes to files.
+A settled session that ends has to be merged with recent parts only, and a recent part that ends with the settled
+sessions of its key, which are found by their hashes; so a watermark costs little more than the sessions that it ends.
+All are settled again when merging recent parts has cost as much as that would have. State beyond the managed memory
+goes to files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from ..aggregates.grouping import Groups, grouped
 from ..aggregates.partial_aggregates import Partials, concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns, FrameMemory, divided, size_of
-from .sessions import merged
+from .sessions import merge_intervals
 from .slice_store import LEAST_WEIGHT
 
 if TYPE_CHECKING:
@@ -32,37 +33,38 @@ _BUCKETS = 1 << 16
 
 
 class _Settled:
-    """Sessions none of which meet, and which of them are still there.
+    """Sessions none of which meet.
 
     Args:
-        columns: of at least one.
-        buckets: of their keys' hashes.
-        size: bytes in memory; 0 where they are in a file.
+        columns: of at least one session.
+        buckets: of the hashes of their keys.
+        size: bytes in memory; 0 where the columns are in a file.
     """
 
     def __init__(self, columns: Columns, buckets: NDArray[np.uint16], size: int) -> None:
         self.columns, self.buckets, self.size = columns, buckets, size
         self.ends: NDArray[np.int64] = to_numpy(columns[END])
-        self.left: NDArray[np.bool_] = np.ones(len(buckets), dtype=np.bool_)
+        self.is_present: NDArray[np.bool_] = np.ones(len(buckets), dtype=np.bool_)
+        """Which sessions were not removed yet."""
 
-    def taken(self, wanted: NDArray[np.bool_]) -> list[Columns]:
-        """Take out those that are wanted and there: one piece, or none."""
-        found = self.left & wanted
-        if not found.any():
+    def remove(self, wanted: NDArray[np.bool_]) -> list[Columns]:
+        """Remove the sessions that are wanted and present, and return them: one piece, or none."""
+        chosen = self.is_present & wanted
+        if not chosen.any():
             return []
-        self.left = self.left & ~found  # a snapshot may have the former
-        return [filtered(self.columns, found)]
+        self.is_present = self.is_present & ~chosen  # a snapshot may share the array
+        return [filter_rows(self.columns, chosen)]
 
-    def there(self) -> list[Columns]:
-        """Return the columns that are there: one piece, or none."""
-        return [filtered(self.columns, self.left)] if self.left.any() else []
+    def present(self) -> list[Columns]:
+        """Return the sessions that are present: one piece, or none."""
+        return [filter_rows(self.columns, self.is_present)] if self.is_present.any() else []
 
 
 class SessionStore:
-    """Partial rows, each with its `SESSION_FIELDS`.
+    """Stores partial rows, each with its `SESSION_FIELDS`.
 
     Args:
-        partials: says how partial rows are joined.
+        partials: merges partial rows.
     """
 
     def __init__(self, partials: Partials) -> None:
@@ -75,7 +77,7 @@ class SessionStore:
         self._recent_weight = self._recent_size = self._settled_weight = self._work = 0
 
     def open(self, memory: FrameMemory) -> None:
-        """Keep to this memory."""
+        """Use this memory; it is not bounded before."""
         self._memory = memory
 
     def add(self, columns: Columns) -> None:
@@ -92,92 +94,96 @@ class SessionStore:
     @property
     def least_end(self) -> int | None:
         """Return the least end of a session or a part of one; None: there is none."""
-        known = [int(one.ends[one.left].min()) for one in self._settled if one.left.any()]
+        known = [int(part.ends[part.is_present].min()) for part in self._settled if part.is_present.any()]
         return min(known if self._recent_least is None else [*known, self._recent_least], default=None)
 
     def pieces(self) -> list[Columns]:
-        """Return all rows, as they are kept."""
-        return [*(piece for one in self._settled for piece in one.there()), *self._recent]
+        """Return all rows, in the pieces in which they are stored."""
+        return [*(piece for part in self._settled for piece in part.present()), *self._recent]
 
     def frame(self) -> Callable[[], Columns | None]:
-        """Gives all rows as they are now, joined, when it is called later; None where there are none."""
-        settled, recent = [(one.columns, one.left) for one in self._settled], list(self._recent)
+        """Return a function that returns all rows as they are now, merged; None where there are none."""
+        settled, recent = [(part.columns, part.is_present) for part in self._settled], list(self._recent)
 
         def frame() -> Columns | None:
-            pieces = [filtered(columns, left) for columns, left in settled if left.any()] + recent
+            pieces = [filter_rows(columns, present) for columns, present in settled if present.any()] + recent
             return self.merge(pieces) if pieces else None
 
         return frame
 
     def merge(self, pieces: Sequence[Columns]) -> Columns:
-        """Partial rows as one for each session."""
+        """Merge partial rows to one for each session."""
         *partial, starts, ends, arrived = concatenated(pieces)
         groups = grouped(partial[: self._partials.width], len(starts))
         sessions, places = sessions_of(groups, to_numpy(starts), to_numpy(ends), to_numpy(arrived))
         return self._partials.merge(partial, sessions) + places
 
-    def over(self, bound: int) -> Columns | None:
-        """Take out the sessions that end at `bound` or before; None: there are none."""
+    def take_over(self, bound: int) -> Columns | None:
+        """Remove the sessions that end at `bound` or before, and return them; None: there are none."""
         least = self.least_end
         if least is None or least > bound:
             return None
-        parts = [piece for one in self._settled for piece in one.taken(one.ends <= bound)]
+        parts = [piece for part in self._settled for piece in part.remove(part.ends <= bound)]
         if self._recent:
             recent = self.merge(self._recent) if len(self._recent) > 1 else self._recent[0]
             parts.append(recent)
-            ending = filtered(recent, to_numpy(recent[END]) <= bound)
+            ending = filter_rows(recent, to_numpy(recent[END]) <= bound)
             if len(ending[END]):
-                parts += [
-                    piece for one in self._settled for piece in one.taken(self._have_keys_of(ending, one.buckets))
-                ]
-        whole = self.merge(parts) if len(parts) > 1 else parts[0]
-        ended = to_numpy(whole[END]) <= bound
+                for part in self._settled:
+                    parts += part.remove(self._have_keys_of(ending, part.buckets))
+        merged = self.merge(parts) if len(parts) > 1 else parts[0]
+        is_over = to_numpy(merged[END]) <= bound
         self._forget_recent()
-        self._work += len(ended)
-        if not ended.all():
-            self.add(filtered(whole, ~ended))
-        if self._recent and self._work >= sum(np.count_nonzero(one.left) for one in self._settled):
+        self._work += len(is_over)
+        if not is_over.all():
+            self.add(filter_rows(merged, ~is_over))
+        if self._recent and self._work >= sum(np.count_nonzero(part.is_present) for part in self._settled):
             self._settle()
-        self._settled = [one for one in self._settled if one.left.any()]
+        self._settled = [part for part in self._settled if part.is_present.any()]
         self._keep_to_memory()
-        return filtered(whole, ended) if ended.any() else None
+        return filter_rows(merged, is_over) if is_over.any() else None
 
-    def of_keys(self, keys: Sequence[pa.Array]) -> list[Columns]:
-        """Keys, starts and ends of rows that may have one of these keys: of all that have one, and of some others.
+    def bounds_of_keys(self, keys: Sequence[pa.Array]) -> list[Columns]:
+        """Return keys, starts and ends of rows that may have one of these keys: of all that have one, and of others.
 
-        Their other columns may be large, and are left alone: this is asked for each batch with late rows.
+        Their other columns may be large and are not read: this is called for each batch with late rows.
         """
-        parts = [(one.columns, one.left & self._have_keys_of(keys, one.buckets)) for one in self._settled]
-        parts += [(one, self._have_keys_of(keys, self._buckets_of(one))) for one in self._recent]
+        parts = [(part.columns, part.is_present & self._have_keys_of(keys, part.buckets)) for part in self._settled]
+        parts += [(piece, self._have_keys_of(keys, self._buckets_of(piece))) for piece in self._recent]
         width = self._partials.width
-        return [filtered([*one[:width], one[START], one[END]], there) for one, there in parts if there.any()]
+        return [
+            filter_rows([*columns[:width], columns[START], columns[END]], chosen)
+            for columns, chosen in parts
+            if chosen.any()
+        ]
 
     def _settle(self) -> None:
-        """Join all, in parts where the memory is short."""
+        """Merge all rows, in parts where the memory is short."""
         pieces = self.pieces()
         parts = 1
         if self._memory is not None and self._partials.width:
             parts = self._memory.parts(sum(map(size_of, pieces)))
         if parts == 1:
-            whole = self.merge(pieces)
-            self._settled = [_Settled(whole, self._buckets_of(whole), size_of(whole))]
+            merged = self.merge(pieces)
+            self._settled = [_Settled(merged, self._buckets_of(merged), size_of(merged))]
         else:
             assert self._memory is not None
-            own = ([one for one in part if len(one[END])] for part in divided(pieces, self._partials.width, parts))
-            filed = self._memory.written(self.merge(part) for part in own if part)
-            self._settled = [_Settled(one, self._buckets_of(one), 0) for one in filed]
-        self._settled_weight, self._work = sum(self._partials.weight(one.columns) for one in self._settled), 0
+            split = divided(pieces, self._partials.width, parts)
+            filled = ([piece for piece in part if len(piece[END])] for part in split)
+            filed = self._memory.written(self.merge(part) for part in filled if part)
+            self._settled = [_Settled(columns, self._buckets_of(columns), 0) for columns in filed]
+        self._settled_weight, self._work = sum(self._partials.weight(part.columns) for part in self._settled), 0
         self._forget_recent()
 
     def _keep_to_memory(self) -> None:
         """Write all to a file when it exceeds the memory."""
-        size = self._recent_size + sum(one.size for one in self._settled)
+        size = self._recent_size + sum(part.size for part in self._settled)
         if self._memory is None or self._memory.hold(size):
             return
-        for one in self._settled:
-            if one.size:
-                (one.columns,) = self._memory.written([one.columns])
-                one.ends, one.size = to_numpy(one.columns[END]), 0
+        for part in self._settled:
+            if part.size:
+                (part.columns,) = self._memory.written([part.columns])
+                part.ends, part.size = to_numpy(part.columns[END]), 0
         if self._recent_size:
             self._recent = self._memory.written([self.merge(self._recent)])
             self._recent_size = 0
@@ -195,28 +201,28 @@ class SessionStore:
         """Return which buckets have one of the keys: bool[n]."""
         if not self._partials.width:
             return np.ones(len(buckets), dtype=np.bool_)
-        there = np.zeros(_BUCKETS, dtype=np.bool_)
-        there[self._buckets_of(keys)] = True
-        return there[buckets]
+        has_key = np.zeros(_BUCKETS, dtype=np.bool_)
+        has_key[self._buckets_of(keys)] = True
+        return has_key[buckets]
 
 
 def sessions_of(
     groups: Groups, starts: NDArray[np.int64], ends: NDArray[np.int64], arrived: NDArray[np.int64]
 ) -> tuple[Groups, Columns]:
     """Return rows grouped by their sessions, and the columns of `SESSION_FIELDS` of these."""
-    found = merged(groups.codes, starts, ends)
-    count = len(found.keys)
-    first = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(first, found.of, arrived)
-    taken = pa.array(found.keys)
-    columns = [to_arrow(part, pa.int64()) for part in (found.starts, found.ends, first)]
-    return Groups(found.of, count, [key.take(taken) for key in groups.keys]), columns
+    sessions = merge_intervals(groups.codes, starts, ends)
+    count = len(sessions.keys)
+    first_arrivals = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(first_arrivals, sessions.codes, arrived)
+    key_rows = pa.array(sessions.keys)
+    columns = [to_arrow(part, pa.int64()) for part in (sessions.starts, sessions.ends, first_arrivals)]
+    return Groups(sessions.codes, count, [key.take(key_rows) for key in groups.keys]), columns
 
 
-def filtered(columns: Columns, keep: Any) -> Columns:
-    """Return the rows to keep."""
-    wanted = pa.array(keep)
-    return [one.filter(wanted) for one in columns]
+def filter_rows(columns: Columns, chosen: NDArray[np.bool_]) -> Columns:
+    """Return the chosen rows."""
+    mask = pa.array(chosen)
+    return [column.filter(mask) for column in columns]
 
 
 __all__ = ["ARRIVAL", "END", "SESSION_FIELDS", "START", "SessionStore", "sessions_of"]

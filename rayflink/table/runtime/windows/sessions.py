@@ -1,6 +1,6 @@
-"""Intervals of time by key that are joined where they meet. Pure.
+"""Intervals of time by key that are merged where they meet. Pure.
 
-Source: apache/flink TimeWindow.mergeWindows: intervals that touch are one.
+Source: apache/flink TimeWindow.mergeWindows: intervals that touch are merged.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sessions:
-    """Intervals that were joined.
+    """Intervals merged to sessions.
 
     Args:
-        of: intp[n]: which session each interval is part of, in [0, m).
+        codes: intp[n]: the session that each interval is part of, in [0, m).
         keys: intp[m]: the group of each session's key.
         starts, ends: int64[m].
     """
 
-    of: Codes
+    codes: Codes
     keys: Codes
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
 
-def merged(keys: Codes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Sessions:
-    """Intervals, each of a key, as sessions in order of key and start.
+def merge_intervals(keys: Codes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Sessions:
+    """Merge intervals, each of a key, to sessions in order of key and start.
 
     Args:
         keys: intp[n], n > 0.
         starts, ends: int64[n].
     """
     order = _ascending(keys, starts)
-    own, begin, end = keys[order], starts[order], ends[order]
-    reached = _reached(own, end)
-    opens = np.empty(len(order), dtype=np.bool_)
-    opens[0] = True
-    np.not_equal(own[1:], own[:-1], out=opens[1:])
-    opens[1:] |= begin[1:] > reached[:-1]
-    firsts = np.flatnonzero(opens)
-    of = np.empty(len(order), dtype=np.intp)
-    of[order] = np.cumsum(opens) - 1
-    return Sessions(of, own[firsts], begin[firsts], np.maximum.reduceat(end, firsts))
+    sorted_keys, sorted_starts, sorted_ends = keys[order], starts[order], ends[order]
+    greatest_ends = _greatest_ends(sorted_keys, sorted_ends)
+    is_first = np.empty(len(order), dtype=np.bool_)
+    is_first[0] = True
+    np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=is_first[1:])
+    is_first[1:] |= sorted_starts[1:] > greatest_ends[:-1]
+    firsts = np.flatnonzero(is_first)
+    codes = np.empty(len(order), dtype=np.intp)
+    codes[order] = np.cumsum(is_first) - 1
+    return Sessions(codes, sorted_keys[firsts], sorted_starts[firsts], np.maximum.reduceat(sorted_ends, firsts))
 
 
 def _ascending(keys: Codes, starts: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -63,7 +63,7 @@ def _ascending(keys: Codes, starts: NDArray[np.int64]) -> NDArray[np.intp]:
     return np.lexsort((starts, keys))
 
 
-def _reached(keys: Codes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def _greatest_ends(keys: Codes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the greatest end of a key so far; keys ascend: int64[n]."""
     least, most = int(ends.min()), int(ends.max())
     span = most - least + 1
@@ -72,44 +72,49 @@ def _reached(keys: Codes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.maximum.accumulate(lifted + (ends - least)) - lifted + least
     distinct, ranks = np.unique(ends, return_inverse=True)
     lifted = keys * len(distinct)
-    found: NDArray[np.int64] = distinct[np.maximum.accumulate(lifted + ranks) - lifted]
-    return found
+    greatest: NDArray[np.int64] = distinct[np.maximum.accumulate(lifted + ranks) - lifted]
+    return greatest
 
 
 @dataclass
 class _Key:
+    """The intervals of a key: starts of those of one gap, ascending, and the bounds of existing sessions."""
+
     starts: list[int] = field(default_factory=list)
-    """Of intervals of one gap, ascending."""
-    others: list[tuple[int, int]] = field(default_factory=list)
+    sessions: list[tuple[int, int]] = field(default_factory=list)
 
 
-def accepted(
-    keys: Sequence[int], starts: Sequence[int], is_late: Sequence[bool], gap: int, known: Sequence[tuple[int, int, int]]
+def accept_late(
+    keys: Sequence[int],
+    starts: Sequence[int],
+    is_late: Sequence[bool],
+    gap: int,
+    sessions: Sequence[tuple[int, int, int]],
 ) -> list[bool]:
     """Return which records join a session, one after the other: a late one only if it meets an existing session.
 
-    This is a loop of Python, for records that came late and whose key has a session that could take them.
+    This is a loop of Python, for records that came late and whose key has a session that could accept them.
 
     Args:
         keys, starts: of records, in the order in which they came; each is an interval of one gap.
         is_late: whether the record by itself is late.
-        known: (key, start, end) of the sessions there are.
+        sessions: (key, start, end) of the existing ones.
     """
     by_key: dict[int, _Key] = {}
-    for key, start, end in known:
-        by_key.setdefault(key, _Key()).others.append((start, end))
-    found = []
+    for key, start, end in sessions:
+        by_key.setdefault(key, _Key()).sessions.append((start, end))
+    accepted = []
     for key, start, late in zip(keys, starts, is_late, strict=True):
-        there = by_key.setdefault(key, _Key())
+        known = by_key.setdefault(key, _Key())
         if late:
-            at = bisect_left(there.starts, start - gap)
-            late = not (at < len(there.starts) and there.starts[at] <= start + gap) and not any(
-                first <= start + gap and start <= stop for first, stop in there.others
+            index = bisect_left(known.starts, start - gap)
+            late = not (index < len(known.starts) and known.starts[index] <= start + gap) and not any(
+                first <= start + gap and start <= stop for first, stop in known.sessions
             )
         if not late:
-            insort(there.starts, start)
-        found.append(not late)
-    return found
+            insort(known.starts, start)
+        accepted.append(not late)
+    return accepted
 
 
-__all__ = ["Sessions", "accepted", "merged"]
+__all__ = ["Sessions", "accept_late", "merge_intervals"]

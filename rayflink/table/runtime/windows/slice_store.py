@@ -1,11 +1,11 @@
-"""The state of a window aggregation: for each slice, pieces of partial rows that are joined when they have doubled.
+"""The state of sliced windows: for each slice, pieces of partial rows that are merged when they have doubled.
 
-What exceeds the managed memory goes to files, the largest slices first; they are worked in parts by key.
+Rows beyond the managed memory go to files, the largest slices first; they are processed in parts by key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,35 +14,38 @@ import pyarrow as pa
 
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import PartialRows, concatenated
+from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns, FrameMemory, divided, size_of
 
 LEAST_WEIGHT = 32_768
 """A slice of a lesser weight is left as it is; see `PartialRows.weight`."""
+SLICE_FIELDS = (pa.field("slice_end", pa.int64()), pa.field("arrival", pa.int64()))
+"""In a snapshot, the slice of a partial row, and its place among those of the slice."""
 
 
-class Joined(list[pa.Array]):
-    """Columns of partial rows that are joined: no more rows of a key than it needs."""
+class MergedRows(list[pa.Array]):
+    """Columns of partial rows that are merged: no more rows of a key than it needs."""
 
 
 @dataclass
 class Slice:
-    """Partial rows, in the order in which they came.
+    """The partial rows of a slice, in the order in which they came.
 
     Args:
         filed: pieces in files.
-        pieces: those in memory, which came later.
-        size: bytes of those.
-        weight: of all.
-        joined_weight: what it was when they were last joined.
-        is_joined: whether all of them are.
+        pieces: pieces in memory, which came later.
+        size: bytes of the pieces in memory.
+        weight: of all pieces.
+        merged_weight: the weight when they were last merged.
+        is_merged: whether all of them are.
     """
 
     filed: list[Columns] = field(default_factory=list)
     pieces: list[Columns] = field(default_factory=list)
     size: int = 0
     weight: int = 0
-    joined_weight: int = 0
-    is_joined: bool = False
+    merged_weight: int = 0
+    is_merged: bool = False
 
     @property
     def all(self) -> list[Columns]:
@@ -51,10 +54,10 @@ class Slice:
 
 
 class SliceStore:
-    """Slices by their ends.
+    """Collects partial rows by slice; a slice is identified by its end.
 
     Args:
-        partials: says how partial rows are joined.
+        partials: merges partial rows.
         is_shared: whether several windows have a slice.
     """
 
@@ -65,7 +68,7 @@ class SliceStore:
         self.slices: dict[int, Slice] = {}
 
     def open(self, memory: FrameMemory) -> None:
-        """Keep to this memory."""
+        """Use this memory; it is not bounded before."""
         self._memory = memory
 
     def __bool__(self) -> bool:
@@ -73,7 +76,7 @@ class SliceStore:
 
     @property
     def ends(self) -> list[int]:
-        """Ends of the slices, ascending."""
+        """Return the ends of the slices, ascending."""
         return sorted(self.slices)
 
     @property
@@ -83,66 +86,66 @@ class SliceStore:
 
     def add(self, end: int, columns: Columns) -> None:
         """Add partial rows to the slice with this end."""
-        held = self.slices.setdefault(end, Slice())
-        held.is_joined = False  # an exchange puts batches together, so that a piece may have a key twice
-        held.pieces.append(columns)
-        held.weight += self._partials.weight(columns)
-        self._grow(held, size_of(columns))
-        if held.weight > LEAST_WEIGHT and held.weight >= 2 * held.joined_weight:
-            self.join(held)
+        slice_ = self.slices.setdefault(end, Slice())
+        slice_.is_merged = False  # an exchange puts batches together, so that a piece may have a key twice
+        slice_.pieces.append(columns)
+        slice_.weight += self._partials.weight(columns)
+        self._grow(slice_, size_of(columns))
+        if slice_.weight > LEAST_WEIGHT and slice_.weight >= 2 * slice_.merged_weight:
+            self._merge_slice(slice_)
 
-    def _grow(self, held: Slice, size: int) -> None:
-        held.size += size
+    def _grow(self, slice_: Slice, size: int) -> None:
+        slice_.size += size
         self._size += size
 
     def keep_to_memory(self) -> None:
-        """Write what exceeds the memory to a file: the largest slices, half of all."""
+        """Write slices to a file if they exceed the memory: the largest ones, half of all bytes."""
         if self._memory is None or self._memory.hold(self._size):
             return
         chosen: list[Slice] = []
         left = self._size
-        for held in sorted(self.slices.values(), key=lambda one: -one.size):
-            if left <= self._size // 2 or not held.size:
+        for slice_ in sorted(self.slices.values(), key=lambda candidate: -candidate.size):
+            if left <= self._size // 2 or not slice_.size:
                 break
-            chosen.append(held)
-            left -= held.size
-        pieces = [self.merge(held.pieces) for held in chosen]
-        for held, piece in zip(chosen, self._memory.written(pieces), strict=True):
-            held.filed.append(piece)
-            held.pieces = []
-            self._grow(held, -held.size)
+            chosen.append(slice_)
+            left -= slice_.size
+        pieces = [self.merge(slice_.pieces) for slice_ in chosen]
+        for slice_, piece in zip(chosen, self._memory.written(pieces), strict=True):
+            slice_.filed.append(piece)
+            slice_.pieces = []
+            self._grow(slice_, -slice_.size)
         self._memory.hold(self._size)
 
-    def join(self, held: Slice) -> None:
-        """Join all pieces of a slice."""
-        if not held.is_joined:
-            parts = self._parts(held.all)
+    def _merge_slice(self, slice_: Slice) -> None:
+        """Merge all pieces of a slice."""
+        if not slice_.is_merged:
+            parts = self._parts(slice_.all)
             if parts == 1:
-                whole = self.merge(held.all)
-                held.filed, held.pieces = [], [whole]
-                self._grow(held, size_of(whole) - held.size)
+                merged = self.merge(slice_.all)
+                slice_.filed, slice_.pieces = [], [merged]
+                self._grow(slice_, size_of(merged) - slice_.size)
             else:
                 assert self._memory is not None
-                held.filed = self._memory.written(self.merge(part) for part in self._divided(held.all, parts))
-                held.pieces = []
-                self._grow(held, -held.size)
-            held.weight = sum(map(self._partials.weight, held.all))
-            held.is_joined = True
-        held.joined_weight = held.weight
+                slice_.filed = self._memory.written(self.merge(part) for part in self._divided(slice_.all, parts))
+                slice_.pieces = []
+                self._grow(slice_, -slice_.size)
+            slice_.weight = sum(map(self._partials.weight, slice_.all))
+            slice_.is_merged = True
+        slice_.merged_weight = slice_.weight
 
     def weight(self, piece: Columns) -> int:
-        """See `PartialRows.weight`."""
+        """Return the weight of partial rows; see `PartialRows.weight`."""
         return self._partials.weight(piece)
 
     def merge(self, pieces: Sequence[Columns]) -> Columns:
-        """Pieces as one."""
-        if len(pieces) == 1 and isinstance(pieces[0], Joined):
+        """Merge pieces to one."""
+        if len(pieces) == 1 and isinstance(pieces[0], MergedRows):
             return pieces[0]
         columns = concatenated(pieces)
-        return Joined(self._partials.merge(columns, grouped(columns[: self._partials.width], len(columns[0]))))
+        return MergedRows(self._partials.merge(columns, grouped(columns[: self._partials.width], len(columns[0]))))
 
     def in_parts(self, pieces: list[Columns]) -> Iterator[list[Columns]]:
-        """Pieces in parts that fit into memory, each with all rows of its keys; most often it is one."""
+        """Yield pieces in parts that fit into memory, each with all rows of its keys; most often it is one."""
         parts = self._parts(pieces)
         yield from [pieces] if parts == 1 else self._divided(pieces, parts)
 
@@ -153,23 +156,47 @@ class SliceStore:
 
     def _divided(self, pieces: list[Columns], parts: int) -> Iterator[list[Columns]]:
         for part in divided(pieces, self._partials.width, parts):
-            there = [piece for piece in part if len(piece[0])]
-            if there:
-                yield there
+            filled = [piece for piece in part if len(piece[0])]
+            if filled:
+                yield filled
 
     def pieces(self, end: int) -> list[Columns]:
         """Return the pieces of a slice; one that several windows share is merged first, for all of them."""
-        held = self.slices[end]
+        slice_ = self.slices[end]
         if self._is_shared:
-            self.join(held)
-        return held.all
+            self._merge_slice(slice_)
+        return slice_.all
 
     def drop(self, end: int) -> None:
         """Forget a slice."""
         self._size -= self.slices.pop(end).size
 
     def __iter__(self) -> Iterator[tuple[int, list[Columns]]]:
-        return ((end, held.all) for end, held in self.slices.items())
+        return ((end, slice_.all) for end, slice_ in self.slices.items())
+
+    # snapshots
+
+    def frame(self) -> Callable[[], Columns | None]:
+        """Return a function that returns the rows of all slices as they are now, with `SLICE_FIELDS`; None: none."""
+        slices = list(self)
+
+        def frame() -> Columns | None:
+            parts: list[Columns] = []
+            for end, pieces in slices:
+                columns = self.merge(pieces)
+                rows = len(columns[0])
+                ends, arrival = np.full(rows, end, dtype=np.int64), np.arange(rows, dtype=np.int64)
+                parts.append([*columns, to_arrow(ends, pa.int64()), to_arrow(arrival, pa.int64())])
+            return concatenated(parts) if parts else None
+
+        return frame
+
+    def add_frame(self, frame: pa.RecordBatch) -> None:
+        """Add the rows of a frame to their slices."""
+        *columns, ends, arrival = frame.columns
+        order = pa.array(np.lexsort((to_numpy(arrival), to_numpy(ends))))
+        for end, piece in split_by(to_numpy(ends.take(order)), [column.take(order) for column in columns]):
+            self.add(end, piece)
 
 
 def split_by(ends: Any, columns: Sequence[pa.Array]) -> Iterator[tuple[int, Columns]]:
@@ -191,4 +218,4 @@ def split_by(ends: Any, columns: Sequence[pa.Array]) -> Iterator[tuple[int, Colu
         yield int(ends[first]), [column.slice(first, stop - first) for column in columns]
 
 
-__all__ = ["LEAST_WEIGHT", "Joined", "Slice", "SliceStore", "split_by"]
+__all__ = ["LEAST_WEIGHT", "SLICE_FIELDS", "MergedRows", "Slice", "SliceStore", "split_by"]

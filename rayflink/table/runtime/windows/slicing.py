@@ -1,6 +1,8 @@
-"""Windows as slices: each row lies in one slice, and windows are made of slices that follow one another. Pure.
+"""Slices of time: each row lies in one slice, and windows consist of slices that follow one another. Pure.
 
-A slice and a window go by their ends, local times in the window's zone.
+A slice and a window are identified by their ends, local times in the window's zone. Four assigners know which slices
+make up a window: `tumbling_windows`, `hopping_windows`, `cumulating_windows` and `attached_windows`. `Slicing` adds
+the zone and decides which windows are over.
 
 Source: apache/flink SliceAssigners, SlicingWindowProcessor.
 """
@@ -9,12 +11,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rayflink.common.records.batches import MAX_TIMESTAMP
 
 from ...plan.logical import WindowKind
 from ..aggregates.window_spec import WindowSpec
+from .attached_windows import AttachedWindows
+from .cumulating_windows import CumulatingWindows
+from .hopping_windows import HoppingWindows
+from .tumbling_windows import TumblingWindows
 from .zone_shift import last_over, timer_of
 
 if TYPE_CHECKING:
@@ -22,8 +28,57 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class SliceAssigner(Protocol):
+    """The slices and windows of one kind, as arithmetic on local times in milliseconds."""
+
+    slice_ms: int
+    """Length of a slice."""
+    step_ms: int
+    """Distance between the ends of two windows."""
+    offset_ms: int
+    """Start of a slice; all others are multiples of `slice_ms` away."""
+
+    @property
+    def shares_slices(self) -> bool:
+        """Return whether several windows contain one slice; else each slice is a window."""
+        ...
+
+    @property
+    def slices_per_window(self) -> int:
+        """Return the largest number of slices in a window."""
+        ...
+
+    def window_start(self, end: int) -> int:
+        """Return the start of the window with this end."""
+        ...
+
+    def first_window(self, slice_end: int) -> int:
+        """Return the end of the first window that contains the slice."""
+        ...
+
+    def last_window(self, slice_end: int) -> int:
+        """Return the end of the last window that contains the slice."""
+        ...
+
+    def border(self, window: int) -> int:
+        """Return a time within the window that all windows of its group contain; of growing windows their start."""
+        ...
+
+
+def slice_assigner(spec: WindowSpec) -> SliceAssigner:
+    """Return the assigner of windows that are not sessions."""
+    assigner: SliceAssigner
+    if spec.kind is WindowKind.HOP:
+        assigner = HoppingWindows(spec.size_ms, spec.slide_ms, spec.offset_ms)
+    elif spec.kind is WindowKind.CUMULATE:
+        assigner = CumulatingWindows(spec.size_ms, spec.slide_ms, spec.offset_ms)
+    else:
+        assigner = TumblingWindows(spec.size_ms, spec.offset_ms)
+    return assigner if spec.end_column is None else AttachedWindows(assigner)
+
+
 class Slicing:
-    """The slices of windows: the slice of a time, and the slices of a window.
+    """Finds the slice of a time, and the windows that are over at a progress of time.
 
     Args:
         spec: windows that are not sessions.
@@ -31,60 +86,29 @@ class Slicing:
 
     def __init__(self, spec: WindowSpec) -> None:
         self._zone = spec.shift_zone
-        self._is_attached = spec.end_column is not None
-        self._kind, self._size, self._offset = spec.kind, spec.size_ms, spec.offset_ms
-        self.slice_ms, self._step = spec.slice_ms, spec.slide_ms
-        self.is_alone = self._is_attached or self._kind is WindowKind.TUMBLE
-        """Whether each slice is a window."""
+        self.assigner = slice_assigner(spec)
+        self.slice_ms, self._offset_ms = self.assigner.slice_ms, self.assigner.offset_ms
 
     def slice_ends(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Ends of the slices in which local times lie: int64[n]."""
-        shifted = times - self._offset
+        """Return the ends of the slices in which local times lie: int64[n]."""
+        shifted = times - self._offset_ms
         shifted //= self.slice_ms
         shifted += 1
         shifted *= self.slice_ms
-        shifted += self._offset
+        shifted += self._offset_ms
         return shifted
 
     def slice_end(self, time: int) -> int:
-        """Return the same of one time."""
-        return ((time - self._offset) // self.slice_ms + 1) * self.slice_ms + self._offset
+        """Return the end of the slice in which one local time lies."""
+        return ((time - self._offset_ms) // self.slice_ms + 1) * self.slice_ms + self._offset_ms
 
-    def window_start(self, end: int) -> int:
-        """Begin of the window with this end."""
-        if self._kind is WindowKind.CUMULATE:
-            return (end - 1 - self._offset) // self._size * self._size + self._offset
-        return end - self._size
-
-    def last_window(self, slice_end: int) -> int:
-        """End of the last window that has the slice."""
-        if self.is_alone:
-            return slice_end
-        if self._kind is WindowKind.CUMULATE:
-            return self.window_start(slice_end) + self._size
-        return (slice_end - self.slice_ms - self._offset) // self._step * self._step + self._offset + self._size
-
-    def first_window(self, slice_end: int) -> int:
-        """End of the first window that has the slice."""
-        if self.is_alone or self._kind is WindowKind.CUMULATE:
-            return slice_end
-        behind = slice_end - self._offset - self._size
-        return -(-behind // self._step) * self._step + self._offset + self._size
-
-    @property
-    def slices_of_a_window(self) -> int:
-        """Return the largest number of slices in a window."""
-        return 1 if self.is_alone else self._size // self.slice_ms
-
-    def border(self, window: int) -> int:
-        """Return a time that lies in the window and in all others of its group; for growing windows their start."""
-        if self._kind is WindowKind.CUMULATE:
-            return self.window_start(window)
-        return (window - self._offset) // self._size * self._size + self._offset
-
-    def fires_at(self, end: int) -> int:
+    def fires_at(self, window: int) -> int:
         """Return the progress of time, as an instant, at which the window with this end is over."""
-        return timer_of(end - 1, self._zone)
+        return timer_of(window - 1, self._zone)
+
+    def expires_at(self, slice_end: int) -> int:
+        """Return the progress of time at which all windows that contain the slice are over."""
+        return timer_of(self.assigner.last_window(slice_end) - 1, self._zone)
 
     def windows_due(self, slices: Sequence[int], after: int, until: int) -> Iterator[tuple[int, int, int]]:
         """Yield the windows that have a slice and are over at `until`, but were not at `after`.
@@ -95,22 +119,23 @@ class Slicing:
         Yields:
             (end of a window, first, behind the last of its slices in `slices`), by their ends.
         """
+        assigner = self.assigner
         over, due = (last_over(progress, self._zone) + 1 for progress in (after, until))
-        for at in range(max(bisect_right(slices, over) - 1, 0), len(slices)):
-            end = self.first_window(slices[at])
+        for index in range(max(bisect_right(slices, over) - 1, 0), len(slices)):
+            end = assigner.first_window(slices[index])
             if end > due:
                 return
-            if self.is_alone:
+            if not assigner.shares_slices:
                 if end > over:
-                    yield end, at, at + 1
+                    yield end, index, index + 1
                 continue
-            last = min(self.last_window(slices[at]), due)
-            following = slices[at + 1] if at + 1 < len(slices) else last + 1
+            last = min(assigner.last_window(slices[index]), due)
+            following = slices[index + 1] if index + 1 < len(slices) else last + 1
             if end <= over:
-                end += ((over - end) // self._step + 1) * self._step
+                end += ((over - end) // assigner.step_ms + 1) * assigner.step_ms
             while end <= last and end < following:
-                yield end, bisect_right(slices, self.window_start(end), 0, at + 1), at + 1
-                end += self._step
+                yield end, bisect_right(slices, assigner.window_start(end), 0, index + 1), index + 1
+                end += assigner.step_ms
 
     def next_firing(self, slices: Sequence[int], after: int) -> int | None:
         """Return the least progress at which a window with one of these slices is over; None: there is none."""
@@ -118,4 +143,4 @@ class Slicing:
         return None if first is None else self.fires_at(first[0])
 
 
-__all__ = ["Slicing"]
+__all__ = ["SliceAssigner", "Slicing", "slice_assigner"]

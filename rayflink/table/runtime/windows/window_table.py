@@ -10,7 +10,7 @@ from rayflink.operators.base import Operator
 
 from ...plan.logical import Windowing, WindowKind
 from ...plan.typed import Session
-from .sliced_rows import NoTimeError
+from .input_rows import NoTimeError
 from .zone_shift import instant_of, local_times
 
 if TYPE_CHECKING:

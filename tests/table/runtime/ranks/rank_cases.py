@@ -13,7 +13,7 @@ import pyarrow as pa
 from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.window_spec import WindowSpec
 from rayflink.table.runtime.ranks.ranking import Ranking
-from rayflink.table.runtime.ranks.window_rank import LocalRank, WindowRankOperator
+from rayflink.table.runtime.ranks.window_rank import local_rank, window_rank
 from rayflink.table.types import DataTypes
 from rayflink.testing.elements import Columns, columns
 
@@ -52,7 +52,7 @@ def ranking(*order: tuple[int, bool, bool], last: int = 2, first: int = 1, keys:
 
 def two_phases(what: Ranking) -> Any:
     assert what.window is not None
-    return lambda: [LocalRank(what), WindowRankOperator(what, WINDOWS, RESULT)]
+    return lambda: [local_rank(what), window_rank(what, WINDOWS, RESULT)]
 
 
 def place_in_order(one: Row, order: Sequence[tuple[int, bool, bool]]) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from rayflink.table.runtime.ranks import sorted_rows
 from rayflink.table.runtime.ranks.bounded_rank import BoundedRank, RowNumbers
 from rayflink.table.runtime.ranks.ordering import order_numbers, order_of
 from rayflink.table.runtime.ranks.sorting import LimitOperator, SortOperator
-from rayflink.table.runtime.ranks.window_rank import LocalRank
+from rayflink.table.runtime.ranks.window_rank import local_rank
 from rayflink.testing import OperatorHarness, end, rec, verify, wm
 
 from ..windows.test_window_memory import with_memory
@@ -79,7 +79,7 @@ def test_all_rows_of_a_key_are_numbered():
 def test_the_first_rows_of_a_key_are_numbered():
     what = ranking((N, False, True), window=None, last=1)
     verify(
-        lambda: [LocalRank(what), BoundedRank(what, RESULT)],
+        lambda: [local_rank(what), BoundedRank(what, RESULT)],
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
             numbered(1, "b", 2),
@@ -191,7 +191,7 @@ def test_numbers_of_more_rows_than_memory_go_by_files(tmp_path, monkeypatch):
 def test_the_first_rows_of_more_keys_than_memory_go_by_files(tmp_path, monkeypatch, keys):
     operator, memory, files = small_memory(monkeypatch, tmp_path, BoundedRank)
     what = ranking((N, True, False), (X, False, True), keys=keys, window=None, last=25, first=2)
-    found = given_to(lambda: [LocalRank(what), operator(what, RESULT)])
+    found = given_to(lambda: [local_rank(what), operator(what, RESULT)])
     groups = {one[WORD] if keys else None for one in MANY}
     expected = [one for key in groups for one in wanted(what, [one for one in MANY if not keys or one[WORD] == key])]
     assert sorted(found) == sorted(expected)

@@ -14,7 +14,7 @@ from rayflink.common.types import Row
 from rayflink.datastream.streams.selectors import NamedField
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.table.runtime.keyed_state import frame_memory
-from rayflink.table.runtime.ranks.window_rank import LocalRank, WindowRankOperator
+from rayflink.table.runtime.ranks.window_rank import local_rank, window_rank
 from rayflink.table.runtime.windows import slice_store, sliced_windows
 from rayflink.testing import OperatorHarness, rec, verify, wm
 from rayflink.testing.elements import Record
@@ -106,7 +106,7 @@ def test_a_key_of_all_rows_takes_no_more_state_than_it_has_wanted_rows(monkeypat
     for number in range(40):
         harness.give(rows(*(row("a", number * 1_000 + at % 997) for at in range(1_000))))
         harness.advance_watermark(number - 1_000)
-        sizes.append(sum(len(piece[0]) for piece in harness.operators[-1]._store.slices[10].all))
+        sizes.append(sum(len(piece[0]) for piece in harness.operators[-1].contents.store.slices[10].all))
     assert max(sizes) <= 120
     harness.advance_watermark(9)
     assert [one.value[1] for one in harness.take() if isinstance(one, Record)] == [39_996, 39_995, 39_994]
@@ -172,11 +172,11 @@ def test_rows_beyond_the_memory_go_to_files(tmp_path, monkeypatch, snapshots):
         monkeypatch.setattr(module, name, 256)
     what = ranking((N, True, False), (X, False, True), last=3)
     memory = MemoryManager(1 << 30)
-    limited = with_memory(WindowRankOperator, 4096, str(tmp_path / "spill"), memory)
+    limited = with_memory(window_rank, 4096, str(tmp_path / "spill"), memory)
 
     def worked(operator):
         def factory():
-            return [LocalRank(what), operator(what, WINDOWS, RESULT)]
+            return [local_rank(what), operator(what, WINDOWS, RESULT)]
 
         harness, found = OperatorHarness(factory), []
         for number in range(40):
@@ -195,7 +195,7 @@ def test_rows_beyond_the_memory_go_to_files(tmp_path, monkeypatch, snapshots):
     files = []
     written = frame_memory.FrameMemory.written
     monkeypatch.setattr(frame_memory.FrameMemory, "written", lambda *of: files.append(written(*of)) or files[-1])
-    wanted = worked(WindowRankOperator)
+    wanted = worked(window_rank)
     assert not files
     assert worked(limited) == wanted
     assert len(files) > 3 and memory.used == 0

@@ -18,8 +18,8 @@ from rayflink.table.plan.logical import Emission
 from rayflink.table.runtime.aggregates.grouping import Groups
 from rayflink.table.runtime.aggregates.partial_aggregates import Partials
 from rayflink.table.runtime.aggregates.window_spec import WindowSpec
-from rayflink.table.runtime.windows.emitting_window import EmittingWindowAggregate
 from rayflink.table.runtime.windows.prefix_merge import prefixes
+from rayflink.table.runtime.windows.window_operators import emitting_window_aggregate
 from rayflink.testing import OperatorHarness, verify, wm
 from rayflink.testing.elements import Record
 
@@ -34,7 +34,7 @@ COUNTS = by_word(tumble(), aggregate("COUNT"), aggregate("MAX", N))
 
 
 def emitting(aggregation: Any, emission: Emission) -> Any:
-    return lambda: EmittingWindowAggregate(aggregation, emission)
+    return lambda: emitting_window_aggregate(aggregation, emission)
 
 
 def shown(harness: OperatorHarness) -> list[str]:

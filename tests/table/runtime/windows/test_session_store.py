@@ -22,9 +22,9 @@ def test_late_rows_look_at_keys_and_times_of_sessions_alone():
     store = SessionStore(Keys())
     bounds = [pa.array([0, 20]), pa.array([10, 30]), pa.array([0, 1])]
     store.add([pa.array(["a", "b"]), pa.array(["x" * 1000] * 2), *bounds])
-    found = store.of_keys([pa.array(["b"])])
+    found = store.bounds_of_keys([pa.array(["b"])])
     assert [one.to_pylist() for one in found[0]] == [["b"], [20], [30]]
-    assert not store.of_keys([pa.array(["c"])])
+    assert not store.bounds_of_keys([pa.array(["c"])])
 
 
 def test_columns_of_a_wide_join_are_looked_up_once():

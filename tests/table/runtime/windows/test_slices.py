@@ -41,9 +41,10 @@ def test_a_time_lies_in_its_slice(spec, some):
 def test_the_windows_of_a_slice_are_those_of_its_times(spec, time):
     slicing = Slicing(spec)
     end = slicing.slice_end(time)
-    found = [(slicing.window_start(window), window) for window, _, _ in slicing.windows_due([end], LEAST, MOST)]
+    starts = slicing.assigner.window_start
+    found = [(starts(window), window) for window, _, _ in slicing.windows_due([end], LEAST, MOST)]
     assert found == sorted(windows_of(spec, time), key=lambda window: window[1])
-    assert found[-1][1] == slicing.last_window(end)
+    assert found[-1][1] == slicing.assigner.last_window(end)
 
 
 @given(specs(), st.sets(times, min_size=1), times, st.integers(0, 100))
@@ -53,9 +54,9 @@ def test_each_window_with_a_slice_is_due_once(spec, some, after, more):
     wanted = sorted({window for time in some for window in windows_of(spec, time)}, key=lambda window: window[1])
     both = [*slicing.windows_due(ends, LEAST, after), *slicing.windows_due(ends, after, after + more)]
     both += slicing.windows_due(ends, after + more, MOST)
-    assert [(slicing.window_start(window), window) for window, _, _ in both] == wanted
+    assert [(slicing.assigner.window_start(window), window) for window, _, _ in both] == wanted
     for window, first, stop in both:
-        assert ends[first:stop] == [end for end in ends if slicing.window_start(window) < end <= window]
+        assert ends[first:stop] == [end for end in ends if slicing.assigner.window_start(window) < end <= window]
 
 
 @given(specs(), st.sets(times, min_size=1), times)

@@ -17,10 +17,13 @@ from rayflink.state.keys.key_groups import key_group, key_group_range
 from rayflink.table.plan.logical import Emission, WindowKind
 from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from rayflink.table.runtime.keyed_state.frame_snapshots import one_batch
-from rayflink.table.runtime.windows.emitting_window import EmittingWindowAggregate
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
-from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
-from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
+from rayflink.table.runtime.windows.window_operators import (
+    emitting_window_aggregate,
+    global_window_aggregate,
+    local_window_aggregate,
+    one_phase_window_aggregate,
+    session_window_aggregate,
+)
 from rayflink.table.types import DataTypes
 from rayflink.testing import OperatorHarness, at, rec, verify, wm
 from rayflink.testing.elements import columns
@@ -30,15 +33,15 @@ from .window_cases import OK, WORD, N, aggregate, by_word, cumulate, hop, key_of
 
 
 def two_phases(aggregation: WindowAggregation) -> Any:
-    return lambda: [LocalWindowAggregate(aggregation), GlobalWindowAggregate(aggregation)]
+    return lambda: [local_window_aggregate(aggregation), global_window_aggregate(aggregation)]
 
 
 def one_phase(aggregation: WindowAggregation) -> Any:
-    return lambda: OnePhaseWindowAggregate(aggregation)
+    return lambda: one_phase_window_aggregate(aggregation)
 
 
 def sessions(aggregation: WindowAggregation) -> Any:
-    return lambda: SessionWindowAggregate(aggregation)
+    return lambda: session_window_aggregate(aggregation)
 
 
 def ms(value: int) -> datetime:
@@ -165,7 +168,7 @@ def test_processing_time_tumbles_by_the_clock():
 @pytest.mark.parametrize(
     ("made", "window", "dropped"),
     [(one_phase, tumble(), 2), (one_phase, hop(), 3), (sessions, session(), 3),
-     (lambda one: lambda: EmittingWindowAggregate(one, Emission(0)), tumble(), 2)],
+     (lambda one: lambda: emitting_window_aggregate(one, Emission(0)), tumble(), 2)],
 )  # fmt: skip
 def test_rows_of_windows_of_processing_time_that_are_open_at_the_end_are_counted(made, window, dropped):
     clock = replace(window, time_column=None, is_event_time=False, time_type=DataTypes.TIMESTAMP_LTZ(3))
@@ -247,7 +250,7 @@ def test_a_row_without_a_time_is_refused():
 def test_rescaled_from_one_to_three_to_two():
     words = [f"word {number}" for number in range(50)]
     aggregation = by_word(hop(), aggregate("COUNT"), aggregate("MAX", N))
-    deal, factory = key_of(aggregation), lambda: OnePhaseWindowAggregate(aggregation)
+    deal, factory = key_of(aggregation), lambda: one_phase_window_aggregate(aggregation)
 
     def dealt(subtasks: list[OperatorHarness], *values: Any) -> None:
         for value in values:
@@ -283,7 +286,7 @@ def test_windows_of_a_subtask_that_was_ahead_fire_once():
     def run(*subtasks: OperatorHarness) -> list[tuple[Any, ...]]:
         return sorted(tuple(value)[:3] for one in subtasks for value in one.output_values())
 
-    pair = [OperatorHarness(lambda: OnePhaseWindowAggregate(aggregation), place=Place(at, 2)) for at in range(2)]
+    pair = [OperatorHarness(lambda: one_phase_window_aggregate(aggregation), place=Place(at, 2)) for at in range(2)]
     words = [f"word {number}" for number in range(20)]
     for at_, one in enumerate(pair):
         one.give(rows(*((word, 1, 5) for word in words if key_group(key_hash(word), 128) // 64 == at_)))
@@ -292,11 +295,11 @@ def test_windows_of_a_subtask_that_was_ahead_fire_once():
     fired = run(*pair)
     assert 0 < len(fired) < 40
     (joined,) = rescaled_snapshots([one.snapshot() for one in pair], 1)
-    with OperatorHarness(lambda: OnePhaseWindowAggregate(aggregation), restore=[joined]) as whole:
+    with OperatorHarness(lambda: one_phase_window_aggregate(aggregation), restore=[joined]) as whole:
         whole.advance_watermark(9)
         again = whole.snapshot()
         first = run(whole)
-    with OperatorHarness(lambda: OnePhaseWindowAggregate(aggregation), restore=[again]) as whole:
+    with OperatorHarness(lambda: one_phase_window_aggregate(aggregation), restore=[again]) as whole:
         whole.advance_watermark(100)
         wanted = Counter((word, 1, ms(end - 30)) for word in words for end in (10, 20, 30))
         assert Counter(fired + first + run(whole)) == wanted
@@ -321,7 +324,7 @@ def test_state_of_something_else_is_refused(other):
 
 
 def test_small_batches_are_held_until_a_slice_ends():
-    with OperatorHarness(lambda: LocalWindowAggregate(BASIC)) as local:
+    with OperatorHarness(lambda: local_window_aggregate(BASIC)) as local:
         local.advance_watermark(0)
         for number in range(1, 9):
             local.give(rows(("a", number, number)))
@@ -336,11 +339,11 @@ def test_partial_rows_of_one_key_that_the_exchange_put_into_one_batch_are_joined
     aggregation = by_word(tumble(), aggregate("COUNT"), aggregate("SUM", N))
     parts = []
     for number in (1, 2):
-        local = OperatorHarness(lambda: LocalWindowAggregate(aggregation))
+        local = OperatorHarness(lambda: local_window_aggregate(aggregation))
         local.give(rows(("a", number, 3)))
         parts += [entry.data for entry in local.operators[0].finish()]
         local.close()
-    harness = OperatorHarness(lambda: GlobalWindowAggregate(aggregation))
+    harness = OperatorHarness(lambda: global_window_aggregate(aggregation))
     harness.give(columns(one_batch(parts)))
     harness.advance_watermark(9)
     assert harness.take() == [out(aggregation, "a", 2, 3, 0, 10), wm(9)]

@@ -9,8 +9,8 @@ import pytest
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.table.runtime.keyed_state import frame_memory
 from rayflink.table.runtime.windows import session_store, slice_store, sliced_windows
-from rayflink.table.runtime.windows.global_window import OnePhaseWindowAggregate
-from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
+from rayflink.table.runtime.windows.aggregate_firing import AggregateFiring
+from rayflink.table.runtime.windows.window_operators import one_phase_window_aggregate, session_window_aggregate
 from rayflink.testing import OperatorHarness
 
 from .window_cases import WORD, N, aggregate, by_word, hop, rows, session, tumble
@@ -26,13 +26,21 @@ def small(monkeypatch):
     monkeypatch.setattr(frame_memory, "LEAST_BYTES", 256)
 
 
-def with_memory(operator, size: int, folder: str, memory: MemoryManager):
-    class Small(operator):
-        def setup(self, ctx):
-            ctx.managed_memory, ctx.spill_folder = Allowance(memory, "task", size), folder
-            super().setup(ctx)
+def with_memory(make, size: int, folder: str, memory: MemoryManager):
+    """What makes the same operator with a bounded memory."""
 
-    return Small
+    def bounded(*arguments):
+        operator = make(*arguments)
+        setup = operator.setup
+
+        def bounded_setup(ctx):
+            ctx.managed_memory, ctx.spill_folder = Allowance(memory, "task", size), folder
+            setup(ctx)
+
+        operator.setup = bounded_setup
+        return operator
+
+    return bounded
 
 
 def told(harness: OperatorHarness, metric: str) -> int:
@@ -53,8 +61,8 @@ def worked(factory, snapshots=False):
             harness = harness.restore(factory, harness.snapshot())
     harness.advance_watermark(1000)
     found += harness.output_values()
-    held = harness.operators[0].memory.held
-    is_short = harness.operators[0].memory.limit is not None
+    held = harness.operators[0].contents.memory.held
+    is_short = harness.operators[0].contents.memory.limit is not None
     assert (told(harness, "spilledBytes") > 0) is is_short
     harness.close()
     return Counter(tuple(value) for value in found), held
@@ -65,7 +73,7 @@ def worked(factory, snapshots=False):
 @pytest.mark.parametrize("snapshots", [False, True])
 def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapshots):
     aggregation = by_word(window, *AGGREGATES)
-    operator = SessionWindowAggregate if window.gap_ms else OnePhaseWindowAggregate
+    operator = session_window_aggregate if window.gap_ms else one_phase_window_aggregate
     wanted, _ = worked(lambda: operator(aggregation))
     memory = MemoryManager(1 << 30)
     limited = with_memory(operator, 4096, str(tmp_path / "spill"), memory)
@@ -89,7 +97,8 @@ def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapsho
 def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
     aggregation = by_word(tumble(), *AGGREGATES)
     memory = MemoryManager(1 << 30)
-    harness = OperatorHarness(lambda: with_memory(OnePhaseWindowAggregate, 1 << 30, str(tmp_path), memory)(aggregation))
+    make = with_memory(one_phase_window_aggregate, 1 << 30, str(tmp_path), memory)
+    harness = OperatorHarness(lambda: make(aggregation))
     harness.give(rows(*((f"word {at}", at, at % 10) for at in range(500))))
     assert memory.used > 10_000
     assert told(harness, "stateMemory") == memory.used
@@ -103,10 +112,10 @@ def test_memory_is_given_back_when_windows_have_fired(tmp_path, small):
 def test_windows_with_many_values_are_worked_one_after_the_other(monkeypatch):
     """A key with a list of values is one row, and much."""
     monkeypatch.setattr(sliced_windows, "FIRING_WEIGHT", 100)
-    given, fired = [], OnePhaseWindowAggregate.fired
-    counted = lambda self, windows: given.append(len(windows)) or fired(self, windows)  # noqa: E731
-    monkeypatch.setattr(OnePhaseWindowAggregate, "fired", counted)
-    harness = OperatorHarness(lambda: OnePhaseWindowAggregate(by_word(hop(), aggregate("COUNT", N, distinct=True))))
+    given, fire = [], AggregateFiring.fire
+    counted = lambda self, windows, store: given.append(len(windows)) or fire(self, windows, store)  # noqa: E731
+    monkeypatch.setattr(AggregateFiring, "fire", counted)
+    harness = OperatorHarness(lambda: one_phase_window_aggregate(by_word(hop(), aggregate("COUNT", N, distinct=True))))
     harness.give(rows(*(("a", value, time) for time in range(60) for value in range(90))))
     harness.advance_watermark(10_000)
     assert len(given) > 4 and max(given) <= 2

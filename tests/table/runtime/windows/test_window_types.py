@@ -19,8 +19,11 @@ from rayflink.common.types import Row
 from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.aggregates import AggregateKind, result_type
 from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
-from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
+from rayflink.table.runtime.windows.window_operators import (
+    global_window_aggregate,
+    local_window_aggregate,
+    one_phase_window_aggregate,
+)
 from rayflink.table.types import DataType, DataTypes, Root
 from rayflink.testing import OperatorHarness
 
@@ -33,9 +36,10 @@ def one(kind: DataType, values: list[Any], *names: str, **how: Any) -> tuple[Any
     """Aggregates of one window of these values: in two phases and two batches, and in one phase and one batch."""
     row = D.ROW([("word", D.STRING()), ("v", kind), ("ts", D.TIMESTAMP(3)), ("ok", D.BOOLEAN())])
     of_all = WindowAggregation(row, (), tuple(aggregate(name, 1, of=row, **how) for name in names), tumble())
+    phases = lambda: [local_window_aggregate(of_all), global_window_aggregate(of_all)]  # noqa: E731
     two_phases, one_phase = [
-        results(lambda: [LocalWindowAggregate(of_all), GlobalWindowAggregate(of_all)], row, values, len(values) // 2),
-        results(lambda: OnePhaseWindowAggregate(of_all), row, values, len(values)),
+        results(phases, row, values, len(values) // 2),
+        results(lambda: one_phase_window_aggregate(of_all), row, values, len(values)),
     ]
     assert repr(two_phases) == repr(one_phase)
     return two_phases[: len(names)]
@@ -217,7 +221,7 @@ def test_tumbling_windows_are_those_of_duckdb(table, cut):
     start = "epoch_ms(CAST(floor(epoch_ms(ts) / 10.0) * 10 AS BIGINT))"
     query = f"SELECT k, g, {', '.join(CALLS)}, {start} FROM source GROUP BY k, g, {start}"
     wanted = duckdb.sql(query).fetchall()
-    with OperatorHarness(lambda: [LocalWindowAggregate(of_all), GlobalWindowAggregate(of_all)]) as harness:
+    with OperatorHarness(lambda: [local_window_aggregate(of_all), global_window_aggregate(of_all)]) as harness:
         for at in range(0, batch.num_rows, cut):
             harness.process_batch(ArrowBatch(batch.slice(at, cut)))
             harness.snapshot()
@@ -245,7 +249,7 @@ def test_many_rows_of_a_few_hot_keys_are_those_of_duckdb():
     calls = [aggregate("COUNT"), aggregate("SUM", 1, of=row), aggregate("COUNT", 1, of=row, distinct=True)]
     spec = WindowSpec(WindowKind.HOP, 6_000, 2_000, time_column=2)
     of_all = WindowAggregation(row, (0,), tuple(calls), spec)
-    with OperatorHarness(lambda: [LocalWindowAggregate(of_all), GlobalWindowAggregate(of_all)]) as harness:
+    with OperatorHarness(lambda: [local_window_aggregate(of_all), global_window_aggregate(of_all)]) as harness:
         for batch in data.to_batches(max_chunksize=20_000):
             harness.process_batch(ArrowBatch(batch))
             harness.advance_watermark(int(batch.column(2).cast("int64")[0].as_py()) - 3_000)

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from rayflink.table.plan.logical import WindowKind
 from rayflink.table.runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from rayflink.table.runtime.windows import zone_shift as zones
-from rayflink.table.runtime.windows.global_window import GlobalWindowAggregate, OnePhaseWindowAggregate
-from rayflink.table.runtime.windows.local_window import LocalWindowAggregate
-from rayflink.table.runtime.windows.session_window import SessionWindowAggregate
+from rayflink.table.runtime.windows.window_operators import (
+    global_window_aggregate,
+    local_window_aggregate,
+    one_phase_window_aggregate,
+    session_window_aggregate,
+)
 from rayflink.table.types import DataTypes
 from rayflink.testing import OperatorHarness, verify, wm
 
@@ -100,8 +103,8 @@ def test_days_have_the_hours_of_the_zone():
     start = ENDS - 9 * HOUR + 7 * HOUR  # midnight of the 25 hours' day
     given = [start - 1, start, start + 24 * HOUR, start + 25 * HOUR - 1, start + 25 * HOUR]
     for factory in (
-        lambda: OnePhaseWindowAggregate(days),
-        lambda: [LocalWindowAggregate(days), GlobalWindowAggregate(days)],
+        lambda: one_phase_window_aggregate(days),
+        lambda: [local_window_aggregate(days), global_window_aggregate(days)],
     ):
         with OperatorHarness(factory) as harness:
             harness.give(rows(*(("a", moment(at)) for at in given), of=ROW))
@@ -117,8 +120,8 @@ def test_hours_that_come_twice_are_one_window():
     hours = aggregation(in_zone(WindowKind.TUMBLE, HOUR))
     given = [rows(("a", moment(ENDS - HOUR)), ("a", moment(ENDS + HOUR - 1)), ("a", moment(ENDS + HOUR)), of=ROW)]
     given += [wm(ENDS - 1), rows(("a", moment(ENDS - 5)), of=ROW), wm(ENDS + HOUR - 1), wm(ENDS + 2 * HOUR)]
-    verify(lambda: OnePhaseWindowAggregate(hours), given)
-    with OperatorHarness(lambda: OnePhaseWindowAggregate(hours)) as harness:
+    verify(lambda: one_phase_window_aggregate(hours), given)
+    with OperatorHarness(lambda: one_phase_window_aggregate(hours)) as harness:
         for element in given:
             harness.give(element)
         assert [tuple(value)[1:3] for value in harness.output_values()] == [
@@ -128,7 +131,7 @@ def test_hours_that_come_twice_are_one_window():
 
 def test_sessions_go_by_local_time_too():
     sessions = aggregation(in_zone(WindowKind.SESSION, 0, gap_ms=HOUR))
-    with OperatorHarness(lambda: SessionWindowAggregate(sessions)) as harness:
+    with OperatorHarness(lambda: session_window_aggregate(sessions)) as harness:
         harness.give(rows(("a", moment(BEGINS - 1)), ("a", moment(BEGINS + 1)), of=ROW))
         harness.advance_watermark(BEGINS + 2 * HOUR)
         assert [tuple(value)[1:4] for value in harness.output_values()] == [
