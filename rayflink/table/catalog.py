@@ -77,7 +77,7 @@ class Catalogs:
         if found is None:
             known = self.names(path[:2])
             problem = f"there is no table or view {'.'.join(parts)!r}{nearest(parts[-1], known)}"
-            remedy = f"there are {', '.join(known)}" if known else "create it first with CREATE TABLE"
+            remedy = f"the tables and views are {', '.join(known)}" if known else "create it first with CREATE TABLE"
             raise SqlError(problem, remedy, "", place)
         return path, found
 
@@ -123,7 +123,7 @@ class Catalogs:
         what = "view" if kind is ViewDefinition else "table"
         if isinstance(self._temporary.get(path), kind):
             if not temporary and path[2] in objects:
-                problem = f"there is a temporary {what} {'.'.join(parts)!r} in front of the other"
+                problem = f"there is a temporary {what} {'.'.join(parts)!r} that hides the other"
                 raise SqlError(problem, f"DROP TEMPORARY {what.upper()} first", "", place)
             del self._temporary[path]
             return True
@@ -134,7 +134,7 @@ class Catalogs:
             return False
         if found := self._temporary.get(path) if temporary else self._temporary.get(path) or objects.get(path[2]):
             other = "VIEW" if isinstance(found, ViewDefinition) else "TABLE"
-            problem = f"{'.'.join(parts)!r} is a {other.lower()}, no {what}"
+            problem = f"{'.'.join(parts)!r} is a {other.lower()}, not a {what}"
             raise SqlError(problem, f"write DROP {'TEMPORARY ' if path in self._temporary else ''}{other}", "", place)
         known = self.names(path[:2], lambda one: isinstance(one, kind))
         problem = (
@@ -208,10 +208,12 @@ class Catalogs:
             if ignore:
                 return
             problem = f"there is no database {name!r}{nearest(name, databases)}"
-            raise SqlError(problem, f"there are {', '.join(databases)}", "", place)
+            raise SqlError(problem, f"the databases are {', '.join(databases)}", "", place)
         if databases[name].objects and not cascade:
             held = ", ".join(databases[name].objects)
-            raise SqlError(f"database {name!r} holds {held}", "drop these first, or write CASCADE", "", place)
+            raise SqlError(
+                f"database {name!r} is not empty: it has {held}", "drop them first, or write CASCADE", "", place
+            )
         if (catalog, name) == (self.catalog, self.database):
             raise SqlError(f"database {name!r} is the current one", "USE another one first", "", place)
         del databases[name]
@@ -236,14 +238,14 @@ class Catalogs:
     def _known_catalog(self, name: str, place: Place | None) -> dict[str, Database]:
         if name not in self._catalogs:
             problem = f"there is no catalog {name!r}{nearest(name, self._catalogs)}"
-            raise SqlError(problem, f"there are {', '.join(self._catalogs)}", "", place)
+            raise SqlError(problem, f"the catalogs are {', '.join(self._catalogs)}", "", place)
         return self._catalogs[name]
 
     def _database(self, path: tuple[str, str], place: Place | None) -> Database:
         databases = self._known_catalog(path[0], place)
         if path[1] not in databases:
             problem = f"there is no database {path[1]!r} in catalog {path[0]!r}{nearest(path[1], databases)}"
-            raise SqlError(problem, f"there are {', '.join(databases)}", "", place)
+            raise SqlError(problem, f"the databases are {', '.join(databases)}", "", place)
         return databases[path[1]]
 
 

@@ -121,8 +121,8 @@ class OverWindowedTable:
         Raises:
             SqlError: always, for over windows are not there yet.
         """
-        remedy = "aggregate in windows of time with window(Tumble.over(...)) and group_by"
-        raise self._table._with_context(SqlError("aggregates over rows around each row are not supported yet", remedy))
+        remedy = "aggregate in time windows with window(Tumble.over(...)) and group_by"
+        raise self._table._with_context(SqlError("OVER aggregates are not supported yet", remedy))
 
 
 __all__ = ["GroupWindowedTable", "GroupedTable", "OverWindowedTable", "WindowGroupedTable"]

@@ -82,7 +82,7 @@ class LegacyTables:
     def _write_to_sink(self, table: Table, sink: CsvTableSink) -> None:
         if not isinstance(sink, CsvTableSink):
             remedy = "give a CsvTableSink, or write it by insert_into(TableDescriptor)"
-            raise SqlError(f"{type(sink).__name__} is no sink of a table", remedy)
+            raise SqlError(f"{type(sink).__name__} is not a table sink", remedy)
         self._attach(sink.descriptor, table, sink.overwrites())
 
     def _attach(self, target: Any, table: Table, overwrites: bool) -> None:

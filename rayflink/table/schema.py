@@ -74,7 +74,7 @@ class SchemaBuilder:
         """
         if len(field_names) != len(field_data_types):
             problem = f"{len(field_names)} names for {len(field_data_types)} types"
-            raise InvalidTypesError(problem, "give each column one of each")
+            raise InvalidTypesError(problem, "give each column a name and a type")
         for name, kind in zip(field_names, field_data_types, strict=True):
             self.column(name, kind)
         return self
@@ -114,7 +114,7 @@ class SchemaBuilder:
 
     def _add(self, column: ColumnDefinition) -> SchemaBuilder:
         if column.name in [one.name for one in self._columns]:
-            raise InvalidTypesError(f"a second column {column.name!r}", "give it another name")
+            raise InvalidTypesError(f"two columns are named {column.name!r}", "give it another name")
         self._columns.append(column)
         return self
 
@@ -134,7 +134,7 @@ def _type(given: DataType | str) -> DataType:
     if isinstance(given, DataType):
         return given
     if not isinstance(given, str):
-        raise InvalidTypesError(f"{given!r} is no data type", "make one with DataTypes, or write its text")
+        raise InvalidTypesError(f"{given!r} is not a data type", "make one with DataTypes, or write it as a string")
     from .parsing.statement_parser import StatementParser
 
     found: DataType = (parser := StatementParser(given)).whole(parser.parsed_type)

@@ -69,7 +69,7 @@ def csv_table(
     """
     names, types = list(field_names), list(field_types)
     if len(names) != len(types):
-        raise SqlError(f"{len(names)} names for {len(types)} types", "give each column one of each")
+        raise SqlError(f"{len(names)} names for {len(types)} types", "give each column a name and a type")
     builder = TableDescriptor.for_connector("filesystem").format("csv").option("path", path)
     for key, value in options.items():
         builder = builder.option(key, value)

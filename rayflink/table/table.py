@@ -124,7 +124,7 @@ class Table:
         for tree in map(tree_of, fields):
             if not isinstance(tree, exp.Alias) or not isinstance(tree.this, exp.Column):
                 raise self._with_context(
-                    SqlError("rename_columns wants columns with names", "write col('old').alias('new')")
+                    SqlError("rename_columns takes columns with new names", "write col('old').alias('new')")
                 )
             names[self._number(tree.this.name)] = tree.alias
         return self._made(self._tree(selecting.renamed(self._plan.names, names)))
@@ -134,7 +134,7 @@ class Table:
         dropped = set()
         for tree in self._expanded(fields):
             if not isinstance(tree, exp.Column):
-                raise self._with_context(SqlError("drop_columns wants columns", "write col('name')"))
+                raise self._with_context(SqlError("drop_columns takes columns", "write col('name')"))
             dropped.add(self._number(tree.name))
         kept = [selecting.column_tree(name) for at, name in enumerate(self._plan.names) if at not in dropped]
         return self._made(self._tree(kept))
@@ -434,7 +434,7 @@ class Table:
         """
         if importlib.util.find_spec("pandas") is None:
             raise SqlError(
-                "to_pandas() wants pandas, which is not installed", "run `pip install pandas`, or to_arrow()"
+                "to_pandas() requires pandas, which is not installed", "run `pip install pandas`, or to_arrow()"
             )
         return self.to_arrow().to_pandas(maps_as_pydicts="lossy")
 
@@ -486,10 +486,10 @@ class Table:
 
     def _other(self, right: Table) -> Table:
         if not isinstance(right, Table):
-            raise self._with_context(SqlError(f"{right!r} is no table", "give a Table of the same TableEnvironment"))
+            raise self._with_context(SqlError(f"{right!r} is not a table", "give a Table of the same TableEnvironment"))
         if right._env is not self._env:
-            remedy = "make both in one TableEnvironment"
-            raise self._with_context(SqlError("the tables are of two TableEnvironments", remedy))
+            remedy = "create both in one TableEnvironment"
+            raise self._with_context(SqlError("the tables belong to two TableEnvironments", remedy))
         return right
 
 

@@ -304,7 +304,7 @@ class TableEnvironment(NamedTables, LegacyTables):
             table_or_data_stream: a `Table`; a `StreamTableEnvironment` takes a stream, too.
 
         Raises:
-            SqlError: there is one of that name, or this is no table.
+            SqlError: there is one of that name, or this is not a table.
         """
         if not isinstance(table_or_data_stream, Table):
             remedy = "give a Table; a stream is one in a StreamTableEnvironment"

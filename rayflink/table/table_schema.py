@@ -21,7 +21,9 @@ class TableSchema:
     def __init__(self, field_names: Sequence[str] | None = None, data_types: Sequence[DataType] | None = None) -> None:
         self._names, self._types = list(field_names or ()), list(data_types or ())
         if len(self._names) != len(self._types):
-            raise ValueError(f"{len(self._names)} names for {len(self._types)} types; give each column one of each")
+            raise ValueError(
+                f"{len(self._names)} names for {len(self._types)} types; give each column a name and a type"
+            )
 
     def copy(self) -> TableSchema:
         """Return a copy."""

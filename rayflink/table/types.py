@@ -472,18 +472,18 @@ class DataTypes:
         fields = tuple(one if isinstance(one, Field) else DataTypes.FIELD(*one) for one in row_fields)
         names = [field.name for field in fields]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InvalidTypesError(f"a row has two fields {twice!r}", "give each another name")
+            raise InvalidTypesError(f"a row has two fields named {twice!r}", "give each field a name of its own")
         return DataType(Root.ROW, nullable, fields=fields)
 
     @staticmethod
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> Field:
         """Return a field of a row."""
         if not isinstance(name, str) or not name:
-            raise InvalidTypesError(f"the name of a field is {name!r}", "give a text")
+            raise InvalidTypesError(f"the name of a field is {name!r}", "give a string")
         return Field(name, _type(data_type), description)
 
 
 def _type(given: Any) -> DataType:
     if not isinstance(given, DataType):
-        raise InvalidTypesError(f"{given!r} is no data type", "make one with DataTypes, such as DataTypes.INT()")
+        raise InvalidTypesError(f"{given!r} is not a data type", "make one with DataTypes, such as DataTypes.INT()")
     return given

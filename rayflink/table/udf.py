@@ -178,7 +178,7 @@ def udtf(
     called, own = _facts(f, name, func_type, deterministic)
     if result_types is None:
         remedy = "write @udtf(result_types=[DataTypes.STRING(), DataTypes.INT()])"
-        raise InvalidTypesError(f"the types of what function {called} gives are not known", remedy)
+        raise InvalidTypesError(f"the result types of function {called} are not known", remedy)
     return UserTable(f, DataTypes.ARRAY(_row_type(result_types)), func_type, called, own)
 
 
@@ -187,14 +187,16 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
     if func_type not in KINDS:
         raise ValueError(f"func_type must be one of {', '.join(KINDS)}, got {func_type!r}")
     if func_type in ("pandas", "polars") and importlib.util.find_spec(func_type) is None:
-        problem = f"a function with func_type {func_type!r} wants {func_type}, which is not installed"
+        problem = f"a function with func_type {func_type!r} requires {func_type}, which is not installed"
         raise SqlError(problem, f"run `pip install {func_type}` here and on every node, or take func_type 'arrow'")
     if inspect.isclass(f) or not (callable(f) or isinstance(f, UserDefinedFunction)):
-        raise InvalidTypesError(f"{f!r} is no function", "give a function, or an instance of a ScalarFunction")
+        raise InvalidTypesError(f"{f!r} is not a function", "give a function, or an instance of a ScalarFunction")
     called = str(name or getattr(f, "__name__", type(f).__name__))
     own = f.is_deterministic() if isinstance(f, UserDefinedFunction) else None
     if None not in (own, deterministic) and own is not deterministic:
-        raise ValueError(f"function {called} is given deterministic={deterministic}, its is_deterministic() says {own}")
+        raise ValueError(
+            f"function {called} has deterministic={deterministic}, but its is_deterministic() returns {own}"
+        )
     given = own if deterministic is None else deterministic
     return called, True if given is None else given
 
@@ -204,7 +206,7 @@ def _typed(given: DataType | str) -> DataType:
     if isinstance(given, DataType):
         return given
     if not isinstance(given, str):
-        raise InvalidTypesError(f"{given!r} is no type", "give one such as DataTypes.BIGINT(), or 'BIGINT'")
+        raise InvalidTypesError(f"{given!r} is not a type", "give one such as DataTypes.BIGINT(), or 'BIGINT'")
     from .parsing.statement_parser import parse_type
 
     return parse_type(given)
@@ -228,7 +230,7 @@ def _annotated(function: Any, name: str) -> DataType:
     hint = inner[0] if len(inner) == 1 and hint not in _ANNOTATED and typing.get_origin(hint) is not list else hint
     if hint not in _ANNOTATED:
         remedy = f"write @udf(result_type=DataTypes.BIGINT()), or annotate it: def {name}(...) -> int"
-        raise InvalidTypesError(f"the type of what function {name} gives is not known", remedy)
+        raise InvalidTypesError(f"the result type of function {name} is not known", remedy)
     return _ANNOTATED[hint]
 
 

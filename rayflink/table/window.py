@@ -39,7 +39,7 @@ class GroupWindow:
         lengths = [tree_of(one) for one in self.lengths]
         for one in lengths:
             if isinstance(one, RowInterval):
-                remedy = "give it a length of time, such as lit(5).minutes"
+                remedy = "give it a duration, such as lit(5).minutes"
                 raise SqlError(f"a window of {one.this} rows is not supported yet", remedy)
         return exp.Anonymous(this=self.kind.value, expressions=[tree_of(self.time), *lengths])
 

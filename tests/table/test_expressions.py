@@ -431,12 +431,12 @@ def test_choices_of_columns_are_arguments_too(table):
         (lambda t: t.select(col("nn")), r"there is no column 'nn' \(did you mean n\?\)"),
         (lambda t: t.select(call("UPER", w)), r"there is no function UPER \(did you mean UPPER\?\)"),
         (lambda t: t.select(n + w), r"\+ does not take \(INT, STRING\)"),
-        (lambda t: t.where(n), "the condition of WHERE is of type INT, wanted is BOOLEAN"),
-        (lambda t: t.where(n.sum > 1), "an aggregate in WHERE"),
+        (lambda t: t.where(n), "the condition of WHERE is of type INT, not BOOLEAN"),
+        (lambda t: t.where(n.sum > 1), "WHERE has an aggregate"),
         (lambda t: t.select(r.get("z")), "has no field 'z'"),
         (lambda t: t.select(r.get(2)), "has no field 2; its fields are p, q, counted from 0"),
-        (lambda t: t.select(col("v").start), "v.start is that of no window here"),
-        (lambda t: t.select(n.sum.over(col("v"))), "aggregates over rows around each row are not supported yet"),
+        (lambda t: t.select(col("v").start), "v.start names no window of this query"),
+        (lambda t: t.select(n.sum.over(col("v"))), "OVER aggregates are not supported yet"),
         (lambda t: t.select(with_columns(range_("n", "zz"))), "there is no column 'zz'"),
         (lambda t: t.select(with_columns(12)), "there is no column 12; columns are numbered 1 to 11"),
         (lambda t: t.group_by(n).select(n, x.sum), "GROUP BY without a window keeps state for ever"),
@@ -457,11 +457,11 @@ def test_an_expression_is_neither_true_nor_false():
 
 
 def test_what_is_no_value_is_no_expression():
-    with pytest.raises(InvalidTypesError, match=r"<object object at .*> of type object is no expression"):
+    with pytest.raises(InvalidTypesError, match=r"<object object at .*> of type object is not an expression"):
         lit(object())
-    with pytest.raises(InvalidTypesError, match="n is no aggregate; write distinct behind one"):
+    with pytest.raises(InvalidTypesError, match="n is not an aggregate; write distinct after one"):
         assert n.distinct
     with pytest.raises(InvalidTypesError, match="a key without a value"):
         json_object(JsonOnNull.NULL, "k")
-    with pytest.raises(InvalidTypesError, match="NaN is no DECIMAL"):
+    with pytest.raises(InvalidTypesError, match="NaN is not a DECIMAL"):
         lit(Decimal("nan"))

@@ -86,9 +86,9 @@ def test_a_vectorised_one_says_to_which_row_its_rows_belong(t_env, kind, functio
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (lambda n: pyarrow.table({"row": [99], "x": [1]}), "gave row numbers outside of 0 to"),
-        (lambda n: pyarrow.table({"x": [1]}), "gave 1 columns: x; give 2"),
-        (lambda n: n, "gave a Int64Array for columns; give a table"),
+        (lambda n: pyarrow.table({"row": [99], "x": [1]}), "returned row numbers outside of 0 to"),
+        (lambda n: pyarrow.table({"x": [1]}), "returned 1 columns: x; return 2"),
+        (lambda n: n, "returned a Int64Array for columns; return a table"),
     ],
 )
 def test_a_vectorised_one_that_gives_something_else_is_told(t_env, given, problem):
@@ -121,10 +121,10 @@ def test_what_it_raises_names_the_function_and_the_row(t_env):
     with pytest.raises(JobFailed, match=r"function F failed for the arguments \(None, 3\): TypeError"):
         rows(t_env, "SELECT n, x FROM t, LATERAL TABLE(f(w, n)) AS r(x)")
     t_env.create_temporary_function("g", udtf(lambda n: [(1, 2, 3)], result_types=["INT", "INT"]))
-    with pytest.raises(JobFailed, match=r"function G gave the row \(1, 2, 3\) of 3 values; its result has 2 columns"):
+    with pytest.raises(JobFailed, match=r"function G returned the row \(1, 2, 3\) of 3 values; its result has 2"):
         rows(t_env, "SELECT n FROM t, LATERAL TABLE(g(n)) AS r(x, y)")
     t_env.create_temporary_function("h", udtf(lambda n: ["x"], result_types="INT"))
-    with pytest.raises(JobFailed, match="function H gave 'x' of type str; wanted is INT"):
+    with pytest.raises(JobFailed, match="function H returned 'x' of type str; return INT"):
         rows(t_env, "SELECT n, x FROM t, LATERAL TABLE(h(n)) AS r(x)")
 
 
@@ -132,17 +132,18 @@ def test_what_is_no_table_function_is_refused(t_env):
     t_env.create_temporary_function("words", words)
     t_env.create_temporary_function("one", udf(lambda: 1, result_type="INT"))
     for query, problem in [
-        ("SELECT words(w) FROM t", "WORDS is a table function and cannot stand here; write it behind FROM"),
+        ("SELECT words(w) FROM t", "WORDS is a table function, which is not allowed here; write it in FROM"),
         ("SELECT * FROM t, LATERAL TABLE(word(w))", r"there is no table function WORD \(did you mean WORDS\?\)"),
         ("SELECT * FROM t, LATERAL TABLE(one())", "there is no table function ONE"),
         ("SELECT * FROM t, LATERAL TABLE(words())", "WORDS does not take"),
         ("SELECT * FROM t, LATERAL TABLE(words(w)) AS r(a)", "1 names for 2 columns: f0, f1"),
-        ("SELECT * FROM t LEFT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON a = w", "takes ON TRUE alone"),
-        ("SELECT * FROM t RIGHT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON TRUE", "RIGHT JOIN with what is made"),
+        ("SELECT * FROM t LEFT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON a = w", "takes no condition but ON TRUE"),
+        ("SELECT * FROM t RIGHT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON TRUE",
+         "RIGHT JOIN is not possible with UNNEST"),
     ]:
         with pytest.raises(SqlError, match=problem):
             t_env.execute_sql(query)
-    with pytest.raises(InvalidTypesError, match="the types of what function f gives are not known"):
+    with pytest.raises(InvalidTypesError, match="the result types of function f are not known"):
 
         @udtf
         def f(n):
@@ -159,7 +160,7 @@ def test_one_that_is_not_deterministic_says_so(t_env):
 
     assert not udtf(Draws(), result_types="INT").deterministic
     assert not udf(lambda: 1, result_type="INT", deterministic=False).registered("F").is_deterministic
-    with pytest.raises(ValueError, match=r"deterministic=True, its is_deterministic\(\) says False"):
+    with pytest.raises(ValueError, match=r"deterministic=True, but its is_deterministic\(\) returns False"):
         udtf(Draws(), result_types="INT", deterministic=True)
 
 

@@ -125,23 +125,23 @@ def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
     [
         (lambda t: t.alias("a", "b", "c", "d"), "4 names for 3 columns; the columns are id, product, price"),
         (lambda t: t.add_columns(lit(1).alias("id")), "there is a column 'id' already; give it another name"),
-        (lambda t: t.rename_columns(t.id), "rename_columns wants columns with names"),
+        (lambda t: t.rename_columns(t.id), "rename_columns takes columns with new names"),
         (lambda t: t.rename_columns(col("idd").alias("x")), r"there is no column 'idd' \(did you mean id\?\)"),
-        (lambda t: t.drop_columns(t.id + 1), "drop_columns wants columns"),
+        (lambda t: t.drop_columns(t.id + 1), "drop_columns takes columns"),
         (lambda t: t.drop_columns(col("z")), "there is no column 'z'"),
-        (lambda t: t.order_by(t.id), "ORDER BY over a stream that goes on; run the query in batch mode"),
+        (lambda t: t.order_by(t.id), "ORDER BY over an unbounded stream; run the query in batch mode"),
         (lambda t: t.join(t, col("id") == col("id")), "both tables have a column 'id'; give one of them another name"),
-        (lambda t: t.minus(t), "EXCEPT keeps all rows for ever"),
-        (lambda t: t.union_all(3), "3 is no table"),
-        (lambda t: t.union_all(environment().from_elements([(1,)])), "the tables are of two TableEnvironments"),
+        (lambda t: t.minus(t), "EXCEPT of streams keeps all rows for ever"),
+        (lambda t: t.union_all(3), "3 is not a table"),
+        (lambda t: t.union_all(environment().from_elements([(1,)])), "the tables belong to two TableEnvironments"),
         (lambda t: t.window(Tumble.over(lit(1).day).on(col("id")).alias("w")).group_by(col("w")).select(col("id").sum),
-         "column 'id' of type BIGINT is no time attribute"),
+         "column 'id' of type BIGINT is not a time attribute"),
         (lambda t: t.window(Tumble.over(lit(1).day).on(col("id")).alias("w")).group_by(col("id")),
          r"group_by leaves out the window 'w'; write group_by\(col\('w'\), ...\)"),
         (lambda t: t.window(Tumble.over(row_interval(2)).on(t.id).alias("w")).group_by(col("w")).select(t.id.sum),
          "a window of 2 rows is not supported yet"),
         (lambda t: t.over_window(Over.partition_by(t.id).order_by(t.id).preceding(lit(1).day).alias("w")).select(t.id),
-         "aggregates over rows around each row are not supported yet"),
+         "OVER aggregates are not supported yet"),
     ],
 )  # fmt: skip
 def test_a_wrong_call_is_told_with_its_line(t, change, problem):
@@ -233,9 +233,9 @@ class TestTableFunctions:
         assert values(found) == values(t_env.sql_query(query))
 
     def test_what_is_no_table_function_is_refused(self, t):
-        with pytest.raises(InvalidTypesError, match="3 is no table function; give what udtf made"):
+        with pytest.raises(InvalidTypesError, match="3 is not a table function; pass a function made by udtf"):
             t.join_lateral(3)
-        with pytest.raises(SqlError, match="UNNEST of .* of type INT"):
+        with pytest.raises(SqlError, match="UNNEST has the argument .* of type INT"):
             t.join_lateral(udf(len, result_type=DataTypes.INT())(t.product))
 
 
@@ -312,7 +312,7 @@ def test_tables_of_descriptors_need_no_name(tmp_path, capfd):
     t.execute_insert(out).wait()
     assert capfd.readouterr().out.splitlines() == [f"+I[1, a, {2**40}]", "+I[2, b, null]"]
     assert t_env.list_tables() == []
-    with pytest.raises(SqlError, match="has the connector 'printt', which is not known"):
+    with pytest.raises(SqlError, match="has the connector 'printt', which does not exist"):
         t_env.from_descriptor(TableDescriptor.for_connector("printt").schema(schema).build())
 
 

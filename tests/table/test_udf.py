@@ -40,7 +40,7 @@ def test_its_type_is_that_of_its_annotation(t_env):
     assert values(t_env, "SELECT letters(w, 3) FROM t") == ["aaa", None, "ccc"]
     with pytest.raises(SqlError, match="LETTERS does not take"):
         t_env.execute_sql("SELECT letters(w, 1, 2) FROM t")
-    with pytest.raises(InvalidTypesError, match="the type of what function <lambda> gives is not known"):
+    with pytest.raises(InvalidTypesError, match="the result type of function <lambda> is not known"):
         t_env.create_temporary_function("what", lambda n: n)
 
 
@@ -78,11 +78,11 @@ def test_what_it_raises_or_gives_wrongly_is_told(t_env):
     with pytest.raises(JobFailed, match="ZeroDivisionError"):
         values(t_env, "SELECT bad(n) FROM t")
     t_env.create_temporary_function("text", udf(lambda n: "x", result_type=DataTypes.BIGINT()))
-    with pytest.raises(JobFailed, match="function TEXT gave 'x' of type str; wanted is BIGINT"):
+    with pytest.raises(JobFailed, match="function TEXT returned 'x' of type str; return BIGINT"):
         values(t_env, "SELECT text(n) FROM t")
     t_env.create_temporary_function("half", udf(lambda n: (n or 2) / 2, result_type=DataTypes.INT()))
     assert values(t_env, "SELECT half(n) FROM t WHERE n = 2 OR n IS NULL") == [1, 1]
-    with pytest.raises(JobFailed, match="function HALF gave 0.5 of type float; wanted is INT"):
+    with pytest.raises(JobFailed, match="function HALF returned 0.5 of type float; return INT"):
         values(t_env, "SELECT half(n) FROM t")
     t_env.drop_temporary_function("half")
     assert t_env.drop_temporary_function("bad") and t_env.list_user_defined_functions() == ["text"]
@@ -110,8 +110,8 @@ def test_each_is_closed_although_another_fails(t_env, tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (5, "function WRONG gave 5 of type int, which is no column; give a column of arrow"),
-        (pyarrow.array(["x"]), "function WRONG gave values of type string: .*; wanted is INT"),
+        (5, "function WRONG returned 5 of type int, which is not a column; return a column of arrow"),
+        (pyarrow.array(["x"]), "function WRONG returned values of type string: .*; return INT"),
     ],
 )
 def test_what_a_function_of_columns_gives_wrongly_is_told(t_env, given, told):
@@ -133,6 +133,6 @@ def test_a_function_of_columns_that_fails_is_named(t_env):
 def test_the_package_of_a_kind_is_looked_for_where_the_function_is_declared(kind, monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == kind else found(name))
-    with pytest.raises(SqlError, match=f"wants {kind}, which is not installed; run `pip install {kind}` here and on"):
+    with pytest.raises(SqlError, match=f"requires {kind}, which is not installed; run `pip install {kind}` here"):
         udf(lambda column: column, result_type=DataTypes.INT(), func_type=kind)
     udf(lambda column: column, result_type=DataTypes.INT(), func_type="arrow")

@@ -59,7 +59,7 @@ def apply(function: Function, args: Sequence[Expr], place: Place | None, options
     kinds = ", ".join(str(arg.type) for arg in args)
     result = function.result(args, options)
     if isinstance(result, str):
-        raise SqlError(f"{function.name} does not take ({kinds})", f"wanted is {result}", "", place)
+        raise SqlError(f"{function.name} does not take ({kinds})", f"it takes {result}", "", place)
     return Call(result, function, tuple(args), options, place=place)
 
 
@@ -133,7 +133,7 @@ class ExpressionBinder:
         found = self.bind(tree)
         if found.type.root is not Root.BOOLEAN:
             remedy = "write a condition, such as a comparison"
-            raise SqlError(f"{what} is of type {found.type}, wanted is BOOLEAN", remedy, "", place_of(tree))
+            raise SqlError(f"{what} is of type {found.type}, not BOOLEAN", remedy, "", place_of(tree))
         return found
 
     def _literal(self, tree: Tree) -> Expr:
@@ -208,7 +208,7 @@ class ExpressionBinder:
             return name
         if name == "JSON" or isinstance(what, exp.JSON):
             return f"JSON {what.args.get('this') or ''}".strip() if isinstance(what, exp.JSON) else "JSON"
-        raise SqlError("IS is not followed by what it knows", "write NULL, TRUE, FALSE or UNKNOWN", "", place_of(tree))
+        raise SqlError("IS is followed by an unknown word", "write NULL, TRUE, FALSE or UNKNOWN", "", place_of(tree))
 
     def _distinct_from(self, tree: Tree) -> Expr:
         name = "IS NOT DISTINCT FROM" if isinstance(tree, exp.NullSafeEQ) else "IS DISTINCT FROM"
@@ -226,7 +226,7 @@ class ExpressionBinder:
 
     def _in(self, tree: Tree) -> Expr:
         if tree.args.get("query") is not None:
-            remedy = "a condition of WHERE beside AND may be one; else join the tables, or list the values"
+            remedy = "make it a condition of WHERE, alone or joined by AND; else join the tables, or list the values"
             raise SqlError("IN with a query is not supported here", remedy, "", place_of(tree))
         value, others = self.bind(tree.this), tree.expressions
         bound = [literals.plain(item) if isinstance(item, exp.Literal) else self.bind(item) for item in others]
@@ -267,8 +267,8 @@ class ExpressionBinder:
 
     def _bracket(self, tree: Tree) -> Expr:
         if len(tree.expressions) != 1:
-            problem = f"{len(tree.expressions)} values in the brackets behind {tree.this.sql()}"
-            raise SqlError(problem, "give one: a place in an array, or a key of a map", "", place_of(tree))
+            problem = f"{len(tree.expressions)} values in the brackets after {tree.this.sql()}"
+            raise SqlError(problem, "give one: an index of an array, or a key of a map", "", place_of(tree))
         [index] = tree.expressions
         return call("[]", [self.bind(tree.this), self.bind(index)], place_of(tree))
 
@@ -277,14 +277,14 @@ class ExpressionBinder:
         raise SqlError("a query as a value is not supported", remedy, "", place_of(tree))
 
     def _window(self, tree: Tree) -> Expr:
-        remedy = "an OVER is supported as ROW_NUMBER() for a window Top-N or deduplication, in a query of its own"
+        remedy = "use ROW_NUMBER() OVER (...) in a query of its own, for a Top-N or deduplication"
         raise SqlError("OVER is not supported here", remedy, "", place_of(tree))
 
     def _function(self, tree: Tree) -> Expr:
         name, place = str(tree.name).upper(), place_of(tree)
         if name in AGGREGATES and name not in self._functions:
-            remedy = "aggregates stand in SELECT and HAVING of a query with GROUP BY"
-            raise SqlError(f"{name} is an aggregate and cannot stand here", remedy, "", place)
+            remedy = "use aggregates in SELECT and HAVING"
+            raise SqlError(f"{name} is an aggregate function, which is not allowed here", remedy, "", place)
         if name.endswith(" LITERAL"):
             return literals.timed(name.split()[0], tree.expressions[0].this, place)
         if name in ("CAST", "TRY_CAST"):
@@ -296,13 +296,13 @@ class ExpressionBinder:
                 function = named(name)
             except KeyError:
                 if replacement := next((text for start, text in _ABSENT.items() if name.startswith(start)), None):
-                    raise SqlError(f"{name} is not there yet", replacement, "", place) from None
+                    raise SqlError(f"{name} is not supported yet", replacement, "", place) from None
                 names = [*known_names(), *self._functions, *AGGREGATES]
                 remedy = "see docs/sql-functions.md, or register it with create_temporary_function"
                 raise SqlError(f"there is no function {name}{nearest(name, names)}", remedy, "", place) from None
         if function.gives_rows:
-            remedy = f"write it behind FROM: FROM t, LATERAL TABLE({name}(...)) AS r(a, b)"
-            raise SqlError(f"{name} is a table function and cannot stand here", remedy, "", place)
+            remedy = f"write it in FROM: FROM t, LATERAL TABLE({name}(...)) AS r(a, b)"
+            raise SqlError(f"{name} is a table function, which is not allowed here", remedy, "", place)
         args = [argument for argument in tree.expressions if not isinstance(argument, (exp.Var, Typed))]
         options = tuple(
             argument.name if isinstance(argument, exp.Var) else argument.this
@@ -331,11 +331,11 @@ class ExpressionBinder:
     def _window_part(self, tree: Tree) -> Expr:
         name, part = tree.this.name, str(tree.args["part"]).lower()
         remedy = f"select it behind window(....alias({name!r})).group_by(col({name!r}))"
-        raise SqlError(f"{name}.{part} is that of no window here", remedy)
+        raise SqlError(f"{name}.{part} names no window of this query", remedy)
 
     def _over(self, tree: Tree) -> Expr:
-        remedy = "aggregate in windows of time with window(Tumble.over(...)) and group_by"
-        raise SqlError("aggregates over rows around each row are not supported yet", remedy)
+        remedy = "aggregate in time windows with window(Tumble.over(...)) and group_by"
+        raise SqlError("OVER aggregates are not supported yet", remedy)
 
     def _cast(self, name: str, value: Expr, kind: DataType, place: Place | None) -> Expr:
         if not castable(value.type, kind):

@@ -68,24 +68,24 @@ def _ensure_names(scope: Scope, other: Scope, tree: Tree) -> None:
     known = {part.alias for part in scope.parts}
     twice = [part.alias for part in other.parts if is_named and part.alias and part.alias in known]
     if twice:
-        problem = f"two tables of FROM are called {twice[0]!r}"
-        raise SqlError(problem, "give one another name: ... AS b", "", place_of(tree))
+        problem = f"two tables of FROM have the name {twice[0]!r}"
+        raise SqlError(problem, "give one of them an alias: ... AS b", "", place_of(tree))
 
 
 def _kind(tree: Tree) -> JoinKind:
     side, kind, method = (str(tree.args.get(name) or "").upper() for name in ("side", "kind", "method"))
     if kind in ("SEMI", "ANTI"):
         remedy = f"write WHERE {'NOT ' if kind == 'ANTI' else ''}EXISTS (SELECT * FROM ... WHERE ...)"
-        raise SqlError(f"{kind} JOIN is no SQL of Flink", remedy, "", place_of(tree))
+        raise SqlError(f"{kind} JOIN is not in Flink's SQL", remedy, "", place_of(tree))
     known = ("", "OUTER") if side else ("", "INNER", "CROSS")
     if kind not in known or method not in ("", "NATURAL") or (method and kind == "CROSS"):
         words = " ".join(word for word in (method, side, kind) if word)
-        remedy = "write INNER, LEFT, RIGHT, FULL or CROSS JOIN, of which all but the last may be NATURAL"
-        raise SqlError(f"{words} JOIN is not known", remedy, "", place_of(tree))
+        remedy = "write INNER, LEFT, RIGHT, FULL or CROSS JOIN; all but CROSS JOIN may be NATURAL"
+        raise SqlError(f"{words} JOIN does not exist", remedy, "", place_of(tree))
     conditions = [name.upper() for name in ("on", "using") if tree.args.get(name)]
     if conditions and (method or kind == "CROSS"):
-        problem = f"{method or kind} JOIN with {conditions[0]}"
-        raise SqlError(problem, "leave one of them out", "", place_of(tree))
+        problem = f"{method or kind} JOIN does not take {conditions[0]}"
+        raise SqlError(problem, "remove one of the two", "", place_of(tree))
     return JoinKind[side] if side else JoinKind.INNER
 
 
@@ -189,7 +189,7 @@ def filter_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tr
         operands = [queries.expressions(scope).bind(operand) for operand in left]
         if len(operands) != len(subquery.values):
             problem = f"IN compares {len(operands)} values with {len(subquery.values)} columns"
-            raise SqlError(problem, "select as many columns in the query", "", place)
+            raise SqlError(problem, "select the same number of columns in the query", "", place)
         equal = _all([call("=", pair, place) for pair in zip(operands, subquery.values, strict=True)])
         if kind is JoinKind.ANTI and equal.type.is_nullable:  # one that is not known to differ counts, too
             equal = call("IS NOT FALSE", [equal], place)

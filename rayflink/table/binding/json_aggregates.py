@@ -26,9 +26,11 @@ def element(binder: ExpressionBinder, tree: Tree) -> tuple[Expr, Expr | None]:
     arguments = [binder.bind(argument) for argument in tree.expressions if not isinstance(argument, exp.Var)]
     if len(arguments) != count:
         usage = "JSON_ARRAYAGG(value)" if count == 1 else "JSON_OBJECTAGG(KEY name VALUE value)"
-        raise SqlError(f"{name} of {len(arguments)} arguments", f"write {usage}", "", place)
+        raise SqlError(f"{name} has {len(arguments)} arguments", f"write {usage}", "", place)
     if count == 2 and not arguments[0].type.is_text:
-        raise SqlError(f"a key of type {arguments[0].type}", "cast it to STRING", "", place_of(tree.expressions[0]))
+        raise SqlError(
+            f"the key of {name} has type {arguments[0].type}", "cast it to STRING", "", place_of(tree.expressions[0])
+        )
     on_null = next((argument.name for argument in tree.expressions if isinstance(argument, exp.Var)), default)
     strings = [_text(argument, place) for argument in arguments]
     colon = Literal(DataTypes.CHAR(1, False), ":")

@@ -50,11 +50,13 @@ def add_lateral(binder: ExpressionBinder, left: Relation, scope: Scope, join: Tr
     kinds = ("", "CROSS", "INNER") if not side else ("", "OUTER")
     if method or side not in ("", "LEFT") or kind not in kinds or join.args.get("using"):
         words = " ".join(word for word in (method, side, kind, "JOIN") if word)
-        raise SqlError(f"{words} with what is made of each row", _USAGE, "", place_of(join))
+        raise SqlError(f"{words} is not possible with UNNEST or LATERAL TABLE", _USAGE, "", place_of(join))
     condition = join.args.get("on")
     is_true = condition is None or (isinstance(condition, exp.Boolean) and bool(condition.this))
     if side == "LEFT" and (condition is None or not is_true):
-        raise SqlError("LEFT JOIN with what is made of each row takes ON TRUE alone", _USAGE, "", place_of(join))
+        raise SqlError(
+            "LEFT JOIN with UNNEST or LATERAL TABLE takes no condition but ON TRUE", _USAGE, "", place_of(join)
+        )
     relation: Relation
     relation, alias = _unnest(binder, left, join.this, side == "LEFT")
     both = scope.beside(Scope.of(alias, relation.schema[scope.width :]))
@@ -70,14 +72,14 @@ def _unnest(binder: ExpressionBinder, left: Relation, tree: Tree, is_left: bool)
     has_ordinality = isinstance(tree, exp.Unnest) and bool(tree.args.get("offset"))
     if isinstance(tree, exp.Unnest):
         if len(tree.expressions) != 1:
-            raise SqlError(f"UNNEST of {len(tree.expressions)} collections", "give it one", "", place)
+            raise SqlError(f"UNNEST has {len(tree.expressions)} arguments", "pass one collection", "", place)
         collection = binder.bind(tree.expressions[0])
     else:
         collection = _table_function_call(binder, tree)
     fields = _fields(collection)
     if fields is None:
         remedy = "give an ARRAY, a MAP or a MULTISET"
-        raise SqlError(f"UNNEST of {collection} of type {collection.type}", remedy, "", place)
+        raise SqlError(f"UNNEST has the argument {collection} of type {collection.type}", remedy, "", place)
     if has_ordinality:
         fields.append(("ORDINALITY", DataTypes.INT(False)))
     alias = tree.args.get("alias")
@@ -106,13 +108,13 @@ def _table_function_call(binder: ExpressionBinder, tree: Tree) -> Expr:
         call = call.expressions[0]
     place = place_of(call) or place_of(tree)
     if not isinstance(call, exp.Anonymous):
-        raise SqlError("LATERAL with something else than a table function", _USAGE, "", place)
+        raise SqlError("LATERAL is not followed by a table function", _USAGE, "", place)
     name = str(call.name).upper()
     function = binder.functions.get(name)
     if function is None or not function.gives_rows:
         tables = [*TABLE_FUNCTIONS, *(known for known, function in binder.functions.items() if function.gives_rows)]
         problem = f"there is no table function {name}{nearest(name, tables)}"
-        remedy = f"known are {', '.join(tables)}; make one with udtf and create_temporary_function"
+        remedy = f"the table functions are {', '.join(tables)}; register one with udtf and create_temporary_function"
         raise SqlError(problem, remedy, "", place)
     return apply(function, [binder.bind(argument) for argument in call.expressions], place)
 

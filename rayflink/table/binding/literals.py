@@ -42,14 +42,17 @@ def number(text: str, place: Place | None) -> Literal:
         precision = max(len(digits), scale)
         if precision > MOST_DIGITS:
             raise SqlError(
-                f"{text} has {precision} digits", f"at most {MOST_DIGITS} are possible; write it as 1e0", "", place
+                f"{text} has {precision} digits",
+                f"at most {MOST_DIGITS} are possible; write it as a DOUBLE, with an exponent as in 1e0",
+                "",
+                place,
             )
         return Literal(DataTypes.DECIMAL(precision, scale, False), value, place=place)
     digits_ = text.lstrip("0") or "0"
     if len(digits_) > MOST_DIGITS:  # before int(), which refuses thousands of digits
         raise SqlError(
             f"{shorten(text, 60)} has {len(digits_)} digits",
-            f"at most {MOST_DIGITS} are possible; write it as 1e0",
+            f"at most {MOST_DIGITS} are possible; write it as a DOUBLE, with an exponent as in 1e0",
             "",
             place,
         )
@@ -69,7 +72,7 @@ def text(value: str, place: Place | None) -> Literal:
     """
     if (half := re.search("[\ud800-\udfff]", value)) is not None:
         remedy = "write the character itself, or leave it out"
-        problem = f"a text has \\u{ord(half[0]):04x}, which is half of a character of UTF-16"
+        problem = f"a string has \\u{ord(half[0]):04x}, half of a surrogate pair of UTF-16"
         raise SqlError(problem, remedy)  # without its place: the line could not be printed
     return Literal(DataType(Root.CHAR, False, length=len(value)), value, place=place)
 
@@ -83,7 +86,9 @@ def binary(digits: str, place: Place | None) -> Literal:
     try:
         value = bytes.fromhex(digits)
     except ValueError as error:
-        raise SqlError(f"x'{digits}' is no bytes", "write two hexadecimal digits for each", "", place) from error
+        raise SqlError(
+            f"x'{digits}' is not a byte string", "write two hexadecimal digits for each byte", "", place
+        ) from error
     return Literal(DataType(Root.BINARY, False, length=len(value)), value, place=place)
 
 
@@ -108,7 +113,7 @@ def timed(kind: str, value: str, place: Place | None) -> Literal:
         return Literal(DataTypes.TIMESTAMP(fraction, False), since_1970 * 1000 + int(nanoseconds), place=place)
     except ValueError as error:
         forms = {"DATE": "2020-12-31", "TIME": "23:59:59", "TIMESTAMP": "2020-12-31 23:59:59.123"}
-        raise SqlError(f"{value!r} is no {kind}", f"write {kind} '{forms[kind]}'", "", place) from error
+        raise SqlError(f"{value!r} is not a {kind}", f"write {kind} '{forms[kind]}'", "", place) from error
 
 
 def _six(value: str) -> str:
@@ -136,7 +141,7 @@ def interval(value: str, unit: str, to: str | None, place: Place | None) -> Lite
         remedy = (
             "write for example INTERVAL '10' MINUTE, INTERVAL '1 12:00' DAY TO MINUTE or INTERVAL '1-6' YEAR TO MONTH"
         )
-        raise SqlError(f"{value!r} is no interval of {units}", remedy, "", place)
+        raise SqlError(f"{value!r} is not an interval of {units}", remedy, "", place)
     sign = -1 if negative else 1
     most, unit_lengths = (2**31, _MONTHS) if parts.keys() <= _MONTHS.keys() else (2**63, _MS)
     if any(Decimal(count) * unit_lengths[name] >= most / 4 for name, count in parts.items()):

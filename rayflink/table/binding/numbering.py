@@ -61,10 +61,10 @@ def _rank(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole
         raise SqlError(f"{name} with OVER is not supported", remedy_for_over(name, is_whole), "", place)
     if tree.this.expressions or tree.args.get("spec") is not None or tree.args.get("alias") is not None:
         what = "arguments" if tree.this.expressions else "a frame" if tree.args.get("spec") else "a named window"
-        raise SqlError(f"ROW_NUMBER() with {what}", _USAGE, "", place)
+        raise SqlError(f"ROW_NUMBER() does not take {what}", _USAGE, "", place)
     order = tree.args.get("order")
     if order is None:
-        raise SqlError("ROW_NUMBER() without ORDER BY", f"{_USAGE}: it says which row is the first", "", place)
+        raise SqlError("ROW_NUMBER() has no ORDER BY", f"{_USAGE}: ORDER BY decides which row is the first", "", place)
     exprs = [bind(key) for key in parts_of(tree)]
     relation, columns = _with_columns(relation, exprs)
     partition_count = len(exprs) - len(order.expressions)
@@ -81,7 +81,9 @@ def _rank(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole
 
 def _ensure_key(kind: DataType, place: Place | None) -> None:
     if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
-        raise SqlError(f"rows divided by {kind}", "divide them by a part of it, or by another column", "", place)
+        raise SqlError(
+            f"PARTITION BY has a key of type {kind}", "partition by a part of it, or by another column", "", place
+        )
 
 
 def ensure_order(kind: DataType, place: Place | None) -> None:

@@ -40,7 +40,7 @@ def percentile(binder: ExpressionBinder, arguments: list[Tree], distinct: bool, 
     place = place_of(tree)
     bound = [binder.bind(argument) for argument in arguments]
     if len(bound) not in (2, 3):
-        raise SqlError(f"PERCENTILE of {len(bound)} arguments", f"write {USAGE}", "", place)
+        raise SqlError(f"PERCENTILE has {len(bound)} arguments", f"write {USAGE}", "", place)
     value, percentages_expr = bound[:2]
     is_array = percentages_expr.type.root is Root.ARRAY
     percentage_type = percentages_expr.type.items[0] if is_array else percentages_expr.type
@@ -55,7 +55,7 @@ def percentile(binder: ExpressionBinder, arguments: list[Tree], distinct: bool, 
     if len(bound) == 2:
         return Percentile(number, None, percentages, kind)
     if distinct:
-        raise SqlError("PERCENTILE(DISTINCT ...) with a frequency", "leave one of them out", "", place)
+        raise SqlError("PERCENTILE(DISTINCT ...) does not take a frequency", "remove one of the two", "", place)
     times = cast(bound[2], DataTypes.BIGINT().as_nullable(bound[2].type.is_nullable))
     there = call("AND", [call("IS NOT NULL", [value], place), call(">", [times, _ZERO], place)], place)
     return Percentile(call("ROW", [number, times], place), there, percentages, kind)
@@ -68,7 +68,7 @@ def _constants(expr: Expr, is_array: bool) -> tuple[float, ...]:
         SqlError: they depend on rows, or one is none.
     """
     if any(isinstance(part, Column) for part in expr.walk()):
-        remedy = "write numbers: of a column Flink takes those of some row"
+        remedy = "write constants: of a column Flink uses the value of an arbitrary row"
         raise SqlError("the percentage of PERCENTILE is a column", remedy, "", expr.place)
     try:
         value = Evaluation([], 1, Session("UTC")).column(expr)[0].as_py()
@@ -77,7 +77,7 @@ def _constants(expr: Expr, is_array: bool) -> tuple[float, ...]:
     percentages = tuple(map(float, value if is_array else [value]))
     outside = [percentage for percentage in percentages if not 0 <= percentage <= 1]
     if outside:
-        raise SqlError(f"a percentage of PERCENTILE is {outside[0]}", "wanted is one within [0, 1]", "", expr.place)
+        raise SqlError(f"a percentage of PERCENTILE is {outside[0]}", "write numbers within [0, 1]", "", expr.place)
     return percentages
 
 

@@ -82,7 +82,7 @@ class QueryBinder:
         inner = self._with(tree)
         binder = self._BINDERS.get(type(tree))
         if binder is None:
-            raise SqlError("this is no query that is supported", "see docs/sql.md", "", place_of(tree))
+            raise SqlError("this kind of query is not supported", "see docs/sql.md", "", place_of(tree))
         return binder(inner, tree)
 
     def expressions(self, scope: Scope) -> ExpressionBinder:
@@ -95,7 +95,7 @@ class QueryBinder:
         aliases: set[str] = set()
         for query in named.expressions if named is not None else ():
             if query.alias in aliases:
-                problem = f"a second query {query.alias!r} in WITH"
+                problem = f"WITH has two queries named {query.alias!r}"
                 raise SqlError(problem, "give it another name", "", place_of(query.args["alias"]))
             aliases.add(query.alias)
             relation = inner.bind(query.this)
@@ -161,7 +161,7 @@ class QueryBinder:
             return tree.this, ""
         if not isinstance(tree, exp.Table):
             raise SqlError(
-                "this is no table", "give the name of a table, or a query in parentheses", "", place_of(tree)
+                "this is not a table", "give the name of a table, or a query in parentheses", "", place_of(tree)
             )
         if isinstance(tree.this, exp.Anonymous):
             call = windows.table_call(tree.this)
@@ -170,7 +170,9 @@ class QueryBinder:
         path, hints = tuple(part.name for part in tree.parts), tree.meta.get(HINTED) or {}
         if len(path) == 1 and path[0] in self.with_queries:
             if hints:
-                raise SqlError("OPTIONS of a query of WITH", "write them behind a table", "", place_of(tree))
+                raise SqlError(
+                    "the hint OPTIONS is on a query of WITH", "write them behind a table", "", place_of(tree)
+                )
             return self.with_queries[path[0]], path[0]
         return self.lookup(path, place_of(tree), hints), path[-1]
 
@@ -178,14 +180,14 @@ class QueryBinder:
 
     def _select(self, tree: Tree) -> Relation:
         if not tree.expressions:
-            raise SqlError("SELECT of nothing", "write columns or *", "", place_of(tree))
+            raise SqlError("SELECT has no columns", "write columns or *", "", place_of(tree))
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
         if where := tree.args.get("where"):
             aggregates = aggregates_in(where.this)
             if aggregates:
-                remedy = "conditions on aggregates stand in HAVING"
-                raise SqlError("an aggregate in WHERE", remedy, "", place_of(aggregates[0]))
+                remedy = "write conditions on aggregates in HAVING"
+                raise SqlError("WHERE has an aggregate", remedy, "", place_of(aggregates[0]))
             relation = self._where(relation, scope, where)
         having = tree.args.get("having")
         selected = self._stars(tree.expressions, scope)
@@ -195,8 +197,10 @@ class QueryBinder:
         if has_clause or any(aggregates_in(item) for item in selected if not isinstance(item, Column)):
             sets = grouping_sets(tree.args.get("group"))
             if len(sets) > 1 and parts.numberings:
-                remedy = "number the rows in a query around it"
-                raise SqlError("ROW_NUMBER() beside grouping sets", remedy, "", place_of(parts.numberings[0]))
+                remedy = "number the rows in an outer query"
+                raise SqlError(
+                    "ROW_NUMBER() with grouping sets is not supported", remedy, "", place_of(parts.numberings[0])
+                )
             results = [self._group(relation, scope, tree, parts, grouping_set) for grouping_set in sets]
             projected = results[0] if len(results) == 1 else _union(results, place_of(tree))
         else:
@@ -248,7 +252,7 @@ class QueryBinder:
             condition = expand_aliases(qualify.this, trees, [column.name for column in scope.schema])
             if not numberings_in(condition):
                 remedy = "QUALIFY rn <= 3 needs ROW_NUMBER() OVER (...) AS rn in SELECT; otherwise write WHERE"
-                raise SqlError("QUALIFY without OVER", remedy, "", place_of(qualify))
+                raise SqlError("QUALIFY has no function with OVER", remedy, "", place_of(qualify))
         return SelectParts(
             selected, condition, [numbering for part in (*trees, condition) for numbering in numberings_in(part)]
         )
@@ -321,7 +325,7 @@ class QueryBinder:
             return relation
         if not self.is_batch and order is not None:
             remedy = "run the query in batch mode: EnvironmentSettings.in_batch_mode(), or leave it out"
-            raise SqlError("ORDER BY over a stream that goes on", remedy, "", place_of(order))
+            raise SqlError("ORDER BY over an unbounded stream", remedy, "", place_of(order))
         keys: list[tuple[int, bool, bool]] = []
         width = len(relation.schema) - len(unseen)
         for number, key_tree in enumerate(order.expressions if order is not None else ()):
@@ -343,11 +347,15 @@ class QueryBinder:
         if isinstance(tree, exp.Literal) and not tree.is_string:
             column = int(tree.this) - 1
             if not 0 <= column < len(schema):
-                raise SqlError(f"there is no column {tree.this}", f"there are {len(schema)}", "", place_of(tree))
+                raise SqlError(
+                    f"there is no column {tree.this}", f"the query has {len(schema)} columns", "", place_of(tree)
+                )
             return column
         expr = self.expressions(Scope.of("", schema)).bind(tree)
         if not isinstance(expr, Column):
-            raise SqlError("ORDER BY of an expression", "select it with a name, and order by that", "", place_of(tree))
+            raise SqlError(
+                "ORDER BY has an expression", "select it under an alias, and order by the alias", "", place_of(tree)
+            )
         return expr.index
 
     def _count(self, limit: Tree) -> int:
@@ -357,13 +365,13 @@ class QueryBinder:
         options = limit.args.get("limit_options")
         if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
             remedy = "write for example FETCH NEXT 10 ROWS ONLY"
-            raise SqlError("FETCH keeps a number of rows", remedy, "", place_of(limit))
+            raise SqlError("FETCH takes a number of rows, without PERCENT and WITH TIES", remedy, "", place_of(limit))
         count = limit.args.get("count")
         return 1 if count is None else self._whole(count)
 
     def _whole(self, tree: Tree) -> int:
         if not isinstance(tree, exp.Literal) or tree.is_string or not tree.this.isdecimal():
-            raise SqlError("a whole number is wanted", "write for example LIMIT 10", "", place_of(tree))
+            raise SqlError(f"{tree.sql()} is not a whole number", "write for example LIMIT 10", "", place_of(tree))
         return min(int(tree.this), _MOST_ROWS)
 
     # VALUES, UNION
@@ -376,12 +384,16 @@ class QueryBinder:
         ]
         width = len(rows[0])
         if any(len(row) != width for row in rows):
-            raise SqlError("rows of different lengths", "give each row as many values", "", place_of(tree))
+            raise SqlError(
+                "VALUES has rows of different lengths", "give each row the same number of values", "", place_of(tree)
+            )
         kinds = [common_type([row[column].type for row in rows]) for column in range(width)]
         for column, kind in enumerate(kinds):
             if kind is None:
                 types = ", ".join(str(row[column].type) for row in rows)
-                raise SqlError(f"column {column + 1} has types {types}", "cast them to one type", "", place_of(tree))
+                raise SqlError(
+                    f"column {column + 1} of VALUES has types {types}", "cast them to one type", "", place_of(tree)
+                )
         schema = tuple(Attribute(f"EXPR${column}", kind) for column, kind in enumerate(kinds) if kind is not None)
         exprs = [tuple(cast(value, kind) for value, kind in zip(row, kinds, strict=True) if kind) for row in rows]
         if all(isinstance(value, Literal) for row in exprs for value in row):
@@ -413,9 +425,9 @@ class QueryBinder:
         word, place = type(tree).__name__.upper(), place_of(tree)
         if not self.is_batch:
             remedy = "run the query in batch mode; or join or filter instead"
-            raise SqlError(f"{word} keeps all rows for ever", remedy, "", place)
+            raise SqlError(f"{word} of streams keeps all rows for ever", remedy, "", place)
         if not tree.args.get("distinct"):
-            raise SqlError(f"{word} ALL is not supported", f"write {word}, which gives each row once", "", place)
+            raise SqlError(f"{word} ALL is not supported", f"write {word}, which returns each row once", "", place)
         united = _union([self.bind(tree.this), self.bind(tree.expression)], place, word)
         assert isinstance(united, Union)
         return self._sort(set_operations.intersect_or_except(united, word == "INTERSECT", place), tree)
@@ -475,8 +487,8 @@ def restore_view_columns(relation: Relation, names: Sequence[str], view: str, pl
         return relation
     for name in names:
         if name not in relation.names:
-            problem = f"view {view!r} has a column {name!r}, which its query does not give any more"
-            raise SqlError(problem, "create the view anew", "", place)
+            problem = f"view {view!r} has a column {name!r}, which its query no longer returns"
+            raise SqlError(problem, "create the view again", "", place)
     return project(relation, [relation.column(relation.names.index(name)) for name in names], list(names))
 
 
@@ -489,7 +501,9 @@ def _union(sides: list[Relation], place: Place | None, word: str = "UNION ALL") 
     width = len(sides[0].schema)
     if any(len(side.schema) != width for side in sides):
         counts = " and ".join(str(len(side.schema)) for side in sides)
-        raise SqlError(f"{word} of {counts} columns", "select as many columns in each", "", place)
+        raise SqlError(
+            f"{word} combines queries of {counts} columns", "select the same number of columns in each", "", place
+        )
     kinds = [common_type([side.schema[index].type for side in sides]) for index in range(width)]
     for index, kind in enumerate(kinds):
         if kind is None:

@@ -153,7 +153,8 @@ class Scope:
             owners = " and ".join(
                 table.alias for table in parts if name in [attribute.name for attribute in table.schema]
             )
-            raise SqlError(f"column {name!r} is in {owners}", f"say of which table: {parts[0].alias}.{name}", "", place)
+            problem = f"column {name!r} is ambiguous: it is in {owners}"
+            raise SqlError(problem, f"name its table, as in {parts[0].alias}.{name}", "", place)
         return columns[0] if columns else None
 
     def _unknown(self, name: str, parts: tuple[Part, ...], place: Place | None) -> SqlError:

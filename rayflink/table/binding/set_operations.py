@@ -65,7 +65,7 @@ def _marks(side: int) -> tuple[Expr, Expr]:
 def _check(schema: Schema, place: Place | None) -> None:
     wrong = next((one for one in schema if one.type.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)), None)
     if wrong is not None:
-        raise SqlError(f"column {wrong.name!r} of type {wrong.type} is not compared", "leave it out", "", place)
+        raise SqlError(f"column {wrong.name!r} of type {wrong.type} cannot be compared", "leave it out", "", place)
 
 
 __all__ = ["intersect_or_except", "distinct", "without_time"]

@@ -27,8 +27,8 @@ def hinted_ttl(tree: Tree, scope: Scope) -> tuple[str, str] | None:
     for pair in hint.expressions:
         name, text = pair.this.this, pair.expression.this
         if name not in names:
-            problem = f"STATE_TTL of {name!r}, which is no table of FROM{nearest(name, names)}"
-            raise SqlError(problem, f"these are {', '.join(names)}", "", place_of(tree))
+            problem = f"STATE_TTL of {name!r}, which is not a table of FROM{nearest(name, names)}"
+            raise SqlError(problem, f"the tables are {', '.join(names)}", "", place_of(tree))
         try:
             is_negative = DURATION.read(text).to_millis() < 0
         except ValueError as error:
@@ -39,7 +39,9 @@ def hinted_ttl(tree: Tree, scope: Scope) -> tuple[str, str] | None:
 
 
 def _no_length(text: str, tree: Tree) -> SqlError:
-    return SqlError(f"{text!r} is no length of time", "write for example '36 h', or '0 s' for ever", "", place_of(tree))
+    return SqlError(
+        f"{text!r} is not a duration", "write for example '36 h', or '0 s' to keep state for ever", "", place_of(tree)
+    )
 
 
 def with_ttl(relation: Relation, ttl: tuple[str, str] | None) -> Relation:

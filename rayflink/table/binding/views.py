@@ -40,7 +40,7 @@ class Views:
         if view.relation is not None:
             return place_in_view(view.relation, path, name)
         if path in self._begun:
-            raise SqlError(f"view {name!r} reads itself", "let its query read something else", "", place)
+            raise SqlError(f"view {name!r} reads itself", "remove the view from its own query", "", place)
         self._begun.append(path)
         try:
             query = parse_statement(view.text)

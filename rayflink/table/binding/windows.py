@@ -83,7 +83,7 @@ def table_call(tree: Tree) -> TableCall:
         or not isinstance(descriptor, Descriptor)
         or len(descriptor.expressions) != 1
     ):
-        raise _bad_arguments(kind, "arguments of other kinds", place)
+        raise _bad_arguments(kind, "arguments of the wrong kinds", place)
     lengths = {name: _length(arguments[name], kind, place) for name in names[2:] if name in arguments}
     return TableCall(kind, table, descriptor.expressions[0].name, lengths, place)
 
@@ -99,10 +99,10 @@ def _length(tree: Tree, kind: WindowKind, place: Place | None) -> int:
     is_negative = isinstance(inner, exp.Neg)
     inner = inner.this if is_negative else inner
     if not isinstance(inner, Interval):
-        raise _bad_arguments(kind, f"{tree.sql()} for a length of time", place)
+        raise _bad_arguments(kind, f"{tree.sql()} in place of an interval", place)
     interval = literals.interval(inner.this, inner.args["unit"], inner.args.get("to"), place)
     if interval.type.root is Root.INTERVAL_YEAR_MONTH:
-        raise SqlError("a window of months", "windows have a fixed length: give days or less", "", place)
+        raise SqlError("a window has a length in months", "windows have a fixed length: give days or less", "", place)
     return -int(interval.value) if is_negative else int(interval.value)
 
 
@@ -114,8 +114,8 @@ def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, att
         SqlError: the column is none, or the lengths do not go together.
     """
     if not attribute.is_time:
-        problem = f"column {attribute.name!r} of type {attribute} is no time attribute"
-        remedy = "declare WATERMARK FOR it in CREATE TABLE, or use a column AS PROCTIME()"
+        problem = f"column {attribute.name!r} of type {attribute} is not a time attribute"
+        remedy = "declare a WATERMARK FOR it in CREATE TABLE, or use a column AS PROCTIME()"
         raise SqlError(problem, remedy, "", place or time.place)
     size = lengths.get("SIZE", lengths.get("GAP", 0))
     slide = lengths.get("SLIDE", lengths.get("STEP", 0))
@@ -131,10 +131,10 @@ def windowing_of(kind: WindowKind, lengths: Mapping[str, int], time: Column, att
         raise SqlError(problem, remedy, "", place)
     if kind is WindowKind.CUMULATE and size % slide:
         problem = f"CUMULATE has a size of {size} ms and a step of {slide} ms"
-        raise SqlError(problem, "the size is a multiple of the step", "", place)
+        raise SqlError(problem, "make the size a multiple of the step", "", place)
     if kind is WindowKind.HOP and size < slide:
         problem = f"HOP has a size of {size} ms and a slide of {slide} ms"
-        raise SqlError(problem, "give a size that is no shorter than the slide", "", place)
+        raise SqlError(problem, "make the size at least the slide", "", place)
     local = attribute.type.root is Root.TIMESTAMP_LTZ
     return Windowing(
         kind, size, slide, lengths.get("OFFSET", 0), time.index, attribute.is_event_time, tuple(partition), local
@@ -157,9 +157,9 @@ def window_table(call: TableCall, input: Relation, scope: Scope) -> WindowTable:
     size, slide = call.lengths.get("SIZE", 0), call.lengths.get("SLIDE", 0)
     if slide > 0 and size % slide:
         problem = f"HOP has a size of {size} ms and a slide of {slide} ms"
-        raise SqlError(problem, "the size is a multiple of the slide", "", call.place)
+        raise SqlError(problem, "make the size a multiple of the slide", "", call.place)
     if partition and call.kind is not WindowKind.SESSION:
-        raise SqlError(f"{call.kind.value} with PARTITION BY", "only SESSION takes it", "", call.place)
+        raise SqlError(f"{call.kind.value} does not take PARTITION BY", "only SESSION does", "", call.place)
     attribute = input.schema[time.index]
     windowing = windowing_of(call.kind, call.lengths, time, attribute, call.place, partition)
     columns = tuple(
@@ -194,9 +194,9 @@ def group_window(tree: Tree, scope: Scope, input: Relation) -> Windowing | None:
     args = tree.expressions
     if len(args) != 1 + len(names) or not isinstance(args[0], exp.Column):
         remedy = f"write {kind.value}(ts, {', '.join(name.lower() for name in names)}) with intervals"
-        raise SqlError(f"{kind.value} in GROUP BY has other arguments", remedy, "", place)
+        raise SqlError(f"{kind.value} in GROUP BY has the wrong arguments", remedy, "", place)
     time, fields = scope.find(tuple(part.name for part in args[0].parts), place)
     if fields or not isinstance(time, Column):
-        raise SqlError(f"{args[0].sql()} is no column", "give the time attribute", "", place)
+        raise SqlError(f"{args[0].sql()} is not a column", "give the time attribute", "", place)
     lengths = {name: _length(argument, kind, place) for name, argument in zip(names, args[1:], strict=True)}
     return windowing_of(kind, lengths, time, input.schema[time.index], place)

@@ -28,6 +28,6 @@ def connector(path: Path, table: TableDefinition) -> Connector:
         remedy = f"write WITH ('connector' = ...), one of {', '.join(_KNOWN)}"
         raise SqlError(f"table {'.'.join(path)} has no option 'connector'", remedy)
     if name not in _KNOWN:
-        problem = f"table {'.'.join(path)} has the connector {name!r}, which is not known{nearest(name, _KNOWN)}"
-        raise SqlError(problem, f"known are {', '.join(_KNOWN)}")
+        problem = f"table {'.'.join(path)} has the connector {name!r}, which does not exist{nearest(name, _KNOWN)}"
+        raise SqlError(problem, f"the connectors are {', '.join(_KNOWN)}")
     return _KNOWN[name]

@@ -155,8 +155,8 @@ class Connector:
         Raises:
             SqlError: it can only be written.
         """
-        remedy = f"connector {self.name!r} gives no rows: read another table"
-        raise SqlError(f"{table.table} can only be written", remedy)
+        remedy = f"connector {self.name!r} only writes: read another table"
+        raise SqlError(f"{table.table} cannot be read", remedy)
 
     def sink(self, table: Connected) -> TableSink:
         """Return a sink that writes the table.
@@ -164,8 +164,8 @@ class Connector:
         Raises:
             SqlError: it can only be read.
         """
-        remedy = f"connector {self.name!r} takes no rows: insert into another"
-        raise SqlError(f"{table.table} can only be read", remedy)
+        remedy = f"connector {self.name!r} only reads: insert into another table"
+        raise SqlError(f"{table.table} cannot be written", remedy)
 
     def parsed(self, table: str, given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the options, and those that are passed on.
@@ -189,7 +189,7 @@ class Connector:
             try:
                 found[key] = option.parse(text)
             except ValueError as error:
-                raise SqlError(f"option {key!r} of {table} is {text!r}", f"wanted is {error}") from error
+                raise SqlError(f"option {key!r} of {table} is {text!r}", f"expected {error}") from error
         missing = [key for key, option in self.options.items() if option.required and key not in found]
         if missing:
             raise SqlError(f"{table} has no option {missing[0]!r}", f"connector {self.name!r} needs it")

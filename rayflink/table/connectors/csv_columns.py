@@ -35,7 +35,7 @@ class CsvColumns(BulkWriterFactory):
         """Return the line of each row, with its end.
 
         Raises:
-            ValueError: CSV has no form of a column.
+            ValueError: CSV cannot represent a column.
         """
         from pyarrow import compute
 
@@ -57,7 +57,7 @@ class CsvColumns(BulkWriterFactory):
         kind = column.type
         if types.is_nested(kind) or types.is_binary(kind):
             remedy = "write the table in another format, or CAST the column to STRING"
-            raise ValueError(f"CSV has no form of {kind}; {remedy}")
+            raise ValueError(f"CSV cannot represent {kind}; {remedy}")
         if types.is_floating(kind):
             return float_strings(column)
         if types.is_decimal(kind):

@@ -209,14 +209,15 @@ def _check(field: GeneratedField, table: str) -> None:
         raise SqlError(problem, "use numbers, strings, truth values or timestamps, and compute others in a query")
     kind = field.settings.get("kind", "random")
     if kind not in ("random", "sequence"):
-        raise SqlError(f"column {field.name!r} of {table} is of kind {kind!r}", "wanted is random or sequence")
+        raise SqlError(f"column {field.name!r} of {table} is of kind {kind!r}", "expected random or sequence")
     if kind == "sequence" and not {"start", "end"} <= field.settings.keys():
         raise SqlError(f"the sequence {field.name!r} of {table} has no start or end", "give both")
     try:
         [float(field.settings[name]) for name in ("min", "max", "start", "end", "length", "null-rate")
                    if name in field.settings]  # fmt: skip
     except ValueError as error:
-        raise SqlError(f"a setting of column {field.name!r} of {table} is no number ({error})", "write one") from error
+        problem = f"a setting of column {field.name!r} of {table} is not a number ({error})"
+        raise SqlError(problem, "write one") from error
     low, high = field.settings.get("min"), field.settings.get("max")
     if low is not None and high is not None and float(low) > float(high):
         raise SqlError(f"column {field.name!r} of {table} has a min of {low} and a max of {high}", "swap them")

@@ -236,7 +236,7 @@ class Filesystem(Connector):
             problem = f"option 'source.monitor-interval' of {table.table} is {monitor.to_millis()} ms"
             raise SqlError(problem, "write a duration above 0, such as '10 s', or leave it out to read once")
         if not os.path.exists(path):
-            raise SqlError(f"{table.table} is at {path!r}, where nothing is", "correct the option 'path'")
+            raise SqlError(f"{table.table} has the path {path!r}, which does not exist", "correct the option 'path'")
         check_metadata_types(table.table, table.schema, table.metadata)
         return FilesSource(
             path,
@@ -293,7 +293,7 @@ class Filesystem(Connector):
         keys = tuple(named(table.schema, name) for name in table.partition_keys)
         check_partition_types(table.table, keys)
         if len(keys) + len(table.metadata) == len(table.schema):
-            raise SqlError(f"{table.table} has no columns but those it is partitioned by", "add one that files hold")
+            raise SqlError(f"{table.table} has only partition columns", "add a column that the files contain")
         return Partitions(path, keys, table.options["partition.default-name"])
 
     def _place(self, table: Connected) -> tuple[str, str, dict[str, Any]]:
@@ -305,7 +305,8 @@ class Filesystem(Connector):
         path, form = _local(table.options["path"]), table.options["format"]
         if form not in FORMATS:
             raise SqlError(
-                f"{table.table} has the format {form!r}{nearest(form, FORMATS)}", f"known are {', '.join(FORMATS)}"
+                f"{table.table} has the format {form!r}{nearest(form, FORMATS)}",
+                f"the formats are {', '.join(FORMATS)}",
             )
         known = FORMATS[form].options
         own = [key for key in table.formats if key.startswith(f"{form}.")]
@@ -319,7 +320,7 @@ class Filesystem(Connector):
             try:
                 parsed[key] = known[key].parse(text)
             except ValueError as error:
-                raise SqlError(f"option '{form}.{key}' of {table.table} is {text!r}", f"wanted is {error}") from error
+                raise SqlError(f"option '{form}.{key}' of {table.table} is {text!r}", f"expected {error}") from error
         FORMATS[form].check(parsed)
         return path, form, parsed
 

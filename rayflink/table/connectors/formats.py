@@ -115,7 +115,7 @@ def _refuse_nested(schema: Schema) -> None:
     """
     nested = [one for one in schema if one.type.items or one.type.fields or one.type.is_bytes]
     if nested:
-        problem = f"CSV has no form of column {nested[0].name!r}, which is {nested[0].type}"
+        problem = f"CSV cannot represent column {nested[0].name!r}, which is {nested[0].type}"
         raise SqlError(problem, "take json, parquet or arrow, or make the column a STRING")
 
 
@@ -136,7 +136,7 @@ class Json(Format):
     def check(self, given: Mapping[str, Any]) -> None:
         if given["fail-on-missing-field"] and given["ignore-parse-errors"]:
             problem = "'json.fail-on-missing-field' and 'json.ignore-parse-errors' are both true"
-            raise SqlError(problem, "set one of them: what is ignored does not fail")
+            raise SqlError(problem, "set only one of them")
 
     def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
         _refuse_maps(schema)
@@ -173,7 +173,7 @@ def _refuse_maps(schema: Schema) -> None:
     for column in schema:
         for kind in within(column.type):
             if kind.root in (Root.MAP, Root.MULTISET) and not kind.items[0].is_text:
-                problem = f"JSON has no form of column {column.name!r}: keys of its {kind} are no strings"
+                problem = f"JSON cannot represent column {column.name!r}: keys of its {kind} are not strings"
                 raise SqlError(problem, "make the keys STRING, or take parquet or arrow")
 
 

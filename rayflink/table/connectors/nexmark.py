@@ -135,7 +135,7 @@ class NexmarkConnector(Connector):
         rate = options["first-event.rate"]
         if options["next-event.rate"] not in (None, rate):
             problem = f"{table.table} has a next-event.rate of {options['next-event.rate']} and a first of {rate}"
-            raise SqlError(problem, "give the same: the rate does not change")
+            raise SqlError(problem, "give both the same value: the rate does not change")
         proportions = tuple(options[f"{kind}.proportion"] for kind in _KINDS)
         if not proportions[PERSON] or not proportions[AUCTION]:
             remedy = "give person.proportion and auction.proportion at least 1: there are none to bid for otherwise"

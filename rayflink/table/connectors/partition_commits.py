@@ -60,7 +60,7 @@ def success_files(table: Connected) -> SuccessFiles | None:
         time_of = PartitionTime(table.partition_keys, pattern, formatter, options[f"{_PREFIX}.watermark-time-zone"])
     name = options[f"{_PREFIX}.success-file.name"]
     if name[:1] not in ("_", "."):
-        remedy = "begin it with _ or a point"
+        remedy = "begin it with _ or a dot"
         raise SqlError(f"'{_PREFIX}.success-file.name' is {name!r}, which would be read as a file of rows", remedy)
     return SuccessFiles(name, 0 if delay is None else delay.to_millis(), time_of)
 
@@ -110,4 +110,4 @@ class PartitionTime:
             return datetime.datetime(1970, 1, 1) + since
         except ValueError as error:
             remedy = "set 'partition.time-extractor.timestamp-pattern' and '.timestamp-formatter'"
-            raise ValueError(f"the partition's time {text!r} is none ({error}); {remedy}") from error
+            raise ValueError(f"the partition's time {text!r} is not a time ({error}); {remedy}") from error

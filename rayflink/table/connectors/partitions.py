@@ -64,7 +64,7 @@ def value_of(text: str, kind: DataType, default_name: str) -> Any:
         text = text.replace("T", " ") + (":00" if text.count(":") == 1 else "")
     found = JsonValues().converter(kind)(text)
     if kind.root is Root.BOOLEAN and text.lower() not in ("true", "false"):
-        raise ValueError(f"{text!r} is found, {kind} is wanted")
+        raise ValueError(f"found {text!r}, expected {kind}")
     return found
 
 

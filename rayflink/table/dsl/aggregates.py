@@ -60,7 +60,9 @@ class Aggregates(Written[T]):
         """
         tree = self._tree
         if not isinstance(tree, exp.Anonymous) or not tree.expressions:
-            raise InvalidTypesError(f"{self} is no aggregate", "write distinct behind one: col('a').count.distinct")
+            raise InvalidTypesError(
+                f"{self} is not an aggregate", "write distinct after one, as in col('a').count.distinct"
+            )
         first, *others = tree.expressions
         return made(exp.Anonymous(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
 

@@ -155,7 +155,7 @@ def literal(given: Any) -> Literal:
     if isinstance(given, datetime.timedelta):
         return Literal(DataTypes.INTERVAL_DAY_TIME(3, False), given // datetime.timedelta(milliseconds=1))
     remedy = "give an expression, such as col('name'), or a value of a type that tables have"
-    raise InvalidTypesError(f"{given!r} of type {type(given).__name__} is no expression", remedy)
+    raise InvalidTypesError(f"{given!r} of type {type(given).__name__} is not an expression", remedy)
 
 
 def _timestamp(given: datetime.datetime) -> Literal:
@@ -171,7 +171,7 @@ def _digits(microseconds: int) -> int:
 
 def _decimal(given: Decimal) -> Literal:
     if not given.is_finite():
-        raise InvalidTypesError(f"{given} is no DECIMAL", "give a finite number")
+        raise InvalidTypesError(f"{given} is not a DECIMAL", "give a finite number")
     scale = max(0, -int(given.as_tuple().exponent))
     precision = max(len(given.as_tuple().digits) + max(0, int(given.as_tuple().exponent)), scale, 1)
     return Literal(DataTypes.DECIMAL(precision, scale, False), given)

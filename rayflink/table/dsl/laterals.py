@@ -30,8 +30,8 @@ def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
     if isinstance(func, UserTable):
         return of_row(func, columns), list(func.names)
     if not isinstance(func, Written):
-        remedy = "give what udtf made, or a call of it with columns"
-        raise InvalidTypesError(f"{func!r} is no table function", remedy)
+        remedy = "pass a function made by udtf, or a call of it with columns"
+        raise InvalidTypesError(f"{func!r} is not a table function", remedy)
     found = tree_of(func)
     if isinstance(found, MoreNames):
         return found.this, list(found.args["expressions"])

@@ -40,7 +40,7 @@ def from_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> From
     op, mapping = _arguments(arguments)
     if op not in plan.names:
         problem = f"there is no column {op!r}{nearest(op, plan.names)}"
-        remedy = f"name one by descriptor(...).as_argument('op'); the columns are {', '.join(plan.names)}"
+        remedy = f"name a column by descriptor(...).as_argument('op'); the columns are {', '.join(plan.names)}"
         raise SqlError(problem, remedy)
     at = plan.names.index(op)
     if not plan.schema[at].type.is_text:
@@ -50,7 +50,7 @@ def from_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> From
         codes = tuple((code, kind) for part, name in mapping.items() for code in _parts(part) for kind in _kinds(name))
     kinds = {kind for _, kind in codes}
     if RowKind.UPDATE_AFTER in kinds and RowKind.UPDATE_BEFORE not in kinds:
-        remedy = "map a code to UPDATE_BEFORE, too: a earlier row says what is replaced"
+        remedy = "map a code to UPDATE_BEFORE as well: its rows say which rows are replaced"
         raise SqlError("op_mapping has UPDATE_AFTER and no UPDATE_BEFORE", remedy)
     columns = tuple(Attribute(one.name, one.type) for one in plan.schema[:at] + plan.schema[at + 1 :])
     return FromChangelog(columns, plan, codes, at)
@@ -69,7 +69,9 @@ def _kinds(part: str) -> list[RowKind]:
     names = _parts(part)
     unknown = next((one for one in names if one not in KINDS), None)
     if unknown is not None:
-        raise SqlError(f"op_mapping has {unknown!r}{nearest(unknown, KINDS)}", f"what rows do is {', '.join(KINDS)}")
+        raise SqlError(
+            f"op_mapping has {unknown!r}{nearest(unknown, KINDS)}", f"the kinds of change are {', '.join(KINDS)}"
+        )
     return [KINDS[one] for one in names]
 
 
@@ -89,7 +91,7 @@ def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str]
             mapping = _mapping(tree.expression)
         else:
             remedy = "give descriptor('op').as_argument('op'), or map_('INSERT', 'I', ...).as_argument('op_mapping')"
-            raise SqlError(f"{one} is no argument of it", remedy)
+            raise SqlError(f"{one} is not an argument of this function", remedy)
     return op, mapping
 
 
@@ -102,7 +104,9 @@ def _mapping(tree: Any) -> Mapping[str, str]:
     used: list[str] = [part for key in found for part in _parts(key)]
     twice = next((one for one in used if used.count(one) > 1), None)
     if twice is not None or None in found.values():
-        raise SqlError(f"op_mapping has {twice!r} twice" if twice else "op_mapping has NULL", "give each one text")
+        raise SqlError(
+            f"op_mapping has {twice!r} twice" if twice else "op_mapping has NULL", "give each kind of change one string"
+        )
     return found
 
 

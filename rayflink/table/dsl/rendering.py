@@ -53,14 +53,14 @@ def _text(tree: Tree) -> str:
         if parts and isinstance(parts[-1], Typed):
             return f"{tree.name}({_text(parts[0])} AS {parts[-1].this})"
         return f"{tree.name}({', '.join(map(_text, parts))})"
-    raise InvalidTypesError(f"{shown(tree)} cannot be kept in a definition", "write it as a text of SQL")
+    raise InvalidTypesError(f"{shown(tree)} cannot be stored in a definition", "write it as a string of SQL")
 
 
 def _constant(tree: Tree) -> str:
     literal = tree.this
     if literal.type.is_text or literal.type.is_numeric or literal.type.root is Root.BOOLEAN:
         return str(literal)
-    raise InvalidTypesError(f"{literal} cannot be kept in a definition", "write it as a text of SQL")
+    raise InvalidTypesError(f"{literal} cannot be stored in a definition", "write it as a string of SQL")
 
 
 __all__ = ["text_of"]

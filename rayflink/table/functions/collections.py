@@ -222,7 +222,7 @@ def _element_type(args: Sequence[Expr]) -> DataType:
 def _element(arguments: Arguments, columns: Any) -> Any:
     counts = sizes(columns[0])
     if (counts > 1).any():
-        raise RowError("an array of ELEMENT has more than one element", "take one by its place: array[1]")
+        raise RowError("ELEMENT has an array of more than one element", "take one by its index: array[1]")
     return elements(columns[0]).take(pyarrow.array(_starts(counts), mask=counts == 0))
 
 
@@ -514,7 +514,7 @@ def _from_arrays(arguments: Arguments, columns: Any) -> Any:
     nulls = _any_null(columns)
     keys, values = (_concatenated([one], nulls) for one in columns)
     if (sizes(keys) != sizes(values)).any():
-        raise RowError("the arrays of MAP_FROM_ARRAYS are not of one length", "give as many values as keys")
+        raise RowError("the arrays of MAP_FROM_ARRAYS have different lengths", "give as many values as keys")
     return made_maps(elements(keys), elements(values), sizes(keys), nulls)
 
 

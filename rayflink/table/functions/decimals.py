@@ -124,7 +124,7 @@ def remaining(left: Values, right: Values, kind: DataType) -> Values:
 
 def divided_by_zero() -> RowError:
     """Return the error of a division of exact numbers by zero."""
-    return RowError("a division by zero", "divide by NULLIF(divisor, 0) to get null")
+    return RowError("division by zero", "divide by NULLIF(divisor, 0) to get null")
 
 
 def _more_digits(a: Any, b: Any, scale: int) -> int:

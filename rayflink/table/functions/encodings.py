@@ -145,7 +145,7 @@ def _from_base64(arguments: Arguments, columns: Any) -> Any:
         try:
             return None if text is None else base64.b64decode(text, validate=True).decode("utf-8", "replace")
         except ValueError as error:
-            raise RowError(f"{text!r} is no base64", "filter such strings before") from error
+            raise RowError(f"{text!r} is not base64", "filter such strings out first") from error
 
     return each_distinct(strings_of(columns[0]), decoded, pyarrow.string())
 

@@ -81,7 +81,7 @@ def _by_options(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | st
 
 def _failing(what: str, problem: str) -> Any:
     if what == "ERROR":
-        raise RowError(problem, "say NULL ON EMPTY NULL ON ERROR to get null instead")
+        raise RowError(problem, "write NULL ON EMPTY NULL ON ERROR to get null instead")
     return {"TRUE": True, "FALSE": False, "EMPTY ARRAY": "[]", "EMPTY OBJECT": "{}"}.get(what)
 
 
@@ -108,7 +108,7 @@ def _value(arguments: Arguments, columns: Any, path: str) -> Any:
         try:
             found = json_paths.found(json_paths.parsed(text), where)
             if found is not None and not json_paths.is_scalar(found) and where.is_strict:
-                raise JsonError("there is an object or an array at the path")
+                raise JsonError("the path leads to an object or an array")
             if found is None or not json_paths.is_scalar(found):
                 return "EMPTY", None
             return "", _typed(found, kind)
@@ -205,7 +205,7 @@ def _query(arguments: Arguments, columns: Any, path: str) -> Any:
             ):
                 found = [found]
             if found is not None and json_paths.is_scalar(found) and where.is_strict:
-                raise JsonError("there is no object and no array at the path")
+                raise JsonError("the path leads to no object or array")
         except JsonError as error:
             return _failing(behaviour_options.error, str(error))
         if found is None or json_paths.is_scalar(found):

@@ -21,7 +21,7 @@ _STEP = re.compile(
 
 
 class JsonError(ValueError):
-    """A text is no JSON, or a strict path leads nowhere."""
+    """A text is no JSON, or the strict path leads nowhere."""
 
 
 def _no_number(text: str) -> Any:
@@ -65,7 +65,7 @@ def path_of(text: str) -> Path:
         steps.append(_step(step))
         at = step.end()
     if found is None or at < len(text.rstrip()):
-        raise RowError(f"{text!r} is no path into JSON that is known", "write one such as '$.a[0]'; it has no filters")
+        raise RowError(f"{text!r} is not a supported JSON path", "write one such as '$.a[0]', without filters")
     return Path((found[1] or "").lower() == "strict", tuple(steps))
 
 
@@ -105,7 +105,7 @@ def found(document: Any, path: Path) -> Any:
     if not path.is_definite:
         return values
     if not values and path.is_strict:
-        raise JsonError("a strict path leads nowhere")
+        raise JsonError("the strict path leads nowhere")
     return values[0] if values else None
 
 

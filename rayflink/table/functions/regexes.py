@@ -134,7 +134,7 @@ def _arrow_pattern(pattern: str, escape: str) -> str:
         RowError: the escape stands before another character than %, _ and itself.
     """
     if len(escape) > 1:
-        raise RowError(f"{escape!r} is no escape for LIKE", "give one character")
+        raise RowError(f"{escape!r} is not an escape character for LIKE", "give one character")
     made, at = "", 0
     while at < len(pattern):
         one = pattern[at]
@@ -143,7 +143,7 @@ def _arrow_pattern(pattern: str, escape: str) -> str:
             one = pattern[at : at + 1]
             if one not in ("%", "_", escape) or not one:
                 raise RowError(
-                    f"{escape!r} in the pattern {pattern!r} stands before {one!r}", "escape only %, _ and itself"
+                    f"{escape!r} in the pattern {pattern!r} is followed by {one!r}", "escape only %, _ and itself"
                 )
             made += "\\" + one if one in "%_\\" else one
         else:

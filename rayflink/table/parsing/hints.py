@@ -62,12 +62,12 @@ class Hint(NamedTuple):
         """Return the error of a hint that is not known where it stands."""
         if self.name == OPTIONS:
             return SqlError(
-                "OPTIONS of no table that is read", "write it behind the name of a table that is read", text,
-                self.comment,
+                "the hint OPTIONS belongs to no table that is read", "write it behind the name of a table that is read",
+                text, self.comment,
             )  # fmt: skip
         known = (OPTIONS, STATE_TTL, *JOIN_HINTS)
         if self.name in known:
-            return SqlError(f"the hint {self.name} is not known here", _USAGE, text, self.comment)
+            return SqlError(f"the hint {self.name} is not allowed here", _USAGE, text, self.comment)
         return SqlError(f"there is no hint {self.name}{nearest(self.name, known)}", _USAGE, text, self.comment)
 
 

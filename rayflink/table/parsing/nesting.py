@@ -33,7 +33,9 @@ def deeply(call: Callable[[], T], text: str = "") -> T:
 
 def too_deep(text: str = "") -> SqlError:
     """Return the error of a statement that is nested too deeply."""
-    remedy = "divide it: views for what is nested, IN (...) for many ORs, a function of your own for a long expression"
+    remedy = (
+        "split it: use views for nested queries, IN (...) for many ORs, a function of your own for a long expression"
+    )
     return SqlError("the statement is nested too deeply", remedy, text)
 
 

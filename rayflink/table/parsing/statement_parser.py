@@ -61,10 +61,10 @@ def parse_statement(text: str) -> statements.Statement:
     """
     found = script_parts(text)
     if len(found) != 1:
-        remedy = "give one statement a call, or run all of them by execute_script()"
+        remedy = "pass one statement per call, or run all of them with execute_script()"
         second = found[1].tokens[0] if found else None
         place = None if second is None else Place(second.start, second.end + 1)
-        raise SqlError(f"{len(found)} statements are found, one is wanted", remedy, text, place)
+        raise SqlError(f"found {len(found)} statements, expected one", remedy, text, place)
     return found[0].statement()
 
 
@@ -102,7 +102,9 @@ def _tokens(text: str) -> list[Token]:
         return found
     except TokenError as error:
         place = _unclosed(text)
-        problem = f"the text cannot be read ({error})" if place is None else "the text cannot be read from here on"
+        problem = (
+            f"the statement cannot be read ({error})" if place is None else "the statement cannot be read from here on"
+        )
         raise SqlError(problem, "close the quote or the comment", text, place) from error
 
 
@@ -115,7 +117,7 @@ def _ensure_apart(text: str, tokens: Sequence[Token]) -> None:
             stop = following.end + 1 if is_word else stop
         is_number = token.token_type is TokenType.NUMBER and stop == token.end + 1
         if is_number and not _NUMBER.fullmatch(token.text) or stop != token.end + 1 or _is_prefixed(token, text):
-            problem = f"{text[token.start : stop]} is no number"
+            problem = f"{text[token.start : stop]} is not a number"
             raise SqlError(
                 problem, "write digits, as 1000, 1.5, 1e3, or X'1F' for bytes", text, Place(token.start, stop)
             )
@@ -259,7 +261,7 @@ class StatementParser(TableDefinitions):
         if "<Token" in problem:
             problem = problem.split(" but got")[0]
         elif "<class" in problem:
-            problem = f"something is missing behind {self._prev.text!r}"
+            problem = f"something is missing after {self._prev.text!r}"
         place = Place(token.start, token.end + 1)
         if "; " in problem:
             problem, _, remedy = problem.partition("; ")

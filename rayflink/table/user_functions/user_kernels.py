@@ -70,15 +70,13 @@ class UserKernel:
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
         if len(result) != arguments.rows:
-            problem = f"function {self._name} gave {len(result)} values for {arguments.rows} rows"
-            raise RowError(problem, "give one for each row")
+            problem = f"function {self._name} returned {len(result)} values for {arguments.rows} rows"
+            raise RowError(problem, "return one for each row")
         try:
             return result.cast(arguments.result)
         except pyarrow.ArrowException as error:
-            problem = f"function {self._name} gave values of type {result.type}: {error}"
-            raise RowError(
-                problem, f"wanted is {arguments.call.type}: convert them, or declare another type of its result"
-            ) from error
+            problem = f"function {self._name} returned values of type {result.type}: {error}"
+            raise RowError(problem, f"return {arguments.call.type}, or declare another result type") from error
 
     def _values_of(self, found: Any) -> Any:
         """Return a column of what a function of columns gave.
@@ -92,8 +90,8 @@ class UserKernel:
             return pyarrow.array(_arrow(found), from_pandas=True)
         except (TypeError, ValueError) as error:  # also those of Arrow
             given = f"{shorten(found, 80)} of type {type(found).__name__}"
-            problem = f"function {self._name} gave {given}, which is no column"
-            raise RowError(problem, f"give a column of {self._kind} with one value for each row") from error
+            problem = f"function {self._name} returned {given}, which is not a column"
+            raise RowError(problem, f"return a column of {self._kind} with one value for each row") from error
 
     def _of_columns(self, arguments: Arguments) -> Any:
         """Call the function with columns."""
@@ -103,7 +101,7 @@ class UserKernel:
             return self._call(*columns)
         except Exception as error:
             problem = f"function {self._name} failed for {arguments.rows} rows: {type(error).__name__}: {error}"
-            raise RowError(problem, "mend the function") from error
+            raise RowError(problem, "fix the function") from error
 
     def _by_row(self, arguments: Arguments, taken: Callable[[Any], Any]) -> list[Any]:
         """Call the function for each row."""
@@ -116,7 +114,7 @@ class UserKernel:
             row = rows[len(rows) - length_hint(left) - 1]
             described = f"{type(error).__name__}: {error}"
             problem = f"function {self._name} failed for the arguments {shorten(row, 200)}: {described}"
-            raise RowError(problem, "mend the function, or leave out such rows before it") from error
+            raise RowError(problem, "fix the function, or filter such rows out first") from error
 
     @staticmethod
     def _column(found: list[Any], kind: DataType, name: str) -> pyarrow.Array:
@@ -138,8 +136,8 @@ class UserKernel:
                 try:
                     _exactly([value], wanted)
                 except wrong:
-                    problem = f"function {name} gave {shorten(value, 80)} of type {type(value).__name__}"
-                    remedy = f"wanted is {kind}: convert it, or declare another type of its result"
+                    problem = f"function {name} returned {shorten(value, 80)} of type {type(value).__name__}"
+                    remedy = f"return {kind}, or declare another result type"
                     raise RowError(problem, remedy) from error
             raise
 
@@ -184,17 +182,17 @@ class RowsKernel(UserKernel):
 
         found = _arrow(self._of_columns(arguments))
         if not isinstance(found, (pyarrow.Table, pyarrow.RecordBatch)):
-            problem = f"function {self._name} gave a {type(found).__name__} for columns"
-            raise RowError(problem, f"give a table: a column {ROW_NUMBER!r} of row numbers, and those of the result")
+            problem = f"function {self._name} returned a {type(found).__name__} for columns"
+            raise RowError(problem, f"return a table: a column {ROW_NUMBER!r} of row numbers, and those of the result")
         found = pyarrow.Table.from_batches([found]) if isinstance(found, pyarrow.RecordBatch) else found
         if found.num_columns != 1 + len(kind.fields):
-            problem = f"function {self._name} gave {found.num_columns} columns: {', '.join(found.column_names)}"
-            raise RowError(problem, f"give {1 + len(kind.fields)}: row numbers, and {kind}")
+            problem = f"function {self._name} returned {found.num_columns} columns: {', '.join(found.column_names)}"
+            raise RowError(problem, f"return {1 + len(kind.fields)}: row numbers, and {kind}")
         numbers = found.column(0).combine_chunks().cast(pyarrow.int64())
         rows = numbers.to_numpy(zero_copy_only=False)
         if numbers.null_count or (len(rows) and not 0 <= rows.min() <= rows.max() < arguments.rows):
-            problem = f"function {self._name} gave row numbers outside of 0 to {arguments.rows - 1}"
-            raise RowError(problem, "the first column says which row of the given columns a row belongs to")
+            problem = f"function {self._name} returned row numbers outside of 0 to {arguments.rows - 1}"
+            raise RowError(problem, "the first column says the input row to which each row belongs")
         order = pyarrow.array(numpy.argsort(rows, kind="stable"))
         made = [
             found.column(at + 1).combine_chunks().cast(field.type.to_arrow()).take(order)
@@ -231,7 +229,7 @@ def _values(row: Any, width: int, name: str) -> Sequence[Any]:
         return values
     if width == 1:
         return (row,)
-    problem = f"function {name} gave the row {shorten(row, 80)} of {len(values)} values"
+    problem = f"function {name} returned the row {shorten(row, 80)} of {len(values)} values"
     raise RowError(problem, f"its result has {width} columns")
 
 

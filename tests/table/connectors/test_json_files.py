@@ -212,8 +212,8 @@ def test_a_table_is_written_and_read_by_sql(t_env, tmp_path):
 
 
 @pytest.mark.parametrize(("more", "told"), [
-    ("'json.timestamp-format.standard' = 'RFC'", "wanted is SQL or ISO-8601"),
-    ("'json.ignore-parse-errors' = 'maybe'", "wanted is true or false"),
+    ("'json.timestamp-format.standard' = 'RFC'", "expected SQL or ISO-8601"),
+    ("'json.ignore-parse-errors' = 'maybe'", "expected true or false"),
     ("'json.fail-on-missing-field' = 'true', 'json.ignore-parse-errors' = 'true'", "are both true"),
     ("'json.fail-on-missing' = 'true'", "did you mean fail-on-missing-field"),
 ])  # fmt: skip

@@ -72,7 +72,7 @@ def test_proportions_hot_ratios_and_sizes_are_options() -> None:
     [
         ("'next-event.rate' = '5'", "event_type INT", "a next-event.rate of 5 and a first of 10000"),
         ("'person.proportion' = '0'", "event_type INT", "there are none to bid for"),
-        ("'first-event.rate' = '0'", "event_type INT", "wanted is a whole number from 1 on"),
+        ("'first-event.rate' = '0'", "event_type INT", "expected a whole number from 1 on"),
         ("'event.num' = '1'", "event_type INT", r"did you mean events\.num"),
         ("'events.num' = '1'", "persons ROW<id BIGINT>", "did you mean person"),
         ("'events.num' = '1'", "person ROW<id INT>", "a field 'id' of type INT in 'person'"),

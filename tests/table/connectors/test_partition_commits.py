@@ -92,7 +92,7 @@ def test_the_time_of_a_partition(pattern, formatter, zone, wanted):
 
 
 def test_a_partition_without_a_time_is_an_error():
-    with pytest.raises(ValueError, match=r"'x' is none .*timestamp-pattern"):
+    with pytest.raises(ValueError, match=r"'x' is not a time .*timestamp-pattern"):
         PartitionTime(["day"], "$day", None, "UTC")("day=x")
 
 
@@ -114,7 +114,7 @@ def test_partitions_are_marked_at_the_end(batch, verb, tmp_path):
 
 @pytest.mark.parametrize(("keys", "more", "told"), [
     ("", {"policy.kind": "success-file"}, "is not partitioned"),
-    ("k", {"policy.kind": "metastore"}, "wanted is success-file"),
+    ("k", {"policy.kind": "metastore"}, "expected success-file"),
     ("k", {"trigger": "never"}, "process-time or partition-time"), ("k", {"delay": "x"}, "a duration"),
     ("k", {"policy.kind": "success-file", "success-file.name": "DONE"}, "begin it with _"),
     ("k", {"watermark-time-zone": "Nowhere"}, "is not known"),

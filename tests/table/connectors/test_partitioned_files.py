@@ -167,7 +167,7 @@ def test_partition_values_are_read_as_they_were_written(data, kind):
 
 BAD = [
     ("n INT, k DECIMAL(5, 2)", "k", {}, "partitioned by 'k' of type DECIMAL"),
-    ("k INT", "k", {}, "has no columns but those"),
+    ("k INT", "k", {}, "has only partition columns"),
     ("n INT, f INT METADATA FROM 'file.path' VIRTUAL", "", {}, "declare the column as STRING"),
     ("n INT, f INT METADATA FROM 'file.owner' VIRTUAL", "", {}, "file.modification-time"),
     ("n INT", "", {"source.path.regex-pattern": "("}, "a regular expression"),

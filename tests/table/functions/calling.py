@@ -98,7 +98,7 @@ def one(name: str, *args: Any, **more: Any) -> Any:
 
 def _call(function: Function, args: Sequence[Expr], to: DataType | None, options: tuple[Any, ...]) -> Call:
     kind = to or function.result(args, options)
-    assert isinstance(kind, DataType), f"{function.name} wants {kind}"
+    assert isinstance(kind, DataType), f"{function.name} requires {kind}"
     return Call(kind, function, tuple(args), options)
 
 

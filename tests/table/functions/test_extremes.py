@@ -35,7 +35,7 @@ def test_padding_takes_memory_for_the_strings_it_makes_only():
 
 @pytest.mark.parametrize("unit", ["SECOND", "YEAR"])
 def test_steps_longer_than_intervals_are_refused(unit):
-    with pytest.raises(RowError, match=f"TIMESTAMPADD of more {unit}s than an interval has"):
+    with pytest.raises(RowError, match=f"TIMESTAMPADD adds more {unit}s than an interval can have"):
         result("TIMESTAMPADD", column(BIGINT, FAR), NOON, options=(unit,))
 
 

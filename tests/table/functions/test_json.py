@@ -66,7 +66,7 @@ def test_paths():
         assert found(document, path_of(path)) == wanted, path
     assert path_of("strict $.a").is_strict
     for path in ("a.b", "$.a[", "$[?(@.b)]"):
-        with pytest.raises(RowError, match="no path into JSON"):
+        with pytest.raises(RowError, match="not a supported JSON path"):
             path_of(path)
 
 

@@ -162,7 +162,7 @@ def test_the_group_of_an_expression(expression, group, wanted):
 
 
 def test_what_cannot_be():
-    with pytest.raises(RowError, match="'\\*' is no base64"):
+    with pytest.raises(RowError, match="'\\*' is not base64"):
         result("FROM_BASE64", column(STRING, "YQ==", "*"))
     with pytest.raises(RowError, match="no SHA-2 hash of 100 bits"):
         one("SHA2", "a", 100)

@@ -91,5 +91,5 @@ def test_lists_are_equal_where_their_constants_are():
 
 
 def test_constants_of_another_kind_are_refused():
-    with pytest.raises(SqlError, match=r"IN does not take \(INT\); wanted is a value that is compared with CHAR\(1\)"):
+    with pytest.raises(SqlError, match=r"IN does not take \(INT\); it takes a value that is compared with CHAR\(1\)"):
         call("IN", [Column(INT, 0, "c")], None, (ValueList.of([Literal(DataTypes.CHAR(1), "a")]),))

@@ -271,10 +271,10 @@ def test_strings_of_changes_may_be_others(t_env):
         ([descriptor("n").as_argument("op")], "column 'n' is of type BIGINT; CAST it to STRING"),
         ([descriptor("o").as_argument("op")], "there is no column 'o' .did you mean op"),
         ([map_("u", "UPDATE_AFTER").as_argument("op_mapping")], "UPDATE_AFTER and no UPDATE_BEFORE; map a code"),
-        ([map_("u", "UPDATE").as_argument("op_mapping")], "op_mapping has 'UPDATE'.*; what rows do is INSERT"),
+        ([map_("u", "UPDATE").as_argument("op_mapping")], "op_mapping has 'UPDATE'.*; the kinds of change are INSERT"),
         ([map_("u", "INSERT", "u ", "DELETE").as_argument("op_mapping")], "has 'u' twice"),
         ([map_("u", 1).as_argument("op_mapping")], "give a map of strings"),
-        ([col("op")], "is no argument of it; give descriptor"),
+        ([col("op")], "is not an argument of this function; give descriptor"),
     ],
 )
 def test_what_no_changes_can_be_made_of(t_env, arguments, problem):

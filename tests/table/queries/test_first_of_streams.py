@@ -91,9 +91,9 @@ def test_a_hint_says_how_long_the_groups_of_a_table_are_known():
 @pytest.mark.parametrize(
     ("hint", "problem"),
     [
-        ("'order' = '1 d'", r"STATE_TTL of 'order', which is no table of FROM \(did you mean orders\?\); these are "),
-        ("'orders' = 'soon'", "'soon' is no length of time; write for example '36 h'"),
-        ("'orders' = '-1 s'", "'-1 s' is no length of time"),
+        ("'order' = '1 d'", r"STATE_TTL of 'order', which is not a table of FROM \(did you mean orders\?\); the"),
+        ("'orders' = 'soon'", "'soon' is not a duration; write for example '36 h'"),
+        ("'orders' = '-1 s'", "'-1 s' is not a duration"),
         ("orders = 1", r"STATE_TTL cannot be read; write STATE_TTL\('key' = 'value', ...\)"),
     ],
 )

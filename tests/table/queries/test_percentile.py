@@ -50,14 +50,14 @@ def test_of_groups(t_env, call, expected):
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
-        ("PERCENTILE(x, 1.5)", "a percentage of PERCENTILE is 1.5; wanted is one within"),
+        ("PERCENTILE(x, 1.5)", "a percentage of PERCENTILE is 1.5; write numbers within"),
         ("PERCENTILE(x, ARRAY[0.5, -1])", "a percentage of PERCENTILE is -1.0"),
         ("PERCENTILE(x, x)", r"PERCENTILE does not take \(DOUBLE, DOUBLE\).* percentages without NULL"),
-        ("PERCENTILE(x, COALESCE(x, 0.5))", "is a column; write numbers"),
+        ("PERCENTILE(x, COALESCE(x, 0.5))", "is a column; write constants"),
         ("PERCENTILE(k, 0.5)", r"does not take \(STRING"),
         ("PERCENTILE(x, 0.5, 0.5)", "does not take"),
-        ("PERCENTILE(x)", "PERCENTILE of 1 arguments; write PERCENTILE"),
-        ("PERCENTILE(DISTINCT x, 0.5, n)", "leave one of them out"),
+        ("PERCENTILE(x)", "PERCENTILE has 1 arguments; write PERCENTILE"),
+        ("PERCENTILE(DISTINCT x, 0.5, n)", "remove one of the two"),
     ],
 )
 def test_what_it_does_not_take(t_env, call, problem):

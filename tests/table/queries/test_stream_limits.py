@@ -126,5 +126,5 @@ def test_rows_that_change_have_no_limit():
 
 
 def test_an_order_is_refused(t_env):
-    with pytest.raises(SqlError, match="ORDER BY over a stream that goes on"):
+    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream"):
         t_env.execute_sql("SELECT n FROM numbers ORDER BY n LIMIT 3")

@@ -65,7 +65,7 @@ def test_long_conditions_of_programs_are_run():
 
 @pytest.mark.parametrize("depth", [600, 3000])
 def test_what_is_too_deep_is_an_error_with_its_remedy(depth):
-    with pytest.raises(SqlError, match="nested too deeply; divide it"):
+    with pytest.raises(SqlError, match="nested too deeply; split it"):
         rows(f"SELECT {'ABS(' * depth}n{')' * depth} AS n FROM t")
 
 

@@ -34,26 +34,26 @@ REFUSED = [
     ("CREATE TABLE t (a INT,) WITH ('connector' = 'datagen')", 23, "a name is wanted, found ')'"),
     ("CREATE TABLE t () WITH ('connector' = 'datagen')", 17, "a name is wanted, found ')'"),
     # numbers
-    ("SELECT 1_000", 8, "1_000 is no number"),
-    ("SELECT 1a FROM emp", 8, "1a is no number"),
-    ("SELECT 1.e FROM emp", 8, "1.e is no number"),
-    ("SELECT 0x1F", 8, "0x1F is no number"),
-    ("SELECT 0b11", 8, "0b11 is no number"),
-    ("SELECT id FROM emp LIMIT 1.5", 26, "a whole number is wanted"),
-    ("SELECT INTERVAL 'abc' DAY", 8, "'abc' is no interval of DAY"),
+    ("SELECT 1_000", 8, "1_000 is not a number"),
+    ("SELECT 1a FROM emp", 8, "1a is not a number"),
+    ("SELECT 1.e FROM emp", 8, "1.e is not a number"),
+    ("SELECT 0x1F", 8, "0x1F is not a number"),
+    ("SELECT 0b11", 8, "0b11 is not a number"),
+    ("SELECT id FROM emp LIMIT 1.5", 26, "1.5 is not a whole number"),
+    ("SELECT INTERVAL 'abc' DAY", 8, "'abc' is not an interval of DAY"),
     # queries of nothing, twice the same
-    ("SELECT FROM emp", 13, "SELECT of nothing"),
+    ("SELECT FROM emp", 13, "SELECT has no columns"),
     ("SELECT COUNT() FROM emp", 8, "COUNT has no argument; write COUNT(*)"),
     ("SELECT MAX() FROM emp", 8, "MAX has no argument"),
-    ("WITH a AS (SELECT 1 AS x), a AS (SELECT 2 AS x) SELECT * FROM a", 28, "a second query 'a' in WITH"),
+    ("WITH a AS (SELECT 1 AS x), a AS (SELECT 2 AS x) SELECT * FROM a", 28, "WITH has two queries named 'a'"),
     ("INSERT INTO sink (b, b) VALUES ('a', 'b')", 13, "column 'b' of default_catalog.default_database.sink is given"),
     ("CREATE VIEW v (x, x) AS SELECT 1, 2", 13, "a second column 'x'"),
     ("EXECUTE STATEMENT SET BEGIN END", 29, "a statement set without a statement"),
-    ("SELECT 1; SELECT 2", 11, "2 statements are found"),
+    ("SELECT 1; SELECT 2", 11, "found 2 statements"),
     # values and types
-    ("SELECT MULTISET[1, 1]", 8, "2 values in the brackets behind MULTISET"),
+    ("SELECT MULTISET[1, 1]", 8, "2 values in the brackets after MULTISET"),
     ("SELECT MAP[NULL, 1]", 8, "MAP does not take (NULL, INT NOT NULL)"),
-    ("SELECT FLOOR(1.5 TO DAY)", 14, "FLOOR does not take (DECIMAL(2, 1) NOT NULL); wanted is a date"),
+    ("SELECT FLOOR(1.5 TO DAY)", 14, "FLOOR does not take (DECIMAL(2, 1) NOT NULL); it takes a date"),
     ("SELECT id::INT FROM emp", 10, "'::' is not expected here; write CAST(a AS INT)"),
     ("SELECT CAST(1 AS NUMBER)", 18, "a type is wanted, found 'NUMBER'; write one such as INT"),
     ("SELECT CAST(1 AS DECIMAL(50, 2))", 32, "the precision of a DECIMAL is 50; give a whole number within [1, 38]\n"),
@@ -70,14 +70,15 @@ REFUSED = [
         21,
         "two arguments SIZE",
     ),
-    ("SELECT /*+ STATE_TTL('nosuch' = '1 d') */ id FROM emp", 43, "STATE_TTL of 'nosuch', which is no table of FROM"),
-    ("SELECT /*+ STATE_TTL('emp' = 'abc') */ id FROM emp", 40, "'abc' is no length of time"),
+    ("SELECT /*+ STATE_TTL('nosuch' = '1 d') */ id FROM emp", 43,
+     "STATE_TTL of 'nosuch', which is not a table of FROM"),
+    ("SELECT /*+ STATE_TTL('emp' = 'abc') */ id FROM emp", 40, "'abc' is not a duration"),
     # definitions
     ("CREATE TABLE t (a INT, UNIQUE (a) NOT ENFORCED) WITH ('connector' = 'datagen')", 24, "UNIQUE is not supported"),
     ("CREATE TABLE t (a INT, CHECK (a > 1)) WITH ('connector' = 'datagen')", 24, "CHECK is not supported"),
-    ("DROP TABLE two", 12, "'two' is a view, no table; write DROP VIEW"),
-    ("DROP VIEW made", 11, "'made' is a table, no view; write DROP TABLE"),
-    ("DROP TEMPORARY TABLE emp", 22, "'emp' is a view, no table; write DROP TEMPORARY VIEW"),
+    ("DROP TABLE two", 12, "'two' is a view, not a table; write DROP VIEW"),
+    ("DROP VIEW made", 11, "'made' is a table, not a view; write DROP TABLE"),
+    ("DROP TEMPORARY TABLE emp", 22, "'emp' is a view, not a table; write DROP TEMPORARY VIEW"),
     ("CREATE TABLE two (a INT) WITH ('connector' = 'datagen')", 14, "there is a view 'two' already"),
     ("SELECT n FROM made /*+ OPTIONS('number-of-row' = '1') */", 15, "has an option 'number-of-row'"),
     ("EXPLAIN DROP VIEW two", 19, "this cannot be explained"),
@@ -93,7 +94,7 @@ def test_what_is_wrong_is_refused_at_its_place(t_env, statement, column, problem
 
 
 def test_a_select_of_nothing_at_all_is_refused(t_env):
-    with pytest.raises(SqlError, match="SELECT of nothing"):
+    with pytest.raises(SqlError, match="SELECT has no columns"):
         t_env.execute_sql("SELECT")
 
 

@@ -62,7 +62,7 @@ def test_the_mode_changes_within_a_script(t_env):
     found = []
     script = """SET 'execution.runtime-mode' = 'batch'; SELECT n FROM (VALUES (2), (1)) AS t(n) ORDER BY n;
         RESET 'execution.runtime-mode'; SELECT n FROM (VALUES (2), (1)) AS t(n) ORDER BY n"""
-    with pytest.raises(ScriptError, match=r"line 2, column \d+: ORDER BY over a stream"):
+    with pytest.raises(ScriptError, match=r"line 2, column \d+: ORDER BY over an unbounded stream"):
         t_env.execute_script(script, lambda result: found.append([row[0] for row in result.collect()]))
     assert found[1] == [1, 2]
 
@@ -103,5 +103,5 @@ def test_a_job_that_fails_ends_the_script_at_its_statement(t_env):
 
 
 def test_execute_sql_stays_one_statement(t_env):
-    with pytest.raises(SqlError, match=r"2 statements are found, one is wanted; .*execute_script\(\)"):
+    with pytest.raises(SqlError, match=r"found 2 statements, expected one; .*execute_script\(\)"):
         t_env.execute_sql("SELECT 1; SELECT 2")

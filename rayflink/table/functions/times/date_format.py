@@ -155,7 +155,7 @@ def _to_instant(arguments: Arguments) -> Values:
 def _instant_of_number(arguments: Arguments, columns: Any, precision: int = 3) -> Any:
     """Null beyond the years 0 to 9999."""
     if not 0 <= precision <= 9:
-        raise RowError(f"TO_TIMESTAMP_LTZ has precision {precision}", "give digits of a second's fraction, 0 to 9")
+        raise RowError(f"TO_TIMESTAMP_LTZ has precision {precision}", "give a precision within [0, 9]")
     kind, numbers = arguments.call.args[0].type, columns[0]
     if precision == 0 and kind.is_approximate:
         numbers, precision = pc.multiply(numbers, 1000.0), 3

@@ -254,7 +254,7 @@ def _added(arguments: Arguments) -> Values:
             step = pc.cast(pc.multiply_checked(whole, _MILLISECONDS[unit]), pyarrow.duration("ms"))
             kind = DataTypes.INTERVAL_DAY_TIME()
     except pyarrow.ArrowInvalid as error:
-        problem = f"TIMESTAMPADD of more {unit}s than an interval has"
+        problem = f"TIMESTAMPADD adds more {unit}s than an interval can have"
         raise RowError(problem, "give a smaller number, or a larger unit") from error
     found = arguments.call.args[1].type
     time = converted(time, found, arguments.call.type, arguments.session)

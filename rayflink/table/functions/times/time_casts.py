@@ -23,7 +23,7 @@ def cut_to(times: Any, wanted: DataType) -> Any:
         try:
             times = pc.cast(_floored(times, unit), pyarrow.timestamp(unit, times.type.tz))
         except pyarrow.ArrowInvalid as error:
-            problem = f"a time is beyond what {wanted.nullable()} holds"
+            problem = f"a time is out of the range of {wanted.nullable()}"
             raise RowError(problem, "nanoseconds go from 1677 to 2262; give a precision of 6 at most") from error
     if step == 1:
         return times

@@ -61,13 +61,13 @@ def parts_of(pattern: str) -> tuple[Part, ...]:
     for quoted, letter, other in _PIECES.findall(pattern):
         if letter:
             if letter not in _NUMBERS + _ZONES:
-                raise RowError(f"the letter {letter} of the pattern {pattern!r} is not known", "quote it as text: 'T'")
+                raise RowError(f"the letter {letter} of the pattern {pattern!r} is not known", "quote it as in 'T'")
             again = parts and parts[-1].letter == letter
             parts = [*parts[:-1], Part(letter, parts[-1].count + 1)] if again else [*parts, Part(letter, 1)]
         elif other == "'":
             raise RowError(f"a quote in the pattern {pattern!r} is not closed", "close it, or write '' for a quote")
         elif other and other in "[]":
-            raise RowError(f"optional sections of the pattern {pattern!r} are not known", "write one pattern")
+            raise RowError(f"optional sections of the pattern {pattern!r} are not supported", "write one pattern")
         else:
             parts.append(Part("", 0, other or quoted.replace("''", "'") or "'"))
     return tuple(parts)
@@ -103,7 +103,7 @@ def _refuse_far(times: pyarrow.Array) -> None:
     steps = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[times.type.unit]
     least, most = found["min"].as_py(), found["max"].as_py()
     if least is not None and not (_FIRST_S * steps <= least and most < _LAST_S * steps):
-        raise RowError("a time beyond the years 1 to 9999 has no text by a pattern", "filter such times out")
+        raise RowError("a time beyond the years 1 to 9999 cannot be formatted by a pattern", "filter such times out")
 
 
 def _slices(parts: tuple[Part, ...], have: int) -> list[tuple[int, int, Part | None]]:
@@ -237,7 +237,7 @@ def _expression(pattern: str, is_lenient: bool) -> tuple[str, tuple[tuple[str, P
             continue
         field = _FIELDS.get(part.letter)
         if field is None:
-            raise RowError(f"{part.letter} of the pattern {pattern!r} cannot be read", "leave it out")
+            raise RowError(f"{part.letter} of the pattern {pattern!r} cannot be parsed", "leave it out")
         beside = at + 1 < len(parts) and parts[at + 1].letter in tuple("yuMdHhkKmsSD") and parts[at + 1].letter
         name = f"{field}{sum(known == field for known, _ in fields) or ''}"
         letters += f"(?P<{name}>{_digits(part, is_lenient, bool(beside))})"

@@ -176,7 +176,7 @@ def test_seconds_since_1970():
 
 def test_times_beyond_their_type_are_errors_of_rows():
     late = column(TIMESTAMP, datetime.datetime(9999, 1, 1))
-    with pytest.raises(RowError, match=r"beyond what TIMESTAMP\(9\) holds; nanoseconds go from 1677 to 2262"):
+    with pytest.raises(RowError, match=r"out of the range of TIMESTAMP\(9\); nanoseconds go from 1677 to 2262"):
         result("CAST", late, to=DataTypes.TIMESTAMP(9))
     long = constant(DataTypes.INTERVAL_DAY_TIME(), 10**10 * 86_400_000)
     with pytest.raises(RowError, match="an interval is too long to be added to a DATE; give a shorter one"):
