@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check(chosen: argparse.Namespace, words: list[str]) -> int:
-    """Say keep, migrate or refuse of each state; the exit code is 1 where one is refused."""
+    """Print for each state whether it is kept, migrated or refused; the exit code is 1 if one is refused."""
     if len(words) < 2:
         print("rayflink: give the program and the savepoint: check JOB.py SAVEPOINT", file=sys.stderr)
         return USAGE
@@ -55,7 +55,7 @@ def check(chosen: argparse.Namespace, words: list[str]) -> int:
         print(json.dumps({"restores": not refused, "states": states}, indent=2))
     else:
         rows = [(one.operator, one.state, one.verdict, one.reason or "-") for one in verdicts]
-        print(table(("operator", "state", "verdict", "why"), rows) if rows else "the savepoint holds no state")
+        print(table(("operator", "state", "verdict", "why"), rows) if rows else "the savepoint contains no state")
         print(f"\nthe program {'cannot' if refused else 'can'} start from this savepoint")
     return FAILED if refused else OK
 

@@ -119,7 +119,7 @@ def _text(described: dict[str, Any]) -> str:
     if described["also"]:
         lines.append(f"  Also read: {', '.join(described['also'])}")
     if described["not_heeded"]:
-        lines.append(f"  Not heeded yet: {described['not_heeded']}")
+        lines.append(f"  Not supported yet: {described['not_heeded']}")
     if "value" in described:
         lines.append(f"  Set to {described['value']} ({described['origin']})")
     return "\n".join(lines)

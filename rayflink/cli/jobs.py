@@ -1,4 +1,4 @@
-"""Jobs of the cluster, as commands name and show them: those that run, those that have ended, and their logs."""
+"""Jobs of the cluster as commands select and show them: running jobs, ended jobs, and their logs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rayflink.actors.on_ray.task_log import LogLine
 
 NO_SHARED_CLUSTER = (
-    "jobs are seen on a running cluster alone (`ray start --head`, or RAY_ADDRESS); "
-    "a program without one starts a Ray of its own, which no other terminal sees"
+    "only jobs of a running cluster are visible (`ray start --head`, or RAY_ADDRESS); "
+    "without one a program starts a Ray of its own, which other terminals cannot see"
 )
-ENDED_JOBS = "`rayflink list -a` has those that ended"
+ENDED_JOBS = "`rayflink list -a` lists jobs that have ended"
 FOLLOW_EVERY_S = 0.5
 """Seconds between two looks for new lines by `logs --follow`."""
 TELL_EVERY_S = 5.0
@@ -64,7 +64,7 @@ def all_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] | None:
-    """Return the job that is meant; None, with a message, where none or several are.
+    """Return the job that JOB names; None, with a message, if it names no job or several.
 
     Args:
         ended: whether it may have ended.
@@ -81,16 +81,16 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
         return found[0]
     known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in found or jobs)
     if found:
-        print(f"rayflink: {wanted!r} means {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
+        print(f"rayflink: {wanted!r} matches {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
-        none = f"none runs there ({ENDED_JOBS}); {NO_SHARED_CLUSTER}"
-        where = f"; there are:{known}" if known else f"; {none}"
+        none = f"no job is running ({ENDED_JOBS}); {NO_SHARED_CLUSTER}"
+        where = f"; its jobs are:{known}" if known else f"; {none}"
         print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
     return None
 
 
 def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
-    """Ask the job that is meant to end, wait until it has, say how, and return the exit code."""
+    """Ask the chosen job to end, wait until it has ended, print its state, and return the exit code."""
     from rayflink import launch
     from rayflink.common.errors import TaskLost
 
@@ -112,7 +112,7 @@ def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
 
 
 class _HeldUp:
-    """Says now and then which functions do not return while their job is to end."""
+    """Prints from time to time which functions do not return while their job is ending."""
 
     def __init__(self) -> None:
         self._told_at = time.monotonic()

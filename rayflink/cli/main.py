@@ -20,17 +20,17 @@ from .rescaling import rescale, wanted_parallelism
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
 from .status import seconds, status
 
-_ENDED = "What is known of a job that has ended, `list -a`, `status` and `logs` show while its nodes are there."
+_ENDED = "`list -a`, `status` and `logs` also show jobs that have ended, as long as their nodes exist."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted or cancelled."""
+    """Run a command and return its exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted or cancelled."""
     given, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
     parser = _parser()
     chosen, unknown = parser.parse_known_args(given)
     if unknown:
         takes_program = chosen.command in (programs.run, programs.explain)
-        remedy = "; arguments of the program that begin with a dash stand behind --" if takes_program else ""
+        remedy = "; put -- before arguments of the program that begin with a dash" if takes_program else ""
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
     chosen.script_arguments = script_arguments
     try:
@@ -67,11 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_states(commands)
 
     config = commands.add_parser(
-        "config", help="show the options there are", description="Show options: type, default, meaning, value."
+        "config", help="show options", description="Show options with type, default, meaning and value."
     )
-    config.add_argument("name", metavar="NAME", nargs="?", help="key of one option; else all")
-    config.add_argument("--set", action="store_true", help="show those that file, environment and -D set, and where")
-    config.add_argument("--json", action="store_true", help="print them as JSON")
+    config.add_argument("name", metavar="NAME", nargs="?", help="key of an option (default: all options)")
+    config.add_argument(
+        "--set", action="store_true", help="show only options set by file, environment or -D, with their origin"
+    )
+    config.add_argument("--json", action="store_true", help="print JSON")
     config.set_defaults(command=show_options)
     _add_options(config)
 
@@ -81,109 +83,111 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_programs(commands: Any) -> None:
-    about = "Arguments of the program follow it, those with dashes behind --."
+    about = "The arguments of the program follow it; put -- before arguments that begin with a dash."
     run = commands.add_parser("run", help="run a program", description=f"Run a program. {about}")
     _add_script(run)
-    run.add_argument("--local", action="store_true", help="run in this process instead of on Ray")
+    run.add_argument("--local", action="store_true", help="run the program in this process instead of on Ray")
     text = "submit the jobs to the running cluster and do not wait for them"
     run.add_argument("-d", "--detached", action="store_true", help=text)
-    text = "with -d: wait until all tasks run, and fail (exit code 1) where the job ends before"
+    text = "with -d: wait until all tasks are running; exit with 1 if the job ends before that"
     run.add_argument("--wait", action="store_true", help=text)
-    text = "with -d: submit also a job for which the cluster is too small, and let it wait for nodes"
+    text = "with -d: submit a job even if the cluster is too small, and let it wait for nodes"
     run.add_argument("--allow-waiting", action="store_true", help=text)
-    text = "checkpoint or savepoint from which the jobs of the program start"
+    text = "start the jobs of the program from this checkpoint or savepoint"
     run.add_argument("-s", "--from-savepoint", "--fromSavepoint", metavar="PATH", help=text)
-    text = "start also where state in it belongs to no operator of the job; that state is left behind"
+    text = "start even if some of its state belongs to no operator of the job; that state is dropped"
     run.add_argument("-n", "--allow-non-restored-state", "--allowNonRestoredState", action="store_true", help=text)
-    text = "in place of a program: start the stored job of that id, or folder of checkpoints, from the newest one"
+    text = "instead of a program: start the stored job with this id or checkpoint folder, from its newest checkpoint"
     run.add_argument("--restore", choices=("latest",), help=text)
-    text = "with --restore and an id: directory of checkpoints, or high-availability.storageDir, of the job"
+    text = "with --restore and an id: the checkpoint directory of the job, or its high-availability.storageDir"
     run.add_argument("--checkpoint-dir", metavar="DIR", help=text)
     run.set_defaults(command=programs.run)
 
     explain = commands.add_parser(
-        "explain", help="show the plan of a program", description=f"Show what a program's execute() would run. {about}"
+        "explain", help="show the plan of a program", description=f"Show what execute() would run. {about}"
     )
     _add_script(explain)
     form = explain.add_mutually_exclusive_group()
-    form.add_argument("--svg", metavar="FILE", type=Path, help="draw the job graph into a file")
-    form.add_argument("--json", action="store_true", help="print the execution plan in Flink's JSON form")
+    form.add_argument("--svg", metavar="FILE", type=Path, help="draw the job graph as SVG into FILE")
+    form.add_argument("--json", action="store_true", help="print the execution plan as Flink's JSON")
     explain.set_defaults(command=programs.explain, local=False, detached=False)
 
 
 def _add_jobs(commands: Any) -> None:
     listing = commands.add_parser(
-        "list", help="list the jobs of the cluster", description=f"List the jobs that run. {_ENDED}"
+        "list", help="list the jobs of the cluster", description=f"List the running jobs. {_ENDED}"
     )
-    listing.add_argument("-a", "--all", action="store_true", help="list those that have ended as well")
+    listing.add_argument("-a", "--all", action="store_true", help="also list jobs that have ended")
     listing.set_defaults(command=_list)
     _add_options(listing)
     for name, text, command in (
-        ("status", "show a job: states, records, rates, watermarks, failures", status),
+        ("status", "show the states, records, rates, watermarks and failures of a job", status),
         ("cancel", "cancel a job and wait until it has ended", _cancel),
-        ("rescale", "run operators of a job with other numbers of subtasks, from now on", rescale),
-        ("stop", "stop a job with a savepoint, and wait until it has ended", savepoints.stop),
-        ("checkpoints", "show what is known of the checkpoints of a job", savepoints.checkpoints),
-        ("logs", "show what the tasks and the coordinator of a job have printed and logged", show_log),
+        ("rescale", "change the parallelism of operators of a running job", rescale),
+        ("stop", "stop a job with a savepoint and wait until it has ended", savepoints.stop),
+        ("checkpoints", "show the statistics of a job's checkpoints", savepoints.checkpoints),
+        ("logs", "show the output and log lines of a job's tasks and coordinator", show_log),
     ):
         about = f"{text[0].upper()}{text[1:]}. {_ENDED}"
         one = commands.add_parser(name, help=text, description=about)
-        one.add_argument("job", metavar="JOB", help="id of the job, or the beginning of it, or its name")
+        one.add_argument("job", metavar="JOB", help="id of the job, the beginning of its id, or its name")
         one.set_defaults(command=command)
         _add_options(one)
-    text = "operator (its uid, name or id) and its number of subtasks; those chained to it have it as well"
+    text = "uid, name or id of an operator, and its new parallelism; operators chained to it get the same"
     rescaling = commands.choices["rescale"]
     rescaling.add_argument("wanted", metavar="OPERATOR=N", nargs="+", type=wanted_parallelism, help=text)
     logs = commands.choices["logs"]
-    logs.add_argument("--vertex", metavar="NAME", help="only of the vertices whose name has this part")
-    logs.add_argument("--subtask", type=int, metavar="N", help="only of subtask N, from 0")
-    text = "only what loggers wrote with this level or a higher one"
+    logs.add_argument("--vertex", metavar="NAME", help="only lines of vertices whose name contains NAME")
+    logs.add_argument("--subtask", type=int, metavar="N", help="only lines of subtask N, counted from 0")
+    text = "only log lines of this level or a higher one"
     logs.add_argument("--level", choices=LOG_LEVELS, type=str.upper, help=text)
-    logs.add_argument("-f", "--follow", action="store_true", help="go on until the job has ended")
+    logs.add_argument("-f", "--follow", action="store_true", help="continue until the job has ended")
     stop = commands.choices["stop"]
     stop.add_argument(
-        "--drain", action="store_true", help="fire all timers and windows first, as at the end of the data"
+        "--drain", action="store_true", help="first fire all timers and windows, as at the end of the input"
     )
-    text = "folder in which the savepoint gets one of its own (default: execution.checkpointing.savepoint-dir)"
+    text = "parent folder of the savepoint (default: execution.checkpointing.savepoint-dir)"
     stop.add_argument("-p", "--savepoint-path", metavar="DIR", help=text)
-    text = "take no savepoint: let the sources end, and finish what they gave"
+    text = "take no savepoint: end the sources and process the records already read"
     stop.add_argument("--no-savepoint", action="store_true", help=text)
     checkpoints = commands.choices["checkpoints"]
-    text = "number of one checkpoint: what it took in each vertex (with --json, in each subtask)"
+    text = "number of a checkpoint: show its details per vertex (with --json, per subtask)"
     checkpoints.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=_at_least_one, help=text)
-    checkpoints.add_argument("--json", action="store_true", help="print them as JSON")
+    checkpoints.add_argument("--json", action="store_true", help="print JSON")
     shown = commands.choices["status"]
     form = shown.add_mutually_exclusive_group()
-    form.add_argument("--metrics", action="store_true", help="show every metric of the job, by its identifier")
-    form.add_argument("--json", action="store_true", help="print JSON, with --watch an object a line")
-    text = "show it again every SECONDS (default 2), until it has ended"
+    form.add_argument("--metrics", action="store_true", help="show every metric of the job with its identifier")
+    form.add_argument("--json", action="store_true", help="print JSON; with --watch one object per line")
+    text = "refresh every SECONDS (default 2) until the job has ended"
     shown.add_argument("--watch", metavar="SECONDS", nargs="?", type=seconds, const=2.0, help=text)
 
 
 def _add_states(commands: Any) -> None:
     taken = commands.add_parser(
         "savepoint",
-        help="take a savepoint, dispose of one, or check a program against one",
+        help="take or delete a savepoint, or check a program against one",
         usage="rayflink savepoint JOB [DIR] | --dispose PATH | check JOB.py SAVEPOINT [-- ARG ...]",
-        description="Take a savepoint of a job, which goes on; delete one; or say what would become of each state if a "
-        "program began from one: keep, migrate or refuse (exit code 1).",
+        description="Take a savepoint of a running job, which continues; delete a savepoint; or check for each state "
+        "of a savepoint whether a program would keep, migrate or refuse it (exit code 1 if it refuses one).",
     )
-    taken.add_argument("words", nargs="*", metavar="JOB [DIR]", help="id or name of the job; folder for savepoints")
+    taken.add_argument(
+        "words", nargs="*", metavar="JOB [DIR]", help="id or name of the job; parent folder of the savepoint"
+    )
     taken.add_argument("-d", "--dispose", metavar="PATH", help="delete the savepoint at PATH")
-    taken.add_argument("--json", action="store_true", help="of check: print the verdicts as JSON")
-    text = "of check: state of operators that the program does not have may stay behind"
+    taken.add_argument("--json", action="store_true", help="with check: print the verdicts as JSON")
+    text = "with check: allow dropping the state of operators that the program does not have"
     taken.add_argument("-n", "--allow-non-restored-state", action="store_true", help=text)
-    text = "of check: do not call `open` of the program's functions, in which most states are declared"
+    text = "with check: do not call `open` of the program's functions, where most states are declared"
     taken.add_argument("--no-open", action="store_true", help=text)
     taken.set_defaults(command=savepoints.savepoint)
     _add_options(taken)
 
-    state = commands.add_parser("state", help="show, compare or export what a savepoint holds",
-                                description="Read savepoints and checkpoints, without the job.")  # fmt: skip
+    state = commands.add_parser("state", help="show, compare or export the state in a savepoint",
+                                description="Read savepoints and checkpoints without their job.")  # fmt: skip
     ways = state.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, text, command in (
         ("show", "list operators and states, or the rows of a state", states.show),
-        ("diff", "compare two savepoints: rows added, removed and changed", states.diff),
+        ("diff", "compare two savepoints: added, removed and changed rows", states.diff),
         ("export", "write the rows of a state to a file", states.export),
     ):
         one = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -193,30 +197,32 @@ def _add_states(commands: Any) -> None:
         text = "import and call the classes and functions that the snapshot names, not only plain types"
         one.add_argument("--trust", action="store_true", help=text)
         count = None if name == "export" else "?"
-        one.add_argument("operator", metavar="OPERATOR", nargs=count, help="its uid, name or id")
+        one.add_argument("operator", metavar="OPERATOR", nargs=count, help="uid, name or id of the operator")
         one.add_argument("state", metavar="STATE", nargs=count, help="name of the state")
         _add_options(one)
         if name == "export":
-            one.add_argument("file", metavar="FILE", help="ends in .parquet, .csv or .json (an object a line)")
-            one.add_argument("--format", choices=states.FORMATS, help="where the name of the file does not say it")
+            one.add_argument(
+                "file", metavar="FILE", help="file to write: .parquet, .csv or .json (one object per line)"
+            )
+            one.add_argument("--format", choices=states.FORMATS, help="format of the file (default: by its extension)")
         else:
             one.add_argument("--json", action="store_true", help="print JSON")
     shown = ways.choices["show"]
-    shown.add_argument("--limit", type=int, default=20, metavar="N", help="rows to show (default 20; 0: all)")
-    shown.add_argument("--count", action="store_true", help="count the rows of each state, for which all are read")
-    ways.choices["diff"].add_argument("--all", action="store_true", help="list states without differences as well")
+    shown.add_argument("--limit", type=int, default=20, metavar="N", help="number of rows to show (default 20; 0: all)")
+    shown.add_argument("--count", action="store_true", help="count the rows of each state; this reads all of them")
+    ways.choices["diff"].add_argument("--all", action="store_true", help="also list states without differences")
 
 
 def _add_script(parser: argparse.ArgumentParser) -> None:
-    text = "the program and its arguments; or a script of SQL, FILE.sql"
+    text = "the program and its arguments; or an SQL script, FILE.sql"
     parser.add_argument("script", metavar="JOB.py [ARG]", nargs="*", help=text)
     parser.add_argument("-m", "--module", metavar="MODULE", help="run a module, as `python -m` does")
-    parser.add_argument("-p", "--parallelism", type=_at_least_one, metavar="N", help="subtasks of each operator")
+    parser.add_argument("-p", "--parallelism", type=_at_least_one, metavar="N", help="default parallelism of operators")
     _add_options(parser)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    text = "begin with the options of a YAML file ($RAYFLINK_CONF, or rayflink.yaml in $RAYFLINK_CONF_DIR)"
+    text = "read options from this YAML file first (default: $RAYFLINK_CONF, else rayflink.yaml in $RAYFLINK_CONF_DIR)"
     parser.add_argument("--config", metavar="FILE", type=Path, help=text)
     parser.add_argument(
         "-D", action="append", default=[], dest="options", metavar="key=value", help="set an option (repeatable)"

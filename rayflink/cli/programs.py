@@ -15,10 +15,10 @@ from .script import FAILED, OK, USAGE, module_file, run_script
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run a program, or the job that is stored, and return the exit code."""
+    """Run a program or a stored job and return the exit code."""
     for flag in ("--wait",) * chosen.wait + ("--allow-waiting",) * chosen.allow_waiting:
         if not chosen.detached:
-            print(f"rayflink: {flag} goes with -d; without it `run` waits for the end of the jobs", file=sys.stderr)
+            print(f"rayflink: {flag} requires -d; without -d `run` waits for the end of the jobs", file=sys.stderr)
             return USAGE
     if chosen.restore is not None:
         from .restoring import run_stored
@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> int:
     if code != OK or not forgotten:
         return code
     problem = f"{chosen.program} defined steps (the first at {forgotten[0]}) but never called execute(), so none ran"
-    print(f"rayflink: {problem}; call execute() of the environment behind the last step", file=sys.stderr)
+    print(f"rayflink: {problem}; call execute() of the environment after the last step", file=sys.stderr)
     return FAILED
 
 
@@ -65,7 +65,7 @@ def explain(chosen: argparse.Namespace) -> int:
         print(plans.as_json(planned) if chosen.json else plans.as_text(planned))
     if code != OK:
         count = "its first job" if len(planned) == 1 else f"its first {len(planned)} jobs"
-        print(f"rayflink: the program ended early, as no job ran; shown is the plan of {count}", file=sys.stderr)
+        print(f"rayflink: the program ended early because no job ran; this is the plan of {count}", file=sys.stderr)
     return OK
 
 
@@ -78,8 +78,8 @@ def _take_program(chosen: argparse.Namespace) -> bool:
     elif named:
         chosen.program = named.pop(0)
     else:
-        remedy = "give the path of a Python or SQL file, or a module by -m"
-        print(f"rayflink: no program is given; {remedy}", file=sys.stderr)
+        remedy = "give the path of a Python or SQL file, or a module with -m"
+        print(f"rayflink: the program is missing; {remedy}", file=sys.stderr)
         return False
     chosen.script_arguments = [*named, *chosen.script_arguments]
     if chosen.is_module:

@@ -36,20 +36,20 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
 
     words = [*chosen.script, *chosen.script_arguments]
     if chosen.module is not None or len(words) != 1:
-        problem = "--restore latest takes one word: the id of a job, or the folder of its checkpoints"
-        print(f"rayflink: {problem}; the program is stored there", file=sys.stderr)
+        problem = "--restore latest takes one argument: the id of a job, or the folder of its checkpoints"
+        print(f"rayflink: {problem}; the program is stored with them", file=sys.stderr)
         return USAGE
     idle = {"-p": chosen.parallelism, "-s": chosen.from_savepoint}
     for flag in (flag for flag, value in idle.items() if value is not None):
-        problem = f"{flag} does not go with --restore latest: the job goes on with what it had"
-        print(f"rayflink: {problem}; `rayflink rescale` and a run of the program with -s do otherwise", file=sys.stderr)
+        problem = f"{flag} cannot be combined with --restore latest, which continues the job as it was"
+        print(f"rayflink: {problem}; use `rayflink rescale`, or run the program with -s", file=sys.stderr)
         return USAGE
     graph = stored_graph(words[0], chosen.checkpoint_dir, around)
     given.remove_config(options.PYTHON_FILES.key)  # the stored job has them, beside its own
     graph = replace(graph, configuration={**graph.configuration, **given.to_dict()})
     configuration = Configuration.from_dict(graph.configuration)
     _must_not_run(graph, configuration)
-    print(f"job {graph.name!r} ({graph.id}) goes on from its newest checkpoint", file=sys.stderr)
+    print(f"job {graph.name!r} ({graph.id}) continues from its newest checkpoint", file=sys.stderr)
     job = launch.submit(graph, configuration)
     if not configuration.get(options.ATTACHED, True):
         job.detach()
@@ -82,7 +82,7 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
     else:
         above = folder or configuration.get(options.HA_STORAGE_DIR) or configuration.get(options.CHECKPOINT_DIRECTORY)
         if not above:
-            remedy = "give it by --checkpoint-dir, or name the folder of the job's checkpoints in place of its id"
+            remedy = "give --checkpoint-dir, or the folder of the job's checkpoints instead of its id"
             raise ConfigError(options.CHECKPOINT_DIRECTORY.key, "nothing", "the directory of checkpoints", remedy)
         stored = Stored(f"{from_root(above).rstrip('/')}/{what}", how)
     storage = stored.open()

@@ -29,7 +29,7 @@ def savepoint(chosen: argparse.Namespace) -> int:
         return check(chosen, words[1:])
     if not words or _too_many(words, 2):
         if not words:
-            print("rayflink: no job is given; give its id or name, or --dispose PATH", file=sys.stderr)
+            print("rayflink: the job is missing; give its id or name, or --dispose PATH", file=sys.stderr)
         return USAGE
     chosen.job = words[0]
     found = one_job(chosen)
@@ -47,7 +47,7 @@ def stop(chosen: argparse.Namespace) -> int:
     """Stop a job with a savepoint and return the exit code."""
     if chosen.no_savepoint:
         if chosen.drain or chosen.savepoint_path is not None:
-            print("rayflink: --no-savepoint goes with neither --drain nor --savepoint-path", file=sys.stderr)
+            print("rayflink: --no-savepoint cannot be combined with --drain or --savepoint-path", file=sys.stderr)
             return USAGE
         return end_job(chosen, lambda job: job.stop())
 
@@ -111,8 +111,7 @@ def checkpoint_tables(statistics: dict[str, Any]) -> str:
         names = {"end_to_end_duration": "duration ms", "state_size": "state bytes", "checkpointed_size": "new bytes"}
         shown = ("min", "avg", "p50", "p99", "max")
         rows = [
-            (title, *(int(statistics["summary"][name][figure]) for figure in shown))
-            for name, title in names.items()
+            (title, *(int(statistics["summary"][name][figure]) for figure in shown)) for name, title in names.items()
         ]
         parts.append(table(("of completed ones", *shown), rows))
     rows = [
@@ -157,7 +156,7 @@ def _completed(path: str) -> str:
 
 def _too_many(words: list[str], most: int) -> bool:
     if len(words) > most:
-        print(f"rayflink: unexpected: {' '.join(words[most:])}", file=sys.stderr)
+        print(f"rayflink: unexpected arguments: {' '.join(words[most:])}", file=sys.stderr)
     return len(words) > most
 
 

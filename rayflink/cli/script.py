@@ -36,7 +36,7 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
         return USAGE
     if arguments and not is_module and is_sql(program):
         remedy = "write its options as SET 'key' = 'value' or -D key=value"
-        print(f"rayflink: a script of SQL takes no arguments, found {' '.join(arguments)}; {remedy}", file=sys.stderr)
+        print(f"rayflink: an SQL script takes no arguments, found {' '.join(arguments)}; {remedy}", file=sys.stderr)
         return USAGE
     try:
         with _as_main(path, arguments, options, os.getcwd() if is_module else os.path.dirname(os.path.abspath(path))):
@@ -75,7 +75,7 @@ def _run_sql(path: str) -> int:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror or error if isinstance(error, OSError) else f"it is not UTF-8 ({error})"
-        print(f"rayflink: cannot read {path}: {problem}; give a file of SQL as UTF-8", file=sys.stderr)
+        print(f"rayflink: cannot read {path}: {problem}; give an SQL file in UTF-8", file=sys.stderr)
         return USAGE
     TableEnvironment.create(EnvironmentSettings.new_instance().build()).execute_script(text, origin=path)
     return OK
@@ -96,8 +96,8 @@ def module_file(name: str) -> str | None:
         sys.path.remove(os.getcwd())
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
         return spec.origin
-    remedy = "give a module of Python that can be imported from there, as `python -m` takes it"
-    print(f"rayflink: {problem} in {os.getcwd()} or on the path of Python; {remedy}", file=sys.stderr)
+    remedy = "give a module that can be imported from there, as for `python -m`"
+    print(f"rayflink: {problem} in {os.getcwd()} or on Python's path; {remedy}", file=sys.stderr)
     return None
 
 

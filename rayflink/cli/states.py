@@ -45,8 +45,8 @@ def _carefully(command: Callable[[argparse.Namespace], int]) -> Callable[[argpar
                 if refused:
                     named = sorted(refused)
                     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-                    problem = f"not imported, as they are no plain types: {', '.join(named[:_NAMED])}{more}"
-                    remedy = "their objects are shown by their parts; --trust imports and calls what the snapshot names"
+                    problem = f"not imported because they are not plain types: {', '.join(named[:_NAMED])}{more}"
+                    remedy = "their objects are shown by their fields; --trust imports and calls what it names"
                     print(f"rayflink: {problem}; {remedy}", file=sys.stderr)
 
     return run

@@ -1,4 +1,4 @@
-"""`rayflink status`: one job as tables or as JSON, once or again and again."""
+"""`rayflink status`: one job as tables or as JSON, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def failures_table(failures: Iterable[Status]) -> str:
     for entry in failures:
         lines = wrap(entry["text"], FAILURE_WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
         if len(lines) > FAILURE_LINES:
-            lines = [*lines[: FAILURE_LINES - 1], f"... {len(lines) - FAILURE_LINES + 1} lines more; --json has all"]
+            lines = [*lines[: FAILURE_LINES - 1], f"... {len(lines) - FAILURE_LINES + 1} more lines; --json shows all"]
         rows.append((moment(entry["last_ms"]), str(entry["times"]), entry["task"], lines[0]))
         rows += [("", "", "", line) for line in lines[1:]]
     return table(("last time (UTC)", "times", "task", "failure"), rows)

@@ -129,7 +129,7 @@ def test_a_module_that_is_not_there_is_wrong_usage(command, name, said, capsys):
 
 def test_no_program_is_wrong_usage(capsys):
     assert main(["run", "--local"]) == 2
-    assert capsys.readouterr().err.startswith("rayflink: no program is given; give the path")
+    assert capsys.readouterr().err.startswith("rayflink: the program is missing; give the path")
 
 
 def test_a_local_job_cannot_be_detached(script, capsys):
@@ -262,7 +262,7 @@ def test_explain_shows_the_plans_up_to_where_a_script_needs_results(script, caps
     shown = capsys.readouterr()
     assert shown.out.count("\nJob ") + shown.out.startswith("Job ") == 2
     assert "IndexError" in shown.err
-    assert "shown is the plan of its first 2 jobs" in shown.err
+    assert "this is the plan of its first 2 jobs" in shown.err
 
 
 def test_explain_of_a_script_without_a_job_fails(script, capsys):
@@ -357,8 +357,8 @@ def test_list_without_jobs_says_so(monkeypatch, capsys):
     assert main(["list"]) == 0
     said = capsys.readouterr()
     assert said.out == "no jobs\n"
-    assert said.err.startswith("rayflink: `rayflink list -a` has those that ended; ")
-    assert "`ray start --head`" in said.err and "starts a Ray of its own, which no other terminal sees" in said.err
+    assert said.err.startswith("rayflink: `rayflink list -a` lists jobs that have ended; ")
+    assert "`ray start --head`" in said.err and "starts a Ray of its own, which other terminals cannot see" in said.err
 
 
 def test_sigterm_ends_the_following_of_a_log_without_a_word(cluster, monkeypatch, capsys):
@@ -379,7 +379,7 @@ def test_arguments_of_the_program_with_a_dash_are_told_where_to_stand(script, ca
     with pytest.raises(SystemExit):
         main([command, *([script("x = 1\n")] if told else []), "-x"])
     said = capsys.readouterr().err
-    assert "unrecognized arguments: -x" in said and ("begin with a dash stand behind --" in said) == told
+    assert "unrecognized arguments: -x" in said and ("put -- before arguments of the program" in said) == told
 
 
 @pytest.mark.parametrize("wanted", [JOB, "ab", "counts"])
@@ -494,7 +494,7 @@ def test_cancel_waits_for_the_end(cluster, capsys):
     assert capsys.readouterr().out == f"counts  {JOB}  CANCELED\n"
 
 
-@pytest.mark.parametrize(("wanted", "message"), [("a", "means 2 jobs; give more of the id"), ("x", "no job 'x'")])
+@pytest.mark.parametrize(("wanted", "message"), [("a", "matches 2 jobs; give more of the id"), ("x", "no job 'x'")])
 def test_a_job_that_is_not_one_is_an_error_that_lists_those_there_are(cluster, capsys, wanted, message):
     assert main(["cancel", wanted]) == 1
     shown = capsys.readouterr().err
@@ -507,7 +507,7 @@ def test_the_help_says_what_becomes_of_a_job_that_has_ended(capsys, command):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "known of a job that has ended, `list -a`, `status` and `logs` show" in said
+    assert "`list -a`, `status` and `logs` also show jobs that have ended" in said
 
 
 def test_version(capsys):
@@ -518,4 +518,4 @@ def test_version(capsys):
 @pytest.mark.parametrize("flag", ["--wait", "--allow-waiting"])
 def test_some_flags_go_with_a_detached_run_alone(script, capsys, flag):
     assert main(["run", "--local", flag, script("x = 1\n")]) == 2
-    assert f"{flag} goes with -d" in capsys.readouterr().err
+    assert f"{flag} requires -d" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_a_stored_job_runs_without_its_program(by: str, tmp_path: Path, capsys: 
     assert main(["run", "--restore", "latest", *words]) == 0
     lines, said = told(capsys)
     assert lines == [f"number {n}" for n in range(1, 6)]
-    assert said.startswith(f"job 'numbers' ({job}) goes on from its newest checkpoint\n")
+    assert said.startswith(f"job 'numbers' ({job}) continues from its newest checkpoint\n")
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_job_that_is_stored_apart_goes_on_from_its_own_checkpoints(
 def test_what_does_not_go_with_a_stored_job_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     for given in (["-p", "2"], ["-s", "savepoint"]):
         assert main(["run", "--restore", "latest", *given, str(tmp_path)]) == 2
-        assert f"{given[0]} does not go with --restore latest" in capsys.readouterr().err
+        assert f"{given[0]} cannot be combined with --restore latest" in capsys.readouterr().err
     stored_job(tmp_path, int)
     (folder,) = tmp_path.iterdir()
     (folder / "ledger").mkdir()
@@ -189,9 +189,9 @@ def test_what_is_not_stored_is_a_clear_error(tmp_path: Path, capsys: pytest.Capt
     told = capsys.readouterr().err
     assert "those of --local are not: run the program again, with -s " in told and f"{'ab' * 16}/chk-10\n" in told
     assert main(["run", "--restore", "latest", "ab" * 16]) == 2
-    assert "give it by --checkpoint-dir" in capsys.readouterr().err
+    assert "give --checkpoint-dir, or the folder" in capsys.readouterr().err
     assert main(["run", "--restore", "latest"]) == 2
-    assert "--restore latest takes one word" in capsys.readouterr().err
+    assert "--restore latest takes one argument" in capsys.readouterr().err
 
 
 @pytest.mark.spec("H64", "path", "program", "S17", "options", "V27", "options")

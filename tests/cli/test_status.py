@@ -109,7 +109,7 @@ def test_failures_are_shown_in_lines_that_people_read_and_a_long_one_is_cut():
     assert [line.strip() for line in shown[3:]] == words[2:]
     folded[0]["text"] = " ".join(["word" * 10] * 100)
     shown = failures_table(folded).splitlines()
-    assert len(shown) == 22 and shown[-1].strip() == "... 31 lines more; --json has all"
+    assert len(shown) == 22 and shown[-1].strip() == "... 31 more lines; --json shows all"
 
 
 def test_the_report_is_json_with_the_documented_keys():

@@ -90,7 +90,7 @@ def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
         (job.folder / "release").touch()
         code, said = ended(driver)
         assert code == 0, said
-        assert "goes on from its newest checkpoint" in said
+        assert "continues from its newest checkpoint" in said
     assert job.verdict()[0], job.verdict()[1]
 
 

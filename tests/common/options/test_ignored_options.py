@@ -110,6 +110,6 @@ def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
 
 def test_the_page_of_options_marks_what_is_not_heeded() -> None:
     rows = [line for line in options_page.markdown().splitlines() if line.startswith("| `")]
-    marked = {row.split("`")[1] for row in rows if "**Not heeded yet**: this version" in row}
+    marked = {row.split("`")[1] for row in rows if "**Not supported yet**: this version" in row}
     assert marked == {option.key for option in options.all_options() if option.unheeded}
     assert "state.changelog.enabled" in marked
