@@ -86,6 +86,7 @@ def test_a_departure_meets_the_weather_as_of_its_time_in_whatever_order_they_com
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_observation_holds_for_three_hours(pipeline):
     with OperatorHarness(with_weather(pipeline), inputs=2) as harness:
         for element in [observed(0, "fog"), left(3 * HOUR - 1, 1), left(3 * HOUR, 2)]:

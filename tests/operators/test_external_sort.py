@@ -42,6 +42,7 @@ def test_entries_are_sorted_by_key_then_number_then_arrival(
     assert memory is None or memory.used == 0
 
 
+@pytest.mark.slow
 @pytest.mark.spec("T05", "M06", "pool", "M07")
 def test_ten_times_the_budget_is_sorted_on_disk_within_it(tmp_path: Path) -> None:
     budget = 2 << 20

@@ -48,6 +48,7 @@ def windowed(pause_ms: int, window: Any, **characteristic: Any) -> Any:
     return env.get_job_graph()
 
 
+@pytest.mark.slow
 @pytest.mark.spec("E01", "E02")
 def test_event_time_gives_one_result_at_any_speed_and_the_clock_another_at_each() -> None:
     paces = (1, 400, 3_000)

@@ -20,6 +20,7 @@ PARTS = 8
 every_topology = pytest.mark.parametrize("name", [topology.name for topology in TOPOLOGIES])
 
 
+@pytest.mark.slow
 @pytest.mark.spec("X33", "end-to-end")
 @every_topology
 @pytest.mark.parametrize("seed", range(FEW))
@@ -61,6 +62,7 @@ def test_thousands_of_seeds_commit_each_record_once(name, part, two_processes):
     assert tally.restarts and tally.checkpoints and tally.coordinators and tally.rescales
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_is_told_with_its_story(monkeypatch):
     expected(BY_NAME["timers"])
     monkeypatch.setattr(CommittedSink, "records", lambda system: ["another record"])
@@ -71,6 +73,7 @@ def test_a_seed_that_fails_is_told_with_its_story(monkeypatch):
         assert "the last moves:" in told and "run 1 at parallelism" in told
 
 
+@pytest.mark.slow
 def test_the_log_of_seeds_goes_on_behind_what_was_cut_off(tmp_path, capsys):
     path = tmp_path / "seeds.log"
     command = ["--topology", "timers", "--log", str(path), "--seeds"]

@@ -59,6 +59,7 @@ def test_a_job_bears_it(fault, what, who):
     assert sorted(story.collected()) == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [LoseFile(at=150), LyingStorage(0, 1, "write", "/chk-1/")], ids=["lost", "pretended"])
 def test_a_file_that_is_not_there_is_named_or_an_older_checkpoint_is_used(fault):
     for seed in range(6):

@@ -29,6 +29,7 @@ def check_seeds(job: GoldenJob, seeds: range) -> None:
             raise AssertionError(story.describe(str(error))) from error
 
 
+@pytest.mark.slow
 @every_job
 def test_it_gives_its_answer_from_a_few_seeds(job):
     check_seeds(job, range(SEEDS))

@@ -118,6 +118,7 @@ def test_what_goes_round_counts_once_whatever_dies(seed: int, program: Any, faul
         assert kept(story), "nothing was on its way round in any checkpoint"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "at", "zombie_ms"), [(0, 150, 50), (0, 250, 50), (2, 250, 50)])
 def test_a_new_coordinator_begins_with_an_empty_way_round(seed: int, at: int, zombie_ms: int) -> None:
     topology = BY_NAME["feedback"]
@@ -139,6 +140,7 @@ def test_several_checkpoints_may_be_on_their_way_round(seed: int) -> None:
     assert sorted(simulate(env.get_job_graph(), seed, kills).collected()) == expected()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_at_least_once_loses_nothing_that_goes_round(seed: int) -> None:
     env = environment(execution__checkpointing__mode="AT_LEAST_ONCE")

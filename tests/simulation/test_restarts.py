@@ -24,6 +24,7 @@ def counting() -> JobGraph:
     return env.get_job_graph()
 
 
+@pytest.mark.slow
 @pytest.mark.spec("X32")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_job_without_checkpoints_begins_anew(seed):

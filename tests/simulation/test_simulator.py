@@ -165,6 +165,7 @@ def test_a_slow_sink_stops_the_source_and_what_is_held_stays_bounded():
         assert max(story.most_held.values()) <= 12, story.most_held
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_acknowledged_by_every_task_or_declined():
     graph = JOBS["word count"].graph()
     complete = 0

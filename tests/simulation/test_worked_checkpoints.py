@@ -335,6 +335,7 @@ def test_checkpoints_are_below_the_job_and_a_savepoint_starts_with_its_number() 
     assert {path for path in disk.files if path.endswith("_metadata")} == {f"{savepoint}/_metadata", checkpoint}
 
 
+@pytest.mark.slow
 @pytest.mark.spec("H51", "H52", "H56", "kept")
 @pytest.mark.parametrize(
     ("retention", "kept"),

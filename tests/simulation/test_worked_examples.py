@@ -31,9 +31,9 @@ def test_the_word_count_walk_schedules_five_executions_before_it_deploys_one():
     job = Job(socket_window_count())
     become, moves = type(job.execution("Sink: Print to Std. Out (1/1)")).become, []
 
-    def noted(self, state, now_ms):
+    def noted(self, state, now_ms, cause=""):
         moves.append(state)
-        become(self, state, now_ms)
+        become(self, state, now_ms, cause)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(job.execution("Sink: Print to Std. Out (1/1)")), "become", noted)

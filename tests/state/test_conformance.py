@@ -91,6 +91,7 @@ def test_captures_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
 
 
+@pytest.mark.slow
 @pytest.mark.spec("G15", "remote", "G18", "restored")
 @BACKENDS
 @laws_of("checkpoints")

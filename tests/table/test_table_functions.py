@@ -138,8 +138,10 @@ def test_what_is_no_table_function_is_refused(t_env):
         ("SELECT * FROM t, LATERAL TABLE(words())", "WORDS does not take"),
         ("SELECT * FROM t, LATERAL TABLE(words(w)) AS r(a)", "1 names for 2 columns: f0, f1"),
         ("SELECT * FROM t LEFT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON a = w", "takes no condition but ON TRUE"),
-        ("SELECT * FROM t RIGHT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON TRUE",
-         "RIGHT JOIN is not possible with UNNEST"),
+        (
+            "SELECT * FROM t RIGHT JOIN LATERAL TABLE(words(w)) AS r(a, b) ON TRUE",
+            "RIGHT JOIN is not possible with UNNEST",
+        ),
     ]:
         with pytest.raises(SqlError, match=problem):
             t_env.execute_sql(query)

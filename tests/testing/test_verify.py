@@ -208,6 +208,7 @@ def records(*values: Any) -> list[Any]:
 ALL_BUT = {name: [other for other in HARDSHIPS if other != name] for name in HARDSHIPS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operator", "given", "hardship"),
     [
@@ -278,6 +279,7 @@ def test_split_lists_are_dealt_once_at_a_rescale():
     verify(lambda: Gathers(lambda pair: pair[0], add), given, [MAX_WATERMARK, *given[:-1]])
 
 
+@pytest.mark.slow
 def test_values_that_user_code_changes_are_fresh_in_every_run():
     def grow(value: list[int]) -> list[int]:
         value.append(0)
@@ -307,6 +309,7 @@ def test_time_and_the_end_belong_to_both_inputs():
         in2(at(5))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_an_unexpected_side_output_of_a_batch_counts_its_records():
     class Sends(Broken):
         def process(self, batch: Batch, input_index: int) -> Iterable[Element]:

@@ -53,6 +53,7 @@ def cluster(tmp_path: Path) -> Hung:
     return Hung(env.get_job_graph(), clock, clock.advance, {})
 
 
+@pytest.mark.slow
 def test_the_job_takes_its_next_checkpoints_and_ends(cluster: Hung) -> None:
     result = raise_if_failed(cluster.run())
     assert Counter(result.accumulators["out"]) == Counter((n % 5, n // 5 + 1) for n in range(RECORDS))
@@ -70,6 +71,7 @@ def test_a_cancelled_job_ends_when_the_time_of_the_checkpoint_is_over(cluster: H
     assert cluster.hung_at + TIMEOUT_MS <= cluster.clock.now_ms() < cluster.hung_at + TIMEOUT_MS + 1_000
 
 
+@pytest.mark.slow
 def test_a_lost_task_starts_again_from_the_checkpoint_before(cluster: Hung) -> None:
     cluster.until_it_hangs()
     cluster.kill(next(iter(cluster.tasks)), "its process died")

@@ -126,6 +126,7 @@ def test_keys_that_can_be_no_keys_are_refused_with_their_record(key: Any) -> Non
             ByKeyGroup(PARALLEL, key_of, GROUPS).split(RowBatch(MANY))
 
 
+@pytest.mark.slow
 def test_a_large_batch_is_divided_and_keeps_its_order() -> None:
     values = [(f"w{i % 7}", i) for i in range(2 * MOST_ROWS + 300)]
     parts = ByKeyGroup(PARALLEL, itemgetter(0), GROUPS).split(RowBatch(values, [i for _, i in values]))

@@ -66,6 +66,7 @@ def check_bounds(network: Network) -> None:
         assert sink.most_buffers <= network.exclusive * len(sink.gate.channels) + network.floating
 
 
+@pytest.mark.slow
 @pytest.mark.spec("N01", "N03", "N05", "arrives", "N37", "O08", "H06")
 @pytest.mark.parametrize("name", SELECTORS)
 @pytest.mark.parametrize("seed", SEEDS)

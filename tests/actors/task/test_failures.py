@@ -185,6 +185,7 @@ def test_a_memory_error_is_found_behind_what_was_raised_from_it():
     assert not is_out_of_memory(looped)
 
 
+@pytest.mark.slow
 def test_a_halted_process_logs_a_fatal_line_and_closes_nothing():
     program = (
         "import atexit, logging\n"

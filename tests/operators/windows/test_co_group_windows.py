@@ -210,6 +210,7 @@ LARGE = [(left("a", n), 3) for n in range(300)] + [(right("a", n), 4) for n in r
 LAST = batch((left("b", 1), 5), (right("a", 300), 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [None, write_back_backend], ids=["default", "write back"])
 @pytest.mark.parametrize(
     ("assigner", "rules", "steps", "pairs"),
@@ -265,6 +266,7 @@ def test_within_the_lateness_each_record_fires_its_window_again_with_all_its_pai
     assert out == [(None, (1, 2), 9), Watermark(12), (None, (1, 2), 9), (None, (1, 3), 9), END]
 
 
+@pytest.mark.slow
 def test_triggers_and_evictors_see_tagged_records() -> None:
     arrivals = [left("a", 1), right("a", 2), left("a", 3), right("a", 4), right("a", 5), left("a", 6)]
     given = [RowBatch(arrivals)]

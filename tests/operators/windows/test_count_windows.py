@@ -56,6 +56,7 @@ def maker(assigner: Any, trigger: Any = None, contents: Any = collecting, evalua
     return lambda: window_operator(first, assigner, contents(), evaluation and WindowEvaluation(evaluation()), rules)
 
 
+@pytest.mark.slow
 @pytest.mark.spec("F01", "count", "F13")
 def test_a_count_window_is_evaluated_when_it_is_full_and_the_next_begins_empty() -> None:
     out = [

@@ -165,6 +165,7 @@ def test_a_record_extends_a_session_without_a_merge_and_without_a_timer() -> Non
     assert snapshot_of(operator).keyed == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contents", [collecting, lambda: built_in("sum", 1)])
 def test_a_key_with_thousands_of_open_sessions_looks_at_those_near_a_record(contents: Any) -> None:
     looked_at: list[int] = []

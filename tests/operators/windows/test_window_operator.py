@@ -77,6 +77,7 @@ def both(assigner: Any, contents: Any, given: list[Any], then: list[Any] | None 
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.spec("F20", "over", "F38", "state", "E11", "E12", "E25", "F01", "time", "tumbling", "F18", "event-time")
 def test_a_tumbling_window_fires_at_its_last_timestamp_before_the_watermark_passes() -> None:
     both(
@@ -193,6 +194,7 @@ def test_the_timers_of_a_window_of_a_minute_stand_at_its_end_less_one() -> None:
         assert sorted(operator._processing_timers) == [(1551505439999, key, window) for key in (1, 2, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.spec("X17")
 def test_records_that_are_out_of_order_are_late_up_to_the_watermark_and_no_further() -> None:
     instants = TumblingEventTimeWindows.of(1)
@@ -255,6 +257,7 @@ def test_what_a_kept_window_emitted_is_not_the_object_in_state() -> None:
     assert out == [(None, ([2], [1]), 9), Watermark(9), (None, ([2, 2], [1, 2]), 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.spec("F19", "X06")
 def test_processing_time_windows_fire_when_their_last_millisecond_has_passed() -> None:
     sliding = SlidingProcessingTimeWindows.of(10, 5)

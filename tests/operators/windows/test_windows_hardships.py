@@ -20,6 +20,7 @@ LATE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trigger", [None, EventTimeTrigger()])
 @pytest.mark.parametrize("lateness", [0, 3, 20])
 @pytest.mark.parametrize("assigner", [TumblingEventTimeWindows.of(10), SlidingEventTimeWindows.of(10, 4)])

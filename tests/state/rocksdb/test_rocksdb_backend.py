@@ -208,6 +208,7 @@ def test_the_memory_of_a_slot_is_shared_and_given_back(tmp_path: Path) -> None:
     assert taken[-1] == "empty"
 
 
+@pytest.mark.slow
 def test_handles_of_several_states_share_one_budget(tmp_path: Path) -> None:
     state, context = backend(tmp_path, 200_000), KeyContext()
     store = StateStore(state, context, "uid")

@@ -185,7 +185,7 @@ class CacheHistory(RuleBasedStateMachine):
 CacheHistory.TestCase.settings = settings(
     max_examples=100, stateful_step_count=40, deadline=None, report_multiple_bugs=False
 )
-TestAnyHistory = CacheHistory.TestCase
+TestAnyHistory = pytest.mark.slow(CacheHistory.TestCase)
 
 
 @pytest.fixture

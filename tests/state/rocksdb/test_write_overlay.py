@@ -59,6 +59,7 @@ class Model:
         assert list(self.column.scan(b"\1", start)) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_a_column_has_the_same_rows_whether_writes_wait_or_not(store: RocksDBStore, seed: int) -> None:
     model = Model(store.column("state/s"), seed)

@@ -64,6 +64,7 @@ def test_an_empty_file_of_columns_is_none(name, tmp_path):
         t_env.from_path("t").to_arrow()
 
 
+@pytest.mark.slow
 def test_a_quoted_value_of_many_lines_that_is_longer_than_a_block(tmp_path):
     t_env = table(tmp_path / "t", "csv")
     (tmp_path / "t" / "a").write_text('1,"' + "x\n" * 2_500_000 + '"\n2,s\n')

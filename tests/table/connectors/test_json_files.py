@@ -100,6 +100,7 @@ def values_of(kind: DataType) -> st.SearchStrategy[Any]:
     return st.none() | found
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.booleans(), st.booleans())
 def test_what_is_written_is_read_again(tmp_path_factory, data, iso, ignores):

@@ -46,6 +46,7 @@ def test_views_of_the_public_suite_have_the_events_of_the_rules(parallelism: int
         assert rows == sorted(zip(*wanted.to_pydict().values(), strict=True), key=str)
 
 
+@pytest.mark.slow
 def test_windows_over_events_lose_none() -> None:
     t_env = declared("'first-event.rate' = '100', 'events.num' = '5000'")
     counted = t_env.sql_query(

@@ -208,6 +208,7 @@ def test_a_partition_is_written_by_its_name(t_env, form, tmp_path):
     assert rows(t_env, "SELECT * FROM t") == Counter([(1, "a", day, 7), (2, absent, day, 8)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", ["1", "3"])
 def test_what_is_overwritten_is_replaced_at_the_end(width, tmp_path):
     t_env = environment(batch=True, **{"parallelism.default": width})

@@ -63,6 +63,7 @@ def groups_read(monkeypatch) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "read"),
     [

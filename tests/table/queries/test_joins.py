@@ -121,6 +121,7 @@ def test_queries_of_nexmark_give_the_rows_of_duckdb(query: str, parallelism: int
     assert same(t_env, query, other) > 5
 
 
+@pytest.mark.slow
 def test_keys_that_are_no_numbers_or_zeros_of_other_signs_are_told_apart_alike(tmp_path):
     """Rows are dealt by their keys' bytes, in Flink too: NaN meets NaN, and -0.0 does not meet 0.0."""
     keys = [0.0, -0.0, float("nan"), None, 1.5]

@@ -101,7 +101,7 @@ def test_rows_of_a_limit_are_committed_once_and_the_job_ends_whoever_dies(width,
     plan = t_env.sql_query("SELECT n FROM (SELECT n FROM numbers WHERE MOD(n, 2) = 0 LIMIT 20) WHERE n > 0")._plan
     with t_env._env.apart():
         stream = t_env._runner.planner().stream(t_env._runner.optimized([plan])[0])
-        stream.sink_to(CollectSink()).uid("out")
+        stream.stream.sink_to(CollectSink()).uid("out")
         graph = t_env._env.get_job_graph()
     story = simulate(graph, seed, [KillTask("", at) for at in (150, 250, 300, 350, 400)])
     assert story.status is JobStatus.FINISHED and any(one.what == "kill" for one in story.happenings)

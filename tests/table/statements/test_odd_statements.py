@@ -70,8 +70,11 @@ REFUSED = [
         21,
         "two arguments SIZE",
     ),
-    ("SELECT /*+ STATE_TTL('nosuch' = '1 d') */ id FROM emp", 43,
-     "STATE_TTL of 'nosuch', which is not a table of FROM"),
+    (
+        "SELECT /*+ STATE_TTL('nosuch' = '1 d') */ id FROM emp",
+        43,
+        "STATE_TTL of 'nosuch', which is not a table of FROM",
+    ),
     ("SELECT /*+ STATE_TTL('emp' = 'abc') */ id FROM emp", 40, "'abc' is not a duration"),
     # definitions
     ("CREATE TABLE t (a INT, UNIQUE (a) NOT ENFORCED) WITH ('connector' = 'datagen')", 24, "UNIQUE is not supported"),

@@ -275,6 +275,7 @@ def test_a_state_that_exceeds_its_memory_goes_to_files(tmp_path, monkeypatch, ki
     assert len(files) > 3 and memory.used == 0 and not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_row_with_many_partners_is_given_in_batches_of_a_bounded_size():
     many = join_pairs.BLOCK_PAIRS * 2 + 10
     operator = TimeIntervalJoinOperator(spec(JoinKind.INNER, None), interval(-5, 5), True)

@@ -85,10 +85,12 @@ THEN = [
 ]
 
 
+@pytest.mark.slow
 def test_tumbling_windows_in_two_phases():
     verify(two_phases(BASIC), GIVEN, THEN, key=key_of(BASIC))
 
 
+@pytest.mark.slow
 def test_tumbling_windows_in_one_phase():
     verify(one_phase(BASIC), GIVEN, THEN, key=key_of(BASIC))
 
@@ -201,6 +203,7 @@ def test_an_empty_stream_gives_nothing():
         verify(factory, [wm(5), wm(100)], [wm(5), wm(100)], key=key_of(BASIC))
 
 
+@pytest.mark.slow
 def test_windows_that_were_assigned_before_go_by_their_end():
     window = replace(hop(), end_column=2)  # of the column ts
     aggregation = by_word(window, aggregate("SUM", N))
@@ -210,6 +213,7 @@ def test_windows_that_were_assigned_before_go_by_their_end():
         verify(phases(aggregation), given, then, key=key_of(aggregation))
 
 
+@pytest.mark.slow
 def test_windows_with_one_end_and_two_starts_are_two():
     row = DataTypes.ROW([("k", DataTypes.STRING()), ("start", DataTypes.TIMESTAMP(3)), ("end", DataTypes.TIMESTAMP(3))])
     window = WindowSpec(WindowKind.TUMBLE, 1, start_column=1, end_column=2)
