@@ -38,6 +38,60 @@ REPLACEMENTS = {
     r"goes by": "uses, follows",
 }
 """Pattern of a private word -> what the field says."""
+OLD_NAMES = {
+    "told": "describe, or a noun such as reason or statistics",
+    "_told": "_describe, or a noun",
+    "dealt": "partitioned",
+    "_dealt": "_hash_partitioned",
+    "dealt_by": "required_distribution",
+    "dealt_width": "partition_width",
+    "DealingFunction": "PartitioningFunction",
+    "texts": "strings",
+    "KindsAsTexts": "KindsToStrings",
+    "lent": "services",
+    "scattered": "partition",
+    "those_with": "faults_overriding",
+    "drawn_from": "iterate_results",
+    "admit": "insert_clean",
+    "nowhere": "missing",
+    "weigh": "estimate_bytes",
+    "beacons": "step_markers",
+    "asked_savepoints": "requested_savepoints",
+    "ROUGH_NETWORK": "UNRELIABLE_NETWORK",
+    "stands_still": "is_quiescent",
+    "held_writes": "write_overlay",
+    "unwritten_rows": "dirty_rows",
+    "_warmed": "_promote",
+    "_owe": "_add_unannounced",
+    "_beside": "_keep_parallelism_if_changelog",
+    "_one_input": "add_operator",
+    "_lay_out": "_adopt_graph",
+    "_after_its_end": "_on_event_after_end",
+    "_abandoned": "_unresolved_publications",
+    "_quiesced": "a phase of TaskPhase",
+    "_ending": "a phase of TaskPhase",
+    "_result_lost": "a phase of TaskPhase",
+    "_drained_by": "a phase of TaskPhase",
+    "Acceptance": "DeploymentGuard",
+    "Accumulated": "JobAccumulators",
+    "Appointment": "SlotAssignment",
+    "AwaitingOperator": "AsyncOperator",
+    "ChainLife": "ChainLifecycle",
+    "Conversations": "ExchangeEndpoint",
+    "Facilities": "TaskServices",
+    "HeldRows": "ResultBuffer",
+    "JobPast": "JobHistory",
+    "LastCheckpoint": "FinalCheckpoint",
+    "OvertakenRecords": "InFlightCapture",
+    "Patience": "HangDetector",
+    "Premises": "SlotProcess",
+    "Screen": "DriverOutput",
+    "Stamper": "a class of timestamp_assignment",
+    "SteppedTask": "ScheduledTask",
+    "Surroundings": "PeerDirectory",
+    "WorkedBuffer": "CurrentBuffer",
+}
+"""Former name of a class, function, argument or variable -> the name that took its place; none comes back."""
 
 
 def docstrings(file: SourceFile) -> Iterable[str]:
@@ -47,6 +101,28 @@ def docstrings(file: SourceFile) -> Iterable[str]:
             text = ast.get_docstring(node)
             if text:
                 yield text
+
+
+def old_names(file: SourceFile) -> Iterable[str]:
+    """Yield "line: former name -> new name" for each former name that a file defines, imports or uses."""
+    for node in file.nodes:
+        for name in _identifiers(node):
+            if name in OLD_NAMES:
+                yield f"{getattr(node, 'lineno', 0)}: {name} -> {OLD_NAMES[name]}"
+
+
+def _identifiers(node: ast.AST) -> Iterable[str]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [name for alias in node.names for name in (alias.name, alias.asname) if name]
+        yield from (part for name in names for part in name.split("."))
 
 
 def opening(docstring: str) -> str:

@@ -8,7 +8,7 @@ import doctest
 import pytest
 
 from tests import house
-from tests.source_files import Import, SourceFile, imports_of
+from tests.source_files import PRODUCT, Import, SourceFile, imports_of, source_files
 
 
 @pytest.mark.slow  # reads the whole tree
@@ -17,6 +17,29 @@ def test_no_figure_rises():
     risen = {name: (value, allowed[name]) for name, value in found.items() if value > allowed[name]}
     assert not risen, f"figures above their limits (figure, limit): {risen}; see python -m tests.house"
     assert set(found) == set(allowed), "write the limits: python -m tests.house --write"
+
+
+@pytest.mark.slow  # reads the whole tree
+def test_no_former_name_comes_back():
+    found = [f"{file.name}:{name}" for file in source_files(PRODUCT) for name in house.old_names(file)]
+    assert not found, "names that were replaced:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Premises: pass",
+        "def f(told): pass",
+        "def told(self): pass",
+        "dealt = 1",
+        "job.told()",
+        "import actors.held_writes",
+        "from x import JobPast as Past",
+    ],
+)
+def test_a_former_name_is_reported_with_the_new_one(code):
+    [found] = house.old_names(Code.of(code))
+    assert found.startswith("1: ") and " -> " in found
 
 
 def test_the_examples_run():

@@ -118,7 +118,7 @@ class _HybridEnumerator(SplitEnumerator):
     def __init__(self, ctx: EnumeratorContext, sources: Sequence[Source], state: tuple[int, Any]) -> None:
         self._ctx, self._sources = ctx, sources
         self._index, inner = state
-        self._told: set[int] = set()
+        self._exhausted: set[int] = set()
         self._done: set[int] = set()
         source = sources[self._index]
         self._inner = source.create_enumerator(self) if inner is None else source.restore_enumerator(self, inner)
@@ -127,14 +127,14 @@ class _HybridEnumerator(SplitEnumerator):
         self._inner.start()
 
     def handle_split_request(self, subtask: int) -> None:
-        if subtask not in self._told:
+        if subtask not in self._exhausted:
             self._inner.handle_split_request(subtask)
             return
         self._done.add(subtask)
         if len(self._done) == self.current_parallelism():
             self._inner.close()
             self._index += 1
-            self._told, self._done = set(), set()
+            self._exhausted, self._done = set(), set()
             self._inner = self._sources[self._index].create_enumerator(self)
             self._inner.start()
             for reader in range(self.current_parallelism()):
@@ -150,7 +150,7 @@ class _HybridEnumerator(SplitEnumerator):
         if self._index == len(self._sources) - 1:
             self._ctx.signal_no_more_splits(subtask)
         else:
-            self._told.add(subtask)
+            self._exhausted.add(subtask)
             self._ctx.assign_splits({subtask: [HybridSplit(self._index, is_end=True)]})
 
     def current_parallelism(self) -> int:
@@ -164,7 +164,7 @@ class _HybridEnumerator(SplitEnumerator):
         back = [given.split for given in splits if not given.is_end]
         if any(given.index != self._index for given in splits):
             raise RuntimeError(f"splits of reader {subtask} belong to a source that was read to its end: {splits}")
-        self._told.discard(subtask)
+        self._exhausted.discard(subtask)
         self._done.discard(subtask)
         self._inner.add_splits_back(back, subtask)
 

@@ -94,7 +94,7 @@ class FrameOperator(Operator, PreBarrier):
         self._written: list[FramePart] = []
         self._number = 0
         self._part: FramePart | None = None
-        self._tells_schema = True
+        self._reports_schema = True
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         with UserCode(self.ctx, "columns"):
@@ -108,21 +108,21 @@ class FrameOperator(Operator, PreBarrier):
         return ()
 
     def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
-        return self._told()
+        return self._written_parts()
 
     def finish(self) -> Iterable[Element]:
-        return self._told()
+        return self._written_parts()
 
-    def _told(self) -> Iterable[Element]:
+    def _written_parts(self) -> Iterable[Element]:
         if self._rows:
             self._put()
         self._close_part()
         schema = self._columns.schema
         if schema is None:
             return ()
-        if not self._written and self._tells_schema:
+        if not self._written and self._reports_schema:
             self._written.append(self._new_part(""))
-        self._tells_schema = False
+        self._reports_schema = False
         parts, self._written = self._written, []
         return (RowBatch([WrittenPart(part, schema, self._columns.is_open) for part in parts]),) if parts else ()
 
