@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from .dsl import selecting
 from .dsl.expression_text import tree_of
 from .errors import SqlError
 from .expression import Expression
 from .parsing.program_nodes import WindowPart
 from .parsing.statements import Tree
-from .table import Table
+from .table import Table, select_from, select_list, with_program_line
 
 if TYPE_CHECKING:
     from .window import GroupWindow, OverWindow
@@ -36,9 +35,8 @@ class GroupedTable:
         Raises:
             SqlError: a column is neither, or the groups are in no window.
         """
-        table = self._table
-        trees = selecting.named(table._expanded(fields))
-        return table._made(table._tree(trees, group=exp.Group(expressions=[tree_of(one) for one in self._keys])))
+        trees = select_list(self._table, fields)
+        return select_from(self._table, trees, group=exp.Group(expressions=[tree_of(key) for key in self._keys]))
 
 
 class GroupWindowedTable:
@@ -66,7 +64,7 @@ class GroupWindowedTable:
         keys = [one for one in trees if not (isinstance(one, exp.Column) and one.name == name)]
         if len(keys) == len(trees):
             remedy = f"write group_by(col({name!r}), ...)"
-            raise self._table._with_context(SqlError(f"group_by leaves out the window {name!r}", remedy))
+            raise with_program_line(SqlError(f"group_by leaves out the window {name!r}", remedy))
         return WindowGroupedTable(self._table, self._window, keys)
 
 
@@ -88,14 +86,12 @@ class WindowGroupedTable:
         Raises:
             SqlError: a column is neither.
         """
-        table, window = self._table, self._window
         try:
-            call = window.tree()
+            call = self._window.tree()
         except SqlError as error:
-            raise table._with_context(error) from error
-        trees = selecting.named(table._expanded(fields))
-        trees = [one.transform(self._part) for one in trees]
-        return table._made(table._tree(trees, group=exp.Group(expressions=[*self._keys, call])))
+            raise with_program_line(error) from error
+        trees = [tree.transform(self._part) for tree in select_list(self._table, fields)]
+        return select_from(self._table, trees, group=exp.Group(expressions=[*self._keys, call]))
 
     def _part(self, tree: Tree) -> Tree:
         """Return a bound of the window as the function that SQL has for it."""
@@ -122,7 +118,7 @@ class OverWindowedTable:
             SqlError: always, for over windows are not there yet.
         """
         remedy = "aggregate in time windows with window(Tumble.over(...)) and group_by"
-        raise self._table._with_context(SqlError("OVER aggregates are not supported yet", remedy))
+        raise with_program_line(SqlError("OVER aggregates are not supported yet", remedy))
 
 
 __all__ = ["GroupWindowedTable", "GroupedTable", "OverWindowedTable", "WindowGroupedTable"]

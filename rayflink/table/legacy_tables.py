@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from .catalog import Catalogs
 from .errors import SqlError
 from .sinks import CsvTableSink
 from .sources import CsvTableSource
+from .statements.insert_plan import insert_into
 from .statements.named_tables import parts_of
+from .table import Table, plan_of
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
 
-    from .table import Table
+    from .plan.logical import Relation
+    from .statements.query_runner import QueryRunner
     from .table_environment import StreamTableEnvironment, TableEnvironment
 
 
 class LegacyTables:
     """Methods that Flink 2 removed: tables from source and sink objects, and jobs by `execute()`."""
 
-    _catalogs: Catalogs
+    _queries: QueryRunner
     _sinks: dict[tuple[str, str, str], CsvTableSink]
 
     @staticmethod
@@ -58,7 +60,7 @@ class LegacyTables:
             SqlError: there is a table of that name.
         """
         self._self().create_temporary_table(name, table_sink.descriptor)
-        self._sinks[self._catalogs.path(parts_of(name))] = table_sink
+        self._sinks[self._queries.context.catalogs.path(parts_of(name))] = table_sink
 
     def insert_into(self, target_path: str, table: Table) -> None:
         """Let the rows of a table be written to a table of the catalog, by the job that `execute` runs.
@@ -66,7 +68,7 @@ class LegacyTables:
         Raises:
             SqlError: the table is not there, or does not take the rows.
         """
-        sink = self._sinks.get(self._catalogs.path(parts_of(target_path)))
+        sink = self._sinks.get(self._queries.context.catalogs.path(parts_of(target_path)))
         overwrites = sink is not None and sink.overwrites()
         self._attach(target_path, table, overwrites)
 
@@ -77,20 +79,26 @@ class LegacyTables:
             PlanError: nothing was asked for.
             JobFailed: the job failed.
         """
-        return self._self()._env.execute(job_name)
+        return self._queries.env.execute(job_name)
 
-    def _write_to_sink(self, table: Table, sink: CsvTableSink) -> None:
-        if not isinstance(sink, CsvTableSink):
-            remedy = "give a CsvTableSink, or write it by insert_into(TableDescriptor)"
-            raise SqlError(f"{type(sink).__name__} is not a table sink", remedy)
-        self._attach(sink.descriptor, table, sink.overwrites())
-
-    def _attach(self, target: Any, table: Table, overwrites: bool) -> None:
-        env = self._self()
-        env._runner.attach([env._sink_for(target, table._plan, overwrites)])
+    def _attach(self, target: str, table: Table, overwrites: bool) -> None:
+        queries = self._queries
+        queries.add_inserts([insert_into(queries.context, target, plan_of(table), overwrites)])
 
     def _self(self) -> TableEnvironment:
         return cast("TableEnvironment", self)
 
 
-__all__ = ["LegacyTables"]
+def write_to_sink(queries: QueryRunner, plan: Relation, sink: CsvTableSink) -> None:
+    """Let the rows of a plan be written by a sink of Flink 1.x, in the program that `execute` runs.
+
+    Raises:
+        SqlError: the sink does not take the rows, or there are files that it is not to overwrite.
+    """
+    if not isinstance(sink, CsvTableSink):
+        remedy = "give a CsvTableSink, or write it by insert_into(TableDescriptor)"
+        raise SqlError(f"{type(sink).__name__} is not a table sink", remedy)
+    queries.add_inserts([insert_into(queries.context, sink.descriptor, plan, sink.overwrites())])
+
+
+__all__ = ["LegacyTables", "write_to_sink"]

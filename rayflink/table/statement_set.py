@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .parsing.statement_parser import parse_statement
 from .plan.logical import Sink
-from .table_pipeline import TablePipeline
+from .statements.statement_runner import StatementRunner
+from .table_pipeline import TablePipeline, sink_of
 from .table_result import TableResult
 
 if TYPE_CHECKING:
     from .schema import TableDescriptor
+    from .statements.query_runner import QueryRunner
     from .table import Table
-    from .table_environment import TableEnvironment
 
 
 class StatementSet:
@@ -22,28 +24,31 @@ class StatementSet:
     What two queries have in common is computed once.
     """
 
-    def __init__(self, env: TableEnvironment) -> None:
-        self._env = env
+    def __init__(self, queries: QueryRunner) -> None:
+        self._queries = queries
         self._sinks: list[Sink] = []
 
     def add(self, table_pipeline: TablePipeline) -> StatementSet:
-        """Return a query with the table that it writes."""
-        self._sinks.append(table_pipeline._sink)
+        """Add a query with the table that it writes, and return the set."""
+        self._sinks.append(sink_of(table_pipeline))
         return self
 
     def add_insert_sql(self, stmt: str) -> StatementSet:
-        """Return an INSERT.
+        """Add an INSERT, and return the set.
 
         Raises:
             SqlError: it is none, or it cannot be run.
         """
-        self._sinks.append(self._env._sink_of(stmt))
+        try:
+            self._sinks.append(StatementRunner(self._queries, stmt).sink(parse_statement(stmt)))
+        except SqlError as error:
+            raise (error if error.text else error.at(stmt)) from error
         return self
 
     def add_insert(
         self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False
     ) -> StatementSet:
-        """Return a table's rows, for a table of the catalog or one that a descriptor says."""
+        """Add a table's rows, for a table of the catalog or one that a descriptor says."""
         return self.add(table.insert_into(target_path_or_descriptor, overwrite))
 
     def attach_as_datastream(self) -> None:
@@ -52,11 +57,11 @@ class StatementSet:
         Raises:
             SqlError: it is empty.
         """
-        self._env._runner.attach(self._taken())
+        self._queries.add_inserts(self._taken())
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """Explain how the statements would be run."""
-        return self._env._runner.explained(self._sinks, extra_details)
+        return self._queries.explain(self._sinks, extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Write that to the terminal."""
@@ -68,13 +73,13 @@ class StatementSet:
         Raises:
             SqlError: it is empty.
         """
-        return self._env._runner.insert(self._taken())
+        return self._queries.run_inserts(self._taken())
 
     def _taken(self) -> list[Sink]:
         if not self._sinks:
             raise SqlError("the statement set is empty", "add queries with add_insert or add_insert_sql")
-        found, self._sinks = self._sinks, []
-        return found
+        sinks, self._sinks = self._sinks, []
+        return sinks
 
 
 __all__ = ["StatementSet"]

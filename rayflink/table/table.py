@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from rayflink.common.user_code.call_sites import call_site
+
 from .dsl import laterals, selecting
 from .dsl.expression_text import made, tree_of
 from .errors import SqlError, nearest
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .resolved_schema import ResolvedSchema
     from .schema import TableDescriptor
     from .sinks import CsvTableSink
-    from .table_environment import TableEnvironment
+    from .statements.query_runner import QueryRunner
     from .table_pipeline import TablePipeline
     from .udf import UserTable
     from .window import GroupWindow, OverWindow
@@ -49,18 +51,18 @@ class Table:
     [<Row('TEA')>]
 
     Args:
-        env: in which it is run.
-        plan: what gives its rows.
+        queries: runs it; that of its `TableEnvironment`.
+        plan: the plan that gives its rows.
     """
 
-    def __init__(self, env: TableEnvironment, plan: Relation) -> None:
-        self._env, self._plan = env, plan
+    def __init__(self, queries: QueryRunner, plan: Relation) -> None:
+        self._queries, self._plan = queries, plan
         self._name = ""
 
     def __str__(self) -> str:
         """Return a name for it in queries: `f"SELECT * FROM {table}"`."""
         if not self._name:
-            self._name = self._env._named(self)
+            self._name = self._queries.context.name_plan(self._plan)
         return self._name
 
     def __getattr__(self, name: str) -> Expression[Any]:
@@ -91,7 +93,7 @@ class Table:
         names = [field, *fields]
         if len(names) > len(self._plan.names):
             problem = f"{len(names)} names for {len(self._plan.names)} columns"
-            raise self._with_context(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
+            raise with_program_line(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
         given = [*names, *self._plan.names[len(names) :]]
         return self._made(self._tree(selecting.renamed(self._plan.names, given)))
 
@@ -114,7 +116,7 @@ class Table:
             name = tree.alias_or_name
             if name in kept and not replaces:
                 remedy = "give it another name with alias(), or use add_or_replace_columns"
-                raise self._with_context(SqlError(f"there is a column {name!r} already", remedy))
+                raise with_program_line(SqlError(f"there is a column {name!r} already", remedy))
             kept[name] = tree
         return self._made(self._tree(list(kept.values())))
 
@@ -123,7 +125,7 @@ class Table:
         names = list(self._plan.names)
         for tree in map(tree_of, fields):
             if not isinstance(tree, exp.Alias) or not isinstance(tree.this, exp.Column):
-                raise self._with_context(
+                raise with_program_line(
                     SqlError("rename_columns takes columns with new names", "write col('old').alias('new')")
                 )
             names[self._number(tree.this.name)] = tree.alias
@@ -134,7 +136,7 @@ class Table:
         dropped = set()
         for tree in self._expanded(fields):
             if not isinstance(tree, exp.Column):
-                raise self._with_context(SqlError("drop_columns takes columns", "write col('name')"))
+                raise with_program_line(SqlError("drop_columns takes columns", "write col('name')"))
             dropped.add(self._number(tree.name))
         kept = [selecting.column_tree(name) for at, name in enumerate(self._plan.names) if at not in dropped]
         return self._made(self._tree(kept))
@@ -142,7 +144,7 @@ class Table:
     def _number(self, name: str) -> int:
         if name not in self._plan.names:
             problem = f"there is no column {name!r}{nearest(name, self._plan.names)}"
-            raise self._with_context(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
+            raise with_program_line(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
         return self._plan.names.index(name)
 
     def map(self, func: Any) -> Table:
@@ -200,9 +202,9 @@ class Table:
 
     def _changed(self, make: Callable[[], Relation]) -> Table:
         try:
-            return Table(self._env, make())
+            return Table(self._queries, make())
         except SqlError as error:
-            raise self._with_context(error) from error
+            raise with_program_line(error) from error
 
     # rows
 
@@ -238,13 +240,13 @@ class Table:
     def offset(self, offset: int) -> Table:
         """Skip the first rows; in a stream those that come first."""
         if isinstance(self._plan, Sort) and self._plan.limit is None and not self._plan.offset:
-            return Table(self._env, replace(self._plan, offset=offset))
+            return Table(self._queries, replace(self._plan, offset=offset))
         return self._made(self._tree(offset=exp.Offset(expression=exp.Literal.number(offset))))
 
     def fetch(self, fetch: int) -> Table:
         """Return the first rows, `fetch` at most; of a stream those that come first."""
         if isinstance(self._plan, Sort) and self._plan.limit is None:
-            return Table(self._env, replace(self._plan, limit=fetch))
+            return Table(self._queries, replace(self._plan, limit=fetch))
         return self._made(self._tree(limit=exp.Limit(expression=exp.Literal.number(fetch))))
 
     def limit(self, fetch: int, offset: int = 0) -> Table:
@@ -300,7 +302,7 @@ class Table:
         both = [name for name in self._plan.names if name in self._other(right)._plan.names]
         if both:
             remedy = "give one of them another name with alias() or rename_columns()"
-            raise self._with_context(SqlError(f"both tables have a column {both[0]!r}", remedy))
+            raise with_program_line(SqlError(f"both tables have a column {both[0]!r}", remedy))
         on = exp.Boolean(this=True) if predicate is None else tree_of(predicate)
         join = exp.Join(this=BoundTable(this=right._plan), on=on, side=side or None)
         return self._made(self._tree(joins=[join]))
@@ -384,7 +386,7 @@ class Table:
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """Return the plan as it was written and as it is run."""
-        return self._env._runner.explained([self._plan], extra_details)
+        return self._queries.explain([self._plan], extra_details)
 
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Write the plan to the terminal."""
@@ -394,7 +396,7 @@ class Table:
 
     def execute(self) -> TableResult:
         """Run the query; its rows come while it runs."""
-        return self._env._runner.drawn(self._plan)
+        return self._queries.run(self._plan)
 
     def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
         """Return the query with the table that it writes, not yet run.
@@ -402,9 +404,11 @@ class Table:
         Args:
             overwrite: in the place of what is there.
         """
+        from .statements.insert_plan import insert_into
         from .table_pipeline import TablePipeline
 
-        return TablePipeline(self._env, self._env._sink_for(table_path_or_descriptor, self._plan, overwrite))
+        target = table_path_or_descriptor
+        return TablePipeline(self._queries, insert_into(self._queries.context, target, self._plan, overwrite))
 
     def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
         """Run the query and write its rows to a table of the catalog, or one that a descriptor says."""
@@ -416,7 +420,9 @@ class Table:
         Raises:
             SqlError: the sink does not take the rows, or there are files that it is not to overwrite.
         """
-        self._env._write_to_sink(self, sink)
+        from .legacy_tables import write_to_sink
+
+        write_to_sink(self._queries, self._plan, sink)
 
     def to_arrow(self) -> pyarrow.Table:
         """Run the query to its end; all rows as a pyarrow Table.
@@ -424,7 +430,7 @@ class Table:
         Raises:
             SqlError: the query has no end.
         """
-        return self._env._runner.whole(self._plan)
+        return self._queries.run_to_arrow(self._plan)
 
     def to_pandas(self) -> Any:
         """Run the query to its end; all rows as a pandas DataFrame: a ROW or MAP is a dict, a FLOAT column float32.
@@ -460,21 +466,16 @@ class Table:
             SqlError: the query means nothing; says which line of the program it is.
         """
         try:
-            return Table(self._env, self._env._bound(tree, ""))
+            return Table(self._queries, self._queries.context.bind(tree, ""))
         except SqlError as error:
-            raise self._with_context(error) from error
-
-    def _with_context(self, error: SqlError) -> SqlError:
-        from rayflink.graph.transformations import call_site
-
-        return error.of_program(call_site())
+            raise with_program_line(error) from error
 
     def _expanded(self, fields: Iterable[Any]) -> list[Tree]:
         """Return the trees of expressions, with choices of columns and fields of rows written out."""
         try:
             trees = selecting.expanded(self._plan.names, fields)
         except SqlError as error:
-            raise self._with_context(error) from error
+            raise with_program_line(error) from error
         return [one for tree in trees for one in (self._flat(tree) if isinstance(tree, Flattened) else [tree])]
 
     def _flat(self, tree: Tree) -> list[Tree]:
@@ -486,11 +487,43 @@ class Table:
 
     def _other(self, right: Table) -> Table:
         if not isinstance(right, Table):
-            raise self._with_context(SqlError(f"{right!r} is not a table", "give a Table of the same TableEnvironment"))
-        if right._env is not self._env:
+            raise with_program_line(SqlError(f"{right!r} is not a table", "give a Table of the same TableEnvironment"))
+        if right._queries is not self._queries:
             remedy = "create both in one TableEnvironment"
-            raise self._with_context(SqlError("the tables belong to two TableEnvironments", remedy))
+            raise with_program_line(SqlError("the tables belong to two TableEnvironments", remedy))
         return right
 
 
-__all__ = ["Table"]
+def plan_of(table: Table) -> Relation:
+    """Return the logical plan of a table; it is no attribute, for those are columns."""
+    return table._plan
+
+
+def select_from(table: Table, selected: list[Tree], **clauses: Any) -> Table:
+    """Return the table that a SELECT from another gives.
+
+    Args:
+        selected: the trees of the select list.
+        clauses: further parts of the SELECT, as sqlglot names them, such as `group`.
+
+    Raises:
+        SqlError: the query means nothing; with the line of the program.
+    """
+    return table._made(table._tree(selected, **clauses))
+
+
+def select_list(table: Table, fields: Iterable[Any]) -> list[Tree]:
+    """Return the trees of a select list, each with a name; choices of columns and fields of rows are written out.
+
+    Raises:
+        SqlError: a choice names no column; with the line of the program.
+    """
+    return selecting.named(table._expanded(fields))
+
+
+def with_program_line(error: SqlError) -> SqlError:
+    """Return the error with the line of the program that caused it."""
+    return error.of_program(call_site())
+
+
+__all__ = ["Table", "plan_of", "select_from", "select_list", "with_program_line"]

@@ -43,7 +43,7 @@ class TableConfig(Configuration):
 
     def get_local_timezone(self) -> str:
         """Return the time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
-        from .statements.query_runner import system_zone
+        from .statements.time_zones import system_zone
 
         given = super().get(options.LOCAL_TIME_ZONE)
         return system_zone() if given == "default" else given

@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.data_types.type_base import TypeInformation
-from rayflink.common.options import registry as options
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
 
-from .binding.queries import QueryBinder
-from .binding.query_places import place_in_text
-from .binding.views import Views
-from .catalog import Catalogs
-from .connectors.connector_registry import connector
 from .connectors.in_memory import HeldTable
 from .conversion.python_values import plain_rows
-from .definitions import Path, TableDefinition, ViewDefinition
 from .dsl.expression_text import tree_of
-from .environment_settings import EnvironmentSettings, is_batch
+from .environment_settings import EnvironmentSettings
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .expression import Expression
 from .expressions import col
 from .legacy_tables import LegacyTables
 from .parsing import statements
-from .parsing.nesting import deeply
 from .parsing.statement_parser import parse_statement
 from .plan.changelog import ChangelogMode
-from .plan.emission import EmitOptions
-from .plan.logical import UNNAMED, Attribute, Relation, Sink
-from .plan.typed import Function, Place
+from .plan.logical import Attribute
 from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
-from .statements import resolution
-from .statements.insert_plan import Insertion
 from .statements.named_tables import NamedTables, parts_of
+from .statements.planning_context import PlanningContext, anonymous_name, check_table
 from .statements.query_runner import QueryRunner
 from .statements.statement_runner import StatementRunner
-from .table import Table
+from .table import Table, plan_of, select_from
 from .table_config import TableConfig
 from .table_result import TableResult
 from .types import DataType, DataTypes
@@ -77,17 +65,9 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def __init__(self, env: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
         configuration = env.get_configuration().add_all(settings.get_configuration())
-        self._env, self._is_batch = env, is_batch(configuration)
-        names = configuration.get(options.BUILT_IN_CATALOG), configuration.get(options.BUILT_IN_DATABASE)
-        self._catalogs = Catalogs(*names)
-        self._functions: dict[str, Function] = {}
+        self._context = PlanningContext(configuration)
+        self._queries = QueryRunner(env, self._context)
         self._sinks = {}
-        self._given = dict(env.get_configuration().to_dict())
-        """The options at the beginning, to which RESET goes back."""
-        self._config = TableConfig(env.get_configuration())
-        self._runner = QueryRunner(env, self._config, self._is_batch, lambda: self._catalogs.database)
-        self._unnamed = 0
-        self._views = Views(self._catalogs, self._bound)
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
@@ -108,13 +88,13 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def get_config(self) -> TableConfig:
         """Return the options; what is set holds for queries that are run afterwards."""
-        return self._config
+        return self._context.config
 
     # tables
 
     def from_path(self, path: str) -> Table:
         """Return a table or view of the catalog."""
-        return Table(self, self._lookup(parts_of(path), None))
+        return Table(self._queries, self._context.lookup(parts_of(path), None))
 
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
         """Return a table that a descriptor says, without a name.
@@ -122,7 +102,9 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             SqlError: it does not say what it is.
         """
-        return Table(self, self._relation(*self._anonymous(descriptor)))
+        path = self._context.anonymous_path("Anonymous_")
+        check_table(path, descriptor.definition)
+        return Table(self._queries, self._context.read(path, descriptor.definition))
 
     def sql_query(self, query: str) -> Table:
         """Return the table that a SELECT or VALUES gives.
@@ -130,10 +112,10 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             SqlError: the query means nothing.
         """
-        found = parse_statement(query)
-        if not isinstance(found, statements.Query):
+        statement = parse_statement(query)
+        if not isinstance(statement, statements.Query):
             raise SqlError("this is no query", "run it with execute_sql", query)
-        return Table(self, self._bound(found.tree, query))
+        return Table(self._queries, self._context.bind(statement.tree, query))
 
     def execute_sql(self, stmt: str) -> TableResult:
         """Run one statement.
@@ -141,7 +123,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             SqlError: it means nothing, or something of it is not supported.
         """
-        return StatementRunner(self, self._catalogs, stmt).run(parse_statement(stmt))
+        return StatementRunner(self._queries, stmt).run(parse_statement(stmt))
 
     def execute_script(
         self, script: str, on_result: Callable[[TableResult], None] | None = None, origin: str = ""
@@ -174,11 +156,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         """
         from .statements.sql_script import ScriptRunner, show
 
-        ScriptRunner(self, self._catalogs, script, origin).run(on_result or show)
-
-    def _follow_mode(self) -> None:
-        """Take the mode that the options have now."""
-        self._is_batch = self._runner.is_batch = is_batch(self._env.get_configuration())
+        ScriptRunner(self._queries, script, origin).run(on_result or show)
 
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
         """Explain how a query or INSERT would be run.
@@ -186,7 +164,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         Args:
             extra_details: further details.
         """
-        return StatementRunner(self, self._catalogs, stmt).explained(parse_statement(stmt), extra_details)
+        return StatementRunner(self._queries, stmt).explain(parse_statement(stmt), extra_details)
 
     def from_elements(self, elements: Iterable[Any], schema: Any = None, verify_schema: bool = True) -> Table:
         """Return a table of rows in memory.
@@ -215,11 +193,12 @@ class TableEnvironment(NamedTables, LegacyTables):
     def _of_expressions(self, rows: list[Any], schema: Any) -> Table:
         """Return the rows of VALUES."""
         trees = [exp.Tuple(expressions=[tree_of(one) for one in _listed(row)]) for row in rows]
-        found = Table(self, self._bound(exp.Values(expressions=trees), ""))
+        plan = self._context.bind(exp.Values(expressions=trees), "")
+        table = Table(self._queries, plan)
         if isinstance(schema, DataType):
-            columns = zip(found._plan.names, schema.fields, strict=True)
-            return found.select(*(col(name).cast(field.type).alias(field.name) for name, field in columns))
-        return found.alias(*(schema or [f"f{at}" for at in range(len(found._plan.names))]))
+            columns = zip(plan.names, schema.fields, strict=True)
+            return table.select(*(col(name).cast(field.type).alias(field.name) for name, field in columns))
+        return table.alias(*(schema or [f"f{index}" for index in range(len(plan.names))]))
 
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """Return a table of columns in memory."""
@@ -256,7 +235,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         from .plan.logical import Scan
 
         schema = tuple(Attribute(field.name, field.type) for field in fields)
-        return Table(self, Scan(schema, (f"{UNNAMED}{os.urandom(4).hex()}",), HeldTable(table)))
+        return Table(self._queries, Scan(schema, (anonymous_name(),), HeldTable(table)))
 
     # the catalog
 
@@ -271,7 +250,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             SqlError: there is one of that name, or it does not say what it is.
         """
-        self._define(path, descriptor, True, bool(ignoreIfExists))
+        self._context.create_table(parts_of(path), descriptor.definition, True, bool(ignoreIfExists))
 
     def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
         """Define a table.
@@ -282,20 +261,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             SqlError: there is one of that name, or it does not say what it is.
         """
-        self._define(path, descriptor, False, bool(ignoreIfExists))
-
-    def _define(self, path: str, descriptor: TableDescriptor, temporary: bool, unless: bool) -> None:
-        full = self._checked(self._catalogs.path(parts_of(path)), descriptor)
-        self._catalogs.create(full, descriptor.definition, temporary, unless)
-
-    def _checked(self, path: Path, descriptor: TableDescriptor) -> Path:
-        connector(path, descriptor.definition).parsed(".".join(path), descriptor.definition.options)
-        resolution.relation(path, descriptor.definition, None)
-        return path
-
-    def _anonymous(self, descriptor: TableDescriptor) -> tuple[Path, TableDefinition]:
-        path = (self._catalogs.catalog, self._catalogs.database, f"Anonymous_{os.urandom(4).hex()}")
-        return self._checked(path, descriptor), descriptor.definition
+        self._context.create_table(parts_of(path), descriptor.definition, False, bool(ignoreIfExists))
 
     def create_temporary_view(self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any) -> None:
         """Name a table.
@@ -309,9 +275,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         if not isinstance(table_or_data_stream, Table):
             remedy = "give a Table; a stream is one in a StreamTableEnvironment"
             raise SqlError(f"{type(table_or_data_stream).__name__} is no table", remedy)
-        plan = table_or_data_stream._plan
-        made = ViewDefinition("", tuple(plan.names), relation=plan)
-        self._catalogs.create(parts_of(view_path), made, temporary=True)
+        self._context.create_view(parts_of(view_path), plan_of(table_or_data_stream), is_temporary=True)
 
     def create_view(self, view_path: str, table: Table, ignore_if_exists: bool | None = False) -> None:
         """Name a table, not for this environment alone.
@@ -322,8 +286,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             SqlError: there is one of that name.
         """
-        made = ViewDefinition("", tuple(table._plan.names), relation=table._plan)
-        self._catalogs.create(parts_of(view_path), made, False, bool(ignore_if_exists))
+        self._context.create_view(parts_of(view_path), plan_of(table), False, bool(ignore_if_exists))
 
     def register_table(self, name: str, table: Table) -> None:
         """Name a table; `create_temporary_view` under its name of old."""
@@ -343,11 +306,11 @@ class TableEnvironment(NamedTables, LegacyTables):
         """
         if isinstance(function, type) and issubclass(function, UserDefinedFunction):
             function = function()
-        made = function
+        declared = function
         if not isinstance(function, UserFunction):
-            made = udtf(function) if isinstance(function, TableFunction) else udf(function)
+            declared = udtf(function) if isinstance(function, TableFunction) else udf(function)
         name = path.rpartition(".")[2].upper()
-        self._functions[name] = made.registered(name)
+        self._context.functions[name] = declared.registered(name)
 
     def create_temporary_system_function(self, name: str, function: Any) -> None:
         """Register a function for all catalogs."""
@@ -355,7 +318,7 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def drop_temporary_function(self, path: str) -> bool:
         """Forget a function; whether there was one."""
-        return self._functions.pop(path.rpartition(".")[2].upper(), None) is not None
+        return self._context.functions.pop(path.rpartition(".")[2].upper(), None) is not None
 
     def drop_temporary_system_function(self, name: str) -> bool:
         """Forget a function; whether there was one."""
@@ -372,68 +335,13 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def list_user_defined_functions(self) -> list[str]:
         """Return names of the functions of one's own."""
-        return sorted(name.lower() for name in self._functions)
+        return sorted(name.lower() for name in self._context.functions)
 
     # queries
 
     def create_statement_set(self) -> StatementSet:
         """Return a set of queries that are run as one job."""
-        return StatementSet(self)
-
-    def _sink(self, insertion: Insertion) -> Sink:
-        """Return the plan of an INSERT.
-
-        Raises:
-            SqlError: the table does not take the rows.
-        """
-        return self._runner.sink(*self._target(insertion.path), insertion)
-
-    def _sink_for(self, target: str | TableDescriptor, plan: Relation, overwrites: bool) -> Sink:
-        """Return the plan of a table's rows for a table of the catalog, or one that a descriptor says."""
-        path, table = self._target(parts_of(target)) if isinstance(target, str) else self._anonymous(target)
-        return self._runner.sink(path, table, Insertion(path, plan, overwrites=overwrites))
-
-    def _sink_of(self, stmt: str) -> Sink:
-        """Return the plan of an INSERT as text."""
-        try:
-            return StatementRunner(self, self._catalogs, stmt).sink(parse_statement(stmt))
-        except SqlError as error:
-            raise (error if error.text else error.at(stmt)) from error
-
-    def _target(self, parts: tuple[str, ...]) -> tuple[Path, TableDefinition]:
-        path, table = self._catalogs.find(parts)
-        if isinstance(table, ViewDefinition):
-            raise SqlError(f"{'.'.join(parts)} is a view", "insert into a table")
-        return path, table
-
-    def _named(self, table: Table) -> str:
-        """Return a name in the catalog for a table that has none."""
-        name, self._unnamed = f"UnnamedTable${self._unnamed}", self._unnamed + 1
-        TableEnvironment.create_temporary_view(self, name, table)
-        return name
-
-    def _bound(self, tree: statements.Tree, text: str) -> Relation:
-        try:
-            emit = EmitOptions.of(self._env.get_configuration())
-            binder = QueryBinder(self._lookup, self._functions, self._is_batch, emit)
-            return place_in_text(deeply(lambda: binder.bind(tree), text), text)
-        except SqlError as error:
-            raise (error if error.text else error.at(text)) from error
-
-    def _lookup(self, parts: tuple[str, ...], place: Place | None, hinted: Mapping[str, str] | None = None) -> Relation:
-        path, found = self._catalogs.find(parts, place)
-        if isinstance(found, ViewDefinition):
-            if hinted:
-                raise SqlError(f"OPTIONS of {path[-1]!r}, which is a view", "write them in its query", "", place)
-            return self._views.plan(path, found, place)
-        try:
-            return self._relation(path, found.with_options(hinted) if hinted else found)
-        except SqlError as error:  # of its options
-            raise (error if error.text else error.at("", place)) from error
-
-    def _relation(self, path: Path, table: TableDefinition) -> Relation:
-        source = connector(path, table).source(resolution.connected(path, table, reads=True))
-        return resolution.relation(path, table, source)
+        return StatementSet(self._queries)
 
 
 class StreamTableEnvironment(TableEnvironment):
@@ -481,8 +389,7 @@ class StreamTableEnvironment(TableEnvironment):
         if not trees:
             return self._of_stream(data_stream, schema, ChangelogMode.insert_only())
         schema, selected = columns_asked(trees, [one.name for one in columns_of(data_stream)])
-        found = self._of_stream(data_stream, schema, ChangelogMode.insert_only())
-        return found._made(found._tree(list(selected)))
+        return select_from(self._of_stream(data_stream, schema, ChangelogMode.insert_only()), selected)
 
     def from_changelog_stream(
         self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
@@ -503,12 +410,11 @@ class StreamTableEnvironment(TableEnvironment):
     def _of_stream(self, stream: DataStream, schema: Schema, mode: ChangelogMode) -> Table:
         from .physical.stream_tables import definition_of
 
-        path = (self._catalogs.catalog, self._catalogs.database, f"{UNNAMED}{os.urandom(4).hex()}")
-        found = Table(self, self._relation(path, definition_of(stream, schema, mode)))
-        asked = [one.name for one in schema.columns]
-        if not any(one.is_physical for one in schema.columns) or asked == found._plan.names:
-            return found
-        return found.select(*map(col, asked))
+        plan = self._context.read(self._context.anonymous_path(), definition_of(stream, schema, mode))
+        table, names = Table(self._queries, plan), [column.name for column in schema.columns]
+        if not any(column.is_physical for column in schema.columns) or names == plan.names:
+            return table
+        return table.select(*map(col, names))
 
     def create_temporary_view(self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any) -> None:
         """Name a table or a stream.
@@ -532,7 +438,7 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             SqlError: rows of the table change later, or it has several time attributes.
         """
-        return self._runner.stream(table._plan)
+        return self._queries.add_stream(plan_of(table))
 
     def to_changelog_stream(
         self, table: Table, target_schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
@@ -549,7 +455,8 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             SqlError: the table gives other kinds, or rows that the schema does not take.
         """
-        return self._runner.changelog(table._plan, target_schema, changelog_mode or ChangelogMode.all())
+        mode = changelog_mode or ChangelogMode.all()
+        return self._queries.add_changelog_stream(plan_of(table), target_schema, mode)
 
     def to_append_stream(self, table: Table, type_info: TypeInformation) -> DataStream:
         """Return the rows as records of a declared type, by the positions of fields; prefer `to_data_stream`.
@@ -571,7 +478,7 @@ class StreamTableEnvironment(TableEnvironment):
     def _records(self, stream: DataStream, table: Table, record: TypeInformation, is_flagged: bool) -> DataStream:
         from .physical.stream_sinks import AsRecord
 
-        as_record = AsRecord(record, [one.type for one in table._plan.schema], is_flagged)
+        as_record = AsRecord(record, [one.type for one in plan_of(table).schema], is_flagged)
         records = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)
         if is_flagged:
             keep_parallelism(records, StreamBuilder(stream))

@@ -9,6 +9,7 @@ import cloudpickle
 import pytest
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
+from tests.table.planned_streams import planned_stream
 
 FRONT_END = ("sqlglot", "polars", "rayflink.datastream.streams.stream", "rayflink.table.binding",
              "rayflink.table.physical.physical_planner", "rayflink.table.optimizer.rules",
@@ -25,10 +26,9 @@ WINDOWS = (
 def test_what_subtasks_load_reads_and_plans_no_queries(tmp_path, connector):
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     t_env.execute_sql(f"CREATE TABLE t {DEFINED} WITH ('connector' = {connector})")
-    runner = t_env._runner
-    with t_env._env.apart():
-        runner.planner().stream(runner.optimized([t_env.sql_query(WINDOWS)._plan])[0])
-        (tmp_path / "graph").write_bytes(cloudpickle.dumps(t_env._env.get_stream_graph()))
+    with t_env._queries.env.apart():
+        planned_stream(t_env, t_env.sql_query(WINDOWS))
+        (tmp_path / "graph").write_bytes(cloudpickle.dumps(t_env._queries.env.get_stream_graph()))
     load = f"import pickle, sys; pickle.load(open({str(tmp_path / 'graph')!r}, 'rb')); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", load], capture_output=True, text=True, check=True).stdout.split()
     assert "rayflink.table.runtime.windows.local_slices" in loaded

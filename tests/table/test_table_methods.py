@@ -345,7 +345,7 @@ class TestStreams:
         return StreamTableEnvironment.create(env)
 
     def stream(self, s_env):
-        return s_env._env.from_collection(self.RECORDS, self.TYPE)
+        return s_env._queries.env.from_collection(self.RECORDS, self.TYPE)
 
     @pytest.mark.spec("R03")
     def test_a_schema_changes_types_and_order_of_the_streams_columns(self, s_env):

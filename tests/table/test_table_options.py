@@ -100,7 +100,7 @@ def json_plan():
 def test_a_source_that_is_idle_does_not_hold_time_back():
     query = GoldenQuery(FOLDER / "tumble")
     t_env = query.environment(**{"table.exec.source.idle-timeout": "7 s"})
-    stream = t_env._runner.stream(t_env.sql_query(query.text)._plan)
+    stream = t_env._queries.add_stream(t_env.sql_query(query.text)._plan)
     found = stream._transformation
     while found.inputs:
         found = found.inputs[0]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..binding.expressions import ExpressionBinder, cast
 from ..binding.queries import project
 from ..binding.scope import Scope
-from ..definitions import TableDefinition
+from ..connectors.connector_registry import connector
+from ..connectors.contract import TableSink
+from ..definitions import ColumnDefinition, Path, TableDefinition
 from ..errors import SqlError, nearest
 from ..parsing.statements import Tree
-from ..plan.logical import Relation
-from ..plan.typed import Evaluation, Expr, Session
+from ..plan.logical import Relation, Schema, Sink
+from ..plan.type_rules import widens
+from ..plan.typed import Column, Evaluation, Expr, Literal, Session
+from . import resolution
+from .named_tables import parts_of
+from .planning_context import PlanningContext, check_table
+
+if TYPE_CHECKING:
+    from ..schema import TableDescriptor
 
 
 class Insertion(NamedTuple):
@@ -32,7 +41,63 @@ class Insertion(NamedTuple):
     overwrites: bool = False
 
 
-def partition_values(table: TableDefinition, name: str, given: Mapping[str, Tree]) -> dict[str, Expr]:
+def plan_insert(context: PlanningContext, insertion: Insertion) -> Sink:
+    """Return the plan of an INSERT into a table of the catalog.
+
+    Raises:
+        SqlError: there is no such table, or it does not take the rows.
+    """
+    path, table = context.table_to_write(insertion.path)
+    return plan_rows(path, table, insertion, context.is_batch)
+
+
+def insert_into(
+    context: PlanningContext, target: str | TableDescriptor, plan: Relation, overwrites: bool = False
+) -> Sink:
+    """Return the plan that writes rows to a table of the catalog, or to one that a descriptor says.
+
+    Raises:
+        SqlError: there is no such table, or it does not take the rows.
+    """
+    if isinstance(target, str):
+        return plan_insert(context, Insertion(parts_of(target), plan, overwrites=overwrites))
+    path = context.anonymous_path("Anonymous_")
+    check_table(path, target.definition)
+    return plan_rows(path, target.definition, Insertion(path, plan, overwrites=overwrites), context.is_batch)
+
+
+def plan_rows(path: Path, table: TableDefinition, insertion: Insertion, is_batch: bool) -> Sink:
+    """Return the plan of an INSERT into a table, whether the catalog has it or not.
+
+    Raises:
+        SqlError: the table does not take the rows.
+    """
+    name = ".".join(path)
+    sink = connector(path, table).sink(resolution.connected(path, table, reads=False))
+    values = _partition_values(table, name, insertion.partition)
+    plan, columns = _with_partition(insertion.plan, table, insertion.columns, values)
+    if insertion.overwrites:
+        sink = _overwriting(sink, name, values, is_batch)
+    declared = tuple(column.type for column in table.columns if column.is_written and column.type is not None)
+    return Sink((), fit_columns(plan, table, columns, name), path, sink, declared, place=plan.place)
+
+
+def _overwriting(sink: TableSink, name: str, partition: Mapping[str, Expr], is_batch: bool) -> TableSink:
+    """Return a sink whose rows take the place of those that are there.
+
+    Raises:
+        SqlError: it cannot, or the rows never end.
+    """
+    if not is_batch:
+        remedy = "write INSERT INTO, or run it in batch mode: EnvironmentSettings.in_batch_mode()"
+        raise SqlError("INSERT OVERWRITE in streaming mode", remedy)
+    overwriting = sink.overwriting(_constants(partition))
+    if overwriting is None:
+        raise SqlError(f"{name} does not take INSERT OVERWRITE", "write INSERT INTO, or take 'filesystem'")
+    return overwriting
+
+
+def _partition_values(table: TableDefinition, name: str, given: Mapping[str, Tree]) -> dict[str, Expr]:
     """Return the values that PARTITION gives, as expressions of the keys' types.
 
     Raises:
@@ -52,7 +117,7 @@ def partition_values(table: TableDefinition, name: str, given: Mapping[str, Tree
     return found
 
 
-def with_partition(
+def _with_partition(
     plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, values: Mapping[str, Expr]
 ) -> tuple[Relation, tuple[str, ...] | None]:
     """Return a query's rows with the keys of its partition, and the columns of the table that they then give.
@@ -73,9 +138,58 @@ def with_partition(
     return project(plan, exprs, list(whole)), whole
 
 
-def constants(values: Mapping[str, Expr]) -> dict[str, Any]:
+def _constants(values: Mapping[str, Expr]) -> dict[str, Any]:
     """Return the values as pyarrow's scalars."""
     return {key: Evaluation([], 1, Session()).column(expr)[0] for key, expr in values.items()}
 
 
-__all__ = ["Insertion", "constants", "partition_values", "with_partition"]
+def fit_columns(plan: Relation, table: TableDefinition, columns: tuple[str, ...] | None, name: str) -> Relation:
+    """Return a query's rows with the columns of the table to write, cast to their types.
+
+    Args:
+        columns: the columns that the query gives, in its order; None: all that are written.
+        name: of the table, for errors.
+
+    Raises:
+        SqlError: there are more or fewer, or one is of another type.
+    """
+    written = [column for column in table.columns if column.is_written]
+    names = list(columns) if columns is not None else [column.name for column in written]
+    resolution.checked_columns(names, [column.name for column in written], None, "")
+    if twice := next((column for column in names if names.count(column) > 1), None):
+        raise SqlError(f"column {twice!r} of {name} is given twice", "name it once")
+    if len(names) != len(plan.schema):
+        problem = f"the query gives {len(plan.schema)} columns, and {name} takes {len(names)}"
+        remedy = f"it gives {_describe_columns(plan.schema)}; wanted is {', '.join(names)}"
+        raise SqlError(problem, remedy, "", plan.place)
+    exprs = [_cast_column(plan, names, column, name) for column in written]
+    return project(plan, exprs, [column.name for column in written])
+
+
+def _cast_column(plan: Relation, names: list[str], column: ColumnDefinition, table_name: str) -> Expr:
+    """Return the value of a column of the table: that of the query, or NULL where the query does not give it."""
+    assert column.type is not None
+    if column.name not in names:
+        return _absent(column, table_name)
+    index = names.index(column.name)
+    source = plan.schema[index]
+    if not widens(source.type, column.type):
+        problem = f"column {column.name!r} of {table_name} is of type {column.type}, the query gives {source.type}"
+        raise SqlError(problem, f"write CAST(... AS {column.type.nullable()}) in the query", "", plan.place)
+    value = Column(source.type, index, source.name)
+    return cast(value, column.type.as_nullable(source.type.is_nullable))
+
+
+def _absent(column: ColumnDefinition, name: str) -> Expr:
+    assert column.type is not None
+    if not column.type.is_nullable:
+        problem = f"the query gives nothing for column {column.name!r} of {name}, which is {column.type}"
+        raise SqlError(problem, "name it in the INSERT, and select a value for it")
+    return Literal(column.type, None)
+
+
+def _describe_columns(schema: Schema) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in schema)
+
+
+__all__ = ["Insertion", "fit_columns", "insert_into", "plan_insert", "plan_rows"]

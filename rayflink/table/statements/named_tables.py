@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..catalog import Catalogs, Definition
+from ..catalog import Definition
 from ..definitions import TableDefinition, ViewDefinition
+from .planning_context import PlanningContext
 
 
 class NamedTables:
     """The tables that a `TableEnvironment` knows by name."""
 
-    _catalogs: Catalogs
+    _context: PlanningContext
 
     def drop_view(self, view_path: str, ignore_if_not_exists: bool | None = True) -> bool:
         """Forget a view that is not temporary; whether there was one.
@@ -20,7 +21,7 @@ class NamedTables:
         Raises:
             SqlError: there is none, and that is not to be ignored.
         """
-        return self._catalogs.drop(parts_of(view_path), ViewDefinition, False, bool(ignore_if_not_exists))
+        return self._context.catalogs.drop(parts_of(view_path), ViewDefinition, False, bool(ignore_if_not_exists))
 
     def drop_table(self, table_path: str, ignore_if_not_exists: bool | None = True) -> bool:
         """Forget a table that is not temporary; whether there was one.
@@ -28,23 +29,23 @@ class NamedTables:
         Raises:
             SqlError: there is none, and that is not to be ignored.
         """
-        return self._catalogs.drop(parts_of(table_path), TableDefinition, False, bool(ignore_if_not_exists))
+        return self._context.catalogs.drop(parts_of(table_path), TableDefinition, False, bool(ignore_if_not_exists))
 
     def drop_temporary_view(self, view_path: str) -> bool:
         """Forget a view; whether there was one."""
-        return self._catalogs.drop(parts_of(view_path), ViewDefinition, True, True)
+        return self._context.catalogs.drop(parts_of(view_path), ViewDefinition, True, True)
 
     def drop_temporary_table(self, table_path: str) -> bool:
         """Forget a temporary table; whether there was one."""
-        return self._catalogs.drop(parts_of(table_path), TableDefinition, True, True)
+        return self._context.catalogs.drop(parts_of(table_path), TableDefinition, True, True)
 
     def list_tables(self) -> list[str]:
         """Return names of the tables and views of the current database."""
-        return self._catalogs.names()
+        return self._context.catalogs.names()
 
     def list_views(self) -> list[str]:
         """Return names of the views of the current database."""
-        return self._catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
+        return self._context.catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
 
     def list_temporary_tables(self) -> list[str]:
         """Return names of the temporary tables and views of the current database."""
@@ -55,32 +56,32 @@ class NamedTables:
         return self._temporary_ones(lambda one: isinstance(one, ViewDefinition))
 
     def _temporary_ones(self, wanted: Callable[[Definition], bool]) -> list[str]:
-        found = (self._catalogs.find((name,)) for name in self._catalogs.names())
-        return [path[2] for path, one in found if self._catalogs.is_temporary(path) and wanted(one)]
+        found = (self._context.catalogs.find((name,)) for name in self._context.catalogs.names())
+        return [path[2] for path, one in found if self._context.catalogs.is_temporary(path) and wanted(one)]
 
     def list_databases(self) -> list[str]:
         """Return names of the databases of the current catalog."""
-        return self._catalogs.databases()
+        return self._context.catalogs.databases()
 
     def list_catalogs(self) -> list[str]:
         """Return names of the catalogs."""
-        return self._catalogs.catalogs()
+        return self._context.catalogs.catalogs()
 
     def get_current_catalog(self) -> str:
         """Name of the current catalog."""
-        return self._catalogs.catalog
+        return self._context.catalogs.catalog
 
     def get_current_database(self) -> str:
         """Name of the current database."""
-        return self._catalogs.database
+        return self._context.catalogs.database
 
     def use_database(self, database_name: str) -> None:
         """Look names up in another database from now on."""
-        self._catalogs.use("DATABASE", (database_name,), None)
+        self._context.catalogs.use("DATABASE", (database_name,), None)
 
     def use_catalog(self, catalog_name: str) -> None:
         """Look names up in another catalog from now on."""
-        self._catalogs.use("CATALOG", (catalog_name,), None)
+        self._context.catalogs.use("CATALOG", (catalog_name,), None)
 
 
 def parts_of(path: str) -> tuple[str, ...]:

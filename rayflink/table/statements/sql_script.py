@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from rayflink.common.errors import RayflinkError
 
@@ -12,11 +11,8 @@ from ..parsing import statements
 from ..parsing.statement_parser import ScriptPart, script_parts
 from ..plan.typed import Place
 from ..table_result import TableResult
+from .query_runner import QueryRunner
 from .statement_runner import StatementRunner
-
-if TYPE_CHECKING:
-    from ..catalog import Catalogs
-    from ..table_environment import TableEnvironment
 
 
 class ScriptError(RayflinkError):
@@ -42,14 +38,13 @@ class ScriptRunner:
     """Runs the statements of a script.
 
     Args:
-        env: in which they are run.
-        catalogs: of the environment.
+        queries: runs the queries and INSERTs.
         text: the script.
         origin: what it is called in errors.
     """
 
-    def __init__(self, env: TableEnvironment, catalogs: Catalogs, text: str, origin: str) -> None:
-        self._env, self._catalogs, self._text, self._origin = env, catalogs, text, origin
+    def __init__(self, queries: QueryRunner, text: str, origin: str) -> None:
+        self._queries, self._text, self._origin = queries, text, origin
 
     def run(self, on_result: Callable[[TableResult], None]) -> None:
         """Read all statements, then run each and wait for its job.
@@ -59,8 +54,8 @@ class ScriptRunner:
         """
         for part, statement in self._read():
             try:
-                result = StatementRunner(self._env, self._catalogs, part.text).run(statement)
-                self._env._follow_mode()
+                result = StatementRunner(self._queries, part.text).run(statement)
+                self._queries.context.follow_mode()
                 if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
                     result.wait()
                 on_result(result)

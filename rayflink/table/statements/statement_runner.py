@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rayflink.common.types import Row
 
-from ..catalog import Catalogs
 from ..connectors.connector_registry import connector
 from ..definitions import TableDefinition, ViewDefinition, quoted, quoted_text
 from ..errors import SqlError
@@ -21,23 +20,22 @@ from ..table_result import TableResult, done, raw
 from ..types import DataTypes
 from . import resolution
 from .create_table_like import like
-from .insert_plan import Insertion
-
-if TYPE_CHECKING:
-    from ..table_environment import TableEnvironment
+from .insert_plan import Insertion, plan_insert
+from .query_runner import QueryRunner
 
 
 class StatementRunner:
     """Runs one statement.
 
     Args:
-        env: in which it is run.
-        catalogs: of the environment.
+        queries: runs the queries and INSERTs.
         text: the statement.
     """
 
-    def __init__(self, env: TableEnvironment, catalogs: Catalogs, text: str) -> None:
-        self._env, self._catalogs, self._text = env, catalogs, text
+    def __init__(self, queries: QueryRunner, text: str) -> None:
+        self._queries, self._text = queries, text
+        self._context = queries.context
+        self._catalogs = queries.context.catalogs
 
     def run(self, statement: statements.Statement) -> TableResult:
         """Run a statement and return its result.
@@ -50,14 +48,14 @@ class StatementRunner:
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
-    def explained(self, statement: statements.Statement, details: Collection[ExplainDetail] = ()) -> str:
+    def explain(self, statement: statements.Statement, details: Collection[ExplainDetail] = ()) -> str:
         """Explain how a query or INSERT would be run.
 
         Raises:
             SqlError: it is another statement, or cannot be run.
         """
         try:
-            return self._env._runner.explained(self._plans(statement), details)
+            return self._queries.explain(self._plans(statement), details)
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
@@ -70,15 +68,15 @@ class StatementRunner:
         raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text, statement.place)
 
     def _bound(self, tree: statements.Tree) -> Relation:
-        return self._env._bound(tree, self._text)
+        return self._context.bind(tree, self._text)
 
     # queries
 
     def _query(self, statement: statements.Query) -> TableResult:
-        return self._env._runner.drawn(self._bound(statement.tree))
+        return self._queries.run(self._bound(statement.tree))
 
     def _insert(self, statement: statements.Insert) -> TableResult:
-        return self._env._runner.insert([self.sink(statement)])
+        return self._queries.run_inserts([self.sink(statement)])
 
     def sink(self, statement: statements.Statement) -> Sink:
         """Return the plan of an INSERT.
@@ -90,13 +88,13 @@ class StatementRunner:
             raise SqlError("this is no INSERT", "give INSERT INTO a_table SELECT ...", self._text)
         plan = self._bound(statement.query)
         insertion = Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
-        return self._env._sink(insertion)
+        return plan_insert(self._context, insertion)
 
     def _inserts(self, statement: statements.StatementSetOf) -> TableResult:
-        return self._env._runner.insert([self.sink(one) for one in statement.inserts])
+        return self._queries.run_inserts([self.sink(one) for one in statement.inserts])
 
     def _explain(self, statement: statements.Explain) -> TableResult:
-        text = self.explained(statement.explained, [ExplainDetail[one] for one in statement.details])
+        text = self.explain(statement.explained, [ExplainDetail[one] for one in statement.details])
         return raw(text)
 
     # definitions
@@ -163,7 +161,7 @@ class StatementRunner:
         try:
             query = parse_statement(statement.text)
             assert isinstance(query, statements.Query)
-            return self._env._bound(query.tree, statement.text)
+            return self._context.bind(query.tree, statement.text)
         except SqlError as error:
             if error.views or error.text != statement.text:
                 raise
@@ -299,7 +297,7 @@ class StatementRunner:
         if isinstance(found, TableDefinition):
             plan = resolution.relation(path, found, None)
         else:
-            plan = self._env._lookup(parts, statement.place)
+            plan = self._context.lookup(parts, statement.place)
         columns = {one.name: one for one in found.columns} if isinstance(found, TableDefinition) else {}
         key = found.primary_key if isinstance(found, TableDefinition) else ()
         watermark = found.watermark if isinstance(found, TableDefinition) else None
@@ -332,7 +330,7 @@ class StatementRunner:
     # options
 
     def _set(self, statement: statements.SetOption) -> TableResult:
-        config = self._env.get_config()
+        config = self._context.config
         if statement.key is None:
             schema = [Attribute("key", DataTypes.STRING()), Attribute("value", DataTypes.STRING())]
             return TableResult(schema, [Row(key, str(value)) for key, value in sorted(config.to_dict().items())])
@@ -340,8 +338,8 @@ class StatementRunner:
         return done()
 
     def _reset(self, statement: statements.ResetOption) -> TableResult:
-        config = self._env.get_config()
-        given = self._env._given
+        config = self._context.config
+        given = self._context.initial_options
         for key in [statement.key] if statement.key is not None else list(config.to_dict()):
             config.remove_config(key)
             if key in given:

@@ -11,7 +11,7 @@ import pytest
 
 from rayflink.actors.messages.states import JobStatus
 from rayflink.graph.job_graph import JobGraph
-from rayflink.table.statements.insert_plan import Insertion
+from rayflink.table.statements.insert_plan import insert_into
 from rayflink.testing import UNRELIABLE_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 from tests.table.queries.paced_orders import PacedConnector
@@ -35,14 +35,14 @@ def program(folder: Path, form: str, width: int, path: str = "", overwrites: boo
         f"'sink.partition-commit.policy.kind' = 'success-file', 'sink.partition-commit.delay' = '3 ms')"
     )
     if not overwrites:
-        catalogs = t_env._catalogs
+        catalogs = t_env._context.catalogs
         found_path, table = catalogs.find(("orders",))
         catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
     plan = t_env.sql_query(QUERY)._plan
-    with t_env._env.apart():
-        (sink,) = t_env._runner.optimized([t_env._sink(Insertion(("t",), plan, overwrites=overwrites))])
-        t_env._runner.planner().write(sink)  # type: ignore[arg-type]
-        return t_env, t_env._env.get_job_graph()
+    with t_env._queries.env.apart():
+        (sink,) = t_env._queries.optimize([insert_into(t_env._context, "t", plan, overwrites)])
+        t_env._queries.planner().write(sink)  # type: ignore[arg-type]
+        return t_env, t_env._queries.env.get_job_graph()
 
 
 def rows(t_env: Any) -> Counter[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.connectors.collection import CollectSink
 from rayflink.state.clock import ManualClock
+from tests.table.planned_streams import planned_stream
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 from tests.table.queries.made_queries import HAVING, KEYS, PHASES, SESSIONS, WINDOWS, filters, named, pairs, some
 
@@ -106,11 +107,11 @@ def rows_by_subtask(**options: str) -> list[int]:
     )
     windows = "TABLE(TUMBLE(TABLE visits, DESCRIPTOR(ts), INTERVAL '1' DAY))"
     query = f"SELECT COUNT(DISTINCT who) FROM {windows} GROUP BY page, window_start, window_end"
-    plan = t_env.sql_query(query)._plan
-    with t_env._env.apart():
-        t_env._runner.planner().stream(t_env._runner.optimized([plan])[0]).sink_to(CollectSink("out"))
+    table = t_env.sql_query(query)
+    with t_env._queries.env.apart():
+        planned_stream(t_env, table).sink_to(CollectSink("out"))
         clock = ManualClock(1_000)
-        cluster = InProcessCluster(t_env._env.get_job_graph(), clock, lambda ms: clock.advance(max(1, int(ms))))
+        cluster = InProcessCluster(t_env._queries.env.get_job_graph(), clock, lambda ms: clock.advance(max(1, int(ms))))
         result = cluster.run()
     assert [tuple(row) for row in result.accumulators["out"]] == [(2000,)]
     first = next(one for one in result.vertices if one["name"].startswith("GlobalWindowAggregate"))

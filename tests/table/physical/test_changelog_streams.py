@@ -59,7 +59,7 @@ def rows(changes):
 
 
 def stream(t_env, changes=CHANGES):
-    return t_env._env.from_collection(rows(changes), COUNTS)
+    return t_env._queries.env.from_collection(rows(changes), COUNTS)
 
 
 def told(records):
@@ -87,7 +87,7 @@ def test_a_query_of_each_row_keeps_kinds_and_takes_back_what_no_longer_passes(t_
 def test_elements_of_collections_change_with_their_row(t_env):
     kind = Types.ROW_NAMED(["id", "items"], [Types.INT(), Types.OBJECT_ARRAY(Types.STRING())])
     changes = [Row.of_kind(NEW, 1, ["x", "y"]), Row.of_kind(OLD, 1, ["x", "y"]), Row.of_kind(NOW, 1, ["z"])]
-    t_env.create_temporary_view("t", t_env.from_changelog_stream(t_env._env.from_collection(changes, kind)))
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(t_env._queries.env.from_collection(changes, kind)))
     found = t_env.sql_query("SELECT id, item FROM t CROSS JOIN UNNEST(items) AS u(item)")
     expected = [(NEW, 1, "x"), (NEW, 1, "y"), (OLD, 1, "x"), (OLD, 1, "y"), (NOW, 1, "z")]
     assert told(found.execute().collect()) == expected
@@ -178,7 +178,7 @@ def test_a_stream_of_insertions_is_no_stream_of_changes(t_env, tmp_path):
     t_env.execute_sql(f"CREATE TABLE files (w STRING, n INT) WITH ({options})")
     with pytest.raises(SqlError, match="'print'"):
         table.execute_insert("files")
-    batch = StreamTableEnvironment.create(t_env._env, EnvironmentSettings.in_batch_mode())
+    batch = StreamTableEnvironment.create(t_env._queries.env, EnvironmentSettings.in_batch_mode())
     with pytest.raises(SqlError, match="in batch mode rows only come"):
         batch.from_changelog_stream(stream(t_env)).execute()
 

@@ -207,7 +207,7 @@ def test_a_record_has_one_event_time(env):
 def test_rows_of_a_table_print_as_rows_of_tables_do(nested, capfd):
     t_env, table = nested
     t_env.to_data_stream(table).print()
-    t_env._env.execute()
+    t_env._queries.env.execute()
     full = "+I[1, 1.25, 2026-01-01T10:00, 2026-01-01T10:00:00Z, [0.5, null], {a=1}, +I[0.5, ab], 2026-01-01, 10:00]"
     lines = {line.partition("> ")[2] for line in capfd.readouterr().out.splitlines()}
     assert lines == {full, "+I[2, null, 2026-01-01T11:00, null, null, null, null, null, null]"}

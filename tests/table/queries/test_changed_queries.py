@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.table import TableEnvironment
 from rayflink.testing import SimulatedDisk, StopWithSavepoint, simulate
+from tests.table.planned_streams import planned_stream
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 from tests.table.queries.paced_orders import PacedConnector
 from tests.table.queries.test_stopped_queries import OPTIONS
@@ -40,12 +42,19 @@ def environment(**options: str) -> TableEnvironment:
     return found
 
 
+def insert_all(t_env: TableEnvironment, inserts: Sequence[str]) -> None:
+    statement_set = t_env.create_statement_set()
+    for insert in inserts:
+        statement_set.add_insert_sql(insert)
+    statement_set.attach_as_datastream()
+
+
 def ids(*inserts: str) -> dict[str, str]:
     """Names of operators with the tables behind them -> their ids, in a program of these statements."""
     t_env = environment()
-    with t_env._env.apart():
-        t_env._runner.attach([t_env._sink_of(one) for one in inserts])
-        operators = [one for vertex in t_env._env.get_job_graph().vertices for one in vertex.operators]
+    with t_env._queries.env.apart():
+        insert_all(t_env, inserts)
+        operators = [one for vertex in t_env._queries.env.get_job_graph().vertices for one in vertex.operators]
     named = [one for one in operators if one.name.startswith(("Source: ", "Sink: ", "Global"))]
     return {f"{one.name} {one.description or ''}": str(one.operator_id) for one in named}
 
@@ -76,9 +85,10 @@ def test_ids_are_the_same_in_another_process():
 def test_a_job_that_was_run_before_leaves_ids_alone():
     t_env = environment()
     list(t_env.execute_sql("SELECT n FROM numbers").collect())
-    with t_env._env.apart():
-        t_env._runner.attach([t_env._sink_of(SUMS)])
-        found = {str(one.operator_id) for vertex in t_env._env.get_job_graph().vertices for one in vertex.operators}
+    with t_env._queries.env.apart():
+        insert_all(t_env, [SUMS])
+        graph = t_env._queries.env.get_job_graph()
+    found = {str(operator.operator_id) for vertex in graph.vertices for operator in vertex.operators}
     assert set(ids(SUMS).values()) <= found
 
 
@@ -89,13 +99,13 @@ def job(query: str, path: str = "") -> JobGraph:
     """A query over paced orders."""
     restored = {"execution.state-recovery.path": path} if path else {}
     t_env = environment(**OPTIONS, **restored)
-    catalogs = t_env._catalogs
+    catalogs = t_env._context.catalogs
     found_path, table = catalogs.find(("orders",))
     catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
-    plan = t_env.sql_query(query)._plan
-    with t_env._env.apart():
-        t_env._runner.planner().stream(t_env._runner.optimized([plan])[0]).sink_to(CollectSink()).uid("out")
-        return t_env._env.get_job_graph()
+    table = t_env.sql_query(query)
+    with t_env._queries.env.apart():
+        planned_stream(t_env, table).sink_to(CollectSink()).uid("out")
+        return t_env._queries.env.get_job_graph()
 
 
 def continued(first: str, then: str) -> Any:

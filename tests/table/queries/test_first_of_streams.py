@@ -14,6 +14,7 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.table import EnvironmentSettings, ExplainDetail, SqlError, TableEnvironment
 from rayflink.table.expressions import col
 from rayflink.testing import SimulatedDisk, StopWithSavepoint, simulate
+from tests.table.planned_streams import planned_stream
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 from tests.table.queries.paced_orders import PacedConnector
 from tests.table.queries.test_stopped_queries import OPTIONS
@@ -106,13 +107,13 @@ def told(query: str, ttl: str, path: str = "") -> JobGraph:
     """The job of a query over orders that come one each two milliseconds, five times the same."""
     restored = {"execution.state-recovery.path": path} if path else {}
     t_env = environment(**{**OPTIONS, "table.exec.state.ttl": ttl, **restored})
-    catalogs = t_env._catalogs
+    catalogs = t_env._context.catalogs
     found_path, table = catalogs.find(("orders",))
     catalogs.replace(found_path, replace(table, connected=PacedConnector(5)))  # type: ignore[type-var]
-    plan = t_env.sql_query(query)._plan
-    with t_env._env.apart():
-        t_env._runner.planner().stream(t_env._runner.optimized([plan])[0]).sink_to(CollectSink()).uid("out")
-        return t_env._env.get_job_graph()
+    table = t_env.sql_query(query)
+    with t_env._queries.env.apart():
+        planned_stream(t_env, table).sink_to(CollectSink()).uid("out")
+        return t_env._queries.env.get_job_graph()
 
 
 def counts(story):

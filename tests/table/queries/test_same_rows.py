@@ -58,10 +58,10 @@ def _compared(query: GoldenQuery, name: str) -> bool:
     """Whether the query is planned otherwise without the rule, and can be run."""
     t_env = query.environment()
     plan = t_env.sql_query(query.text)._plan
-    usual = t_env._runner.optimized([plan])
+    usual = t_env._queries.optimize([plan])
     t_env.get_config().set_planner_config(PlannerConfig().remove_rule(name))
     try:
-        if t_env._runner.optimized([plan]) == usual:
+        if t_env._queries.optimize([plan]) == usual:
             return False
         found = query.rows(t_env)
     except SqlError:  # a join of commas that is one of windows with push_filter_through_join

@@ -11,6 +11,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.testing import SimulatedDisk, StopWithSavepoint, simulate
+from tests.table.planned_streams import planned_stream
 
 TABLE = """CREATE TABLE t (id BIGINT, ts AS TO_TIMESTAMP_LTZ(id * 10, 3), WATERMARK FOR ts AS ts) WITH (
   'connector' = 'datagen', 'rows-per-second' = '1000000', 'fields.id.kind' = 'sequence', 'fields.id.start' = '0',
@@ -26,10 +27,10 @@ def graph(width: int, path: str = "") -> JobGraph:
     for key, value in {"parallelism.default": str(width), **OPTIONS, **restored}.items():
         t_env.get_config().set_string(key, value)
     t_env.execute_sql(TABLE)
-    plan = t_env.sql_query(QUERY)._plan
-    with t_env._env.apart():
-        t_env._runner.planner().stream(t_env._runner.optimized([plan])[0]).sink_to(CollectSink()).uid("out")
-        return t_env._env.get_job_graph()
+    table = t_env.sql_query(QUERY)
+    with t_env._queries.env.apart():
+        planned_stream(t_env, table).sink_to(CollectSink()).uid("out")
+        return t_env._queries.env.get_job_graph()
 
 
 def rows(story) -> Counter[str]:

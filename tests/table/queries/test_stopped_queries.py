@@ -17,6 +17,7 @@ from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.testing import UNRELIABLE_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
+from tests.table.planned_streams import planned_stream
 from tests.table.queries.golden_queries import golden_queries
 from tests.table.queries.paced_orders import PacedConnector
 
@@ -43,13 +44,13 @@ def graph(name: str, width: int, path: str = "") -> JobGraph:
     """The job of a golden query over paced orders; other tables are what they are."""
     restored = {"execution.state-recovery.path": path} if path else {}
     t_env = QUERIES[name].environment(**{"parallelism.default": str(width)}, **OPTIONS, **restored)
-    catalogs = t_env._catalogs
+    catalogs = t_env._context.catalogs
     found_path, table = catalogs.find(("orders",))
     catalogs.replace(found_path, replace(table, connected=PacedConnector(2)))  # type: ignore[type-var]
-    plan = t_env.sql_query(QUERIES[name].text)._plan
-    with t_env._env.apart():
-        t_env._runner.planner().stream(t_env._runner.optimized([plan])[0]).sink_to(CollectSink()).uid("out")
-        return t_env._env.get_job_graph()
+    table = t_env.sql_query(QUERIES[name].text)
+    with t_env._queries.env.apart():
+        planned_stream(t_env, table).sink_to(CollectSink()).uid("out")
+        return t_env._queries.env.get_job_graph()
 
 
 def keeps_state(name: str) -> bool:

@@ -9,6 +9,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.runtime.ranks.sorting import LimitOperator
 from rayflink.testing import KillTask, rec, simulate, verify, wm
+from tests.table.planned_streams import planned_stream
 
 NUMBERS = """
     CREATE TABLE numbers (n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen',
@@ -98,11 +99,11 @@ def test_rows_of_a_limit_are_committed_once_and_the_job_ends_whoever_dies(width,
     for key, value in options.items():
         t_env.get_config().set(key, value)
     t_env.execute_sql(NUMBERS)
-    plan = t_env.sql_query("SELECT n FROM (SELECT n FROM numbers WHERE MOD(n, 2) = 0 LIMIT 20) WHERE n > 0")._plan
-    with t_env._env.apart():
-        stream = t_env._runner.planner().stream(t_env._runner.optimized([plan])[0])
-        stream.stream.sink_to(CollectSink()).uid("out")
-        graph = t_env._env.get_job_graph()
+    table = t_env.sql_query("SELECT n FROM (SELECT n FROM numbers WHERE MOD(n, 2) = 0 LIMIT 20) WHERE n > 0")
+    with t_env._queries.env.apart():
+        stream = planned_stream(t_env, table)
+        stream.sink_to(CollectSink()).uid("out")
+        graph = t_env._queries.env.get_job_graph()
     story = simulate(graph, seed, [KillTask("", at) for at in (150, 250, 300, 350, 400)])
     assert story.status is JobStatus.FINISHED and any(one.what == "kill" for one in story.happenings)
     assert len(story.collected()) == len({row[0] for row in story.collected()}) == 20

@@ -146,7 +146,7 @@ def test_each_part_of_a_query_is_read_by_what_binds_it(environment, query, monke
     monkeypatch.setattr(exp.Expression, "copy", lambda node: watched(copied(node), log))
     monkeypatch.setattr(exp.Expression, "transform", lambda *args: watched(changed(*args), log))
     tree = watched(parse_statement(query).tree, log)
-    environment._bound(tree, query)
+    environment._context.bind(tree, query)
     read = {(node, name) for node, name in list(log)}
     for _, node in nodes(tree, "query"):
         for name, value in dict.items(node.args):

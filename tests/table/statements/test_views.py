@@ -93,7 +93,7 @@ def test_a_view_reads_the_tables_of_the_database_where_it_was_made(t_env):
         t_env.execute_sql(statement)
     rows = t_env.execute_sql("SELECT * FROM default_database.one").collect()
     assert sorted(row[0] for row in rows) == [1, 2]
-    assert t_env._catalogs.database == "other"
+    assert t_env._context.catalogs.database == "other"
 
 
 def test_a_view_that_reads_itself_is_refused(t_env):

@@ -1,0 +1,227 @@
+"""The names and options by which statements become plans."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.options import registry as options
+
+from ..binding.queries import QueryBinder
+from ..binding.query_places import place_in_text
+from ..binding.views import Views
+from ..catalog import Catalogs
+from ..connectors.connector_registry import connector
+from ..definitions import Path, TableDefinition, ViewDefinition
+from ..environment_settings import is_batch
+from ..errors import SqlError
+from ..optimizer.optimizer import RuleSettings
+from ..parsing.nesting import deeply
+from ..parsing.statements import Tree
+from ..physical.planner_settings import PlannerSettings
+from ..plan.emission import EmitOptions
+from ..plan.logical import UNNAMED, Relation
+from ..plan.typed import Function, Place, Session
+from ..table_config import TableConfig
+from . import resolution
+from .time_zones import known_zone, system_zone
+
+
+class PlanningContext:
+    """Catalogs, functions, options and the runtime mode of one `TableEnvironment`, which creates it and passes it down.
+
+    Statements and queries are planned by it. It knows neither the environment nor those who run plans, so calls go one
+    way: environment -> statement runner -> query runner -> context.
+
+    Args:
+        configuration: the options of the stream environment, also those that are set later.
+
+    Raises:
+        ConfigError: the mode is AUTOMATIC.
+
+    >>> from rayflink.table.parsing.statement_parser import parse_statement
+    >>> context = PlanningContext(Configuration())
+    >>> query = "SELECT n + 1 AS next FROM (VALUES (1)) AS t(n)"
+    >>> context.bind(parse_statement(query).tree, query).names
+    ['next']
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.is_batch = is_batch(configuration)
+        names = configuration.get(options.BUILT_IN_CATALOG), configuration.get(options.BUILT_IN_DATABASE)
+        self.catalogs = Catalogs(*names)
+        self.functions: dict[str, Function] = {}
+        """The functions of the program, by their names in capitals."""
+        self.configuration = configuration
+        self.config = TableConfig(configuration)
+        """The same options, with the methods of the Table API."""
+        self.initial_options: Mapping[str, str] = dict(configuration.to_dict())
+        """The options to which RESET goes back."""
+        self._views = Views(self.catalogs, self.bind)
+        self._unnamed = 0
+
+    # plans
+
+    def bind(self, tree: Tree, text: str) -> Relation:
+        """Return the logical plan of a query.
+
+        Args:
+            text: from which the tree was parsed, for errors; "": it was written in Python.
+
+        Raises:
+            SqlError: the query means nothing.
+        """
+        try:
+            emit = EmitOptions.of(self.configuration)
+            binder = QueryBinder(self.lookup, self.functions, self.is_batch, emit)
+            return place_in_text(deeply(lambda: binder.bind(tree), text), text)
+        except SqlError as error:
+            raise (error if error.text else error.at(text)) from error
+
+    def lookup(self, parts: tuple[str, ...], place: Place | None, hints: Mapping[str, str] | None = None) -> Relation:
+        """Return the plan that reads a table or view of the catalog.
+
+        Args:
+            place: where the name stands.
+            hints: the options of `/*+ OPTIONS(...) */`, which stand over the table's own.
+
+        Raises:
+            SqlError: there is none of the name, its options are wrong, or a view has hints.
+        """
+        path, definition = self.catalogs.find(parts, place)
+        if isinstance(definition, ViewDefinition):
+            if hints:
+                raise SqlError(f"OPTIONS of {path[-1]!r}, which is a view", "write them in its query", "", place)
+            return self._views.plan(path, definition, place)
+        try:
+            return self.read(path, definition.with_options(hints) if hints else definition)
+        except SqlError as error:  # of its options
+            raise (error if error.text else error.at("", place)) from error
+
+    def read(self, path: Path, table: TableDefinition) -> Relation:
+        """Return the plan that reads a table, whether the catalog has it or not.
+
+        Raises:
+            SqlError: its options are wrong, or it cannot be read.
+        """
+        source = connector(path, table).source(resolution.connected(path, table, reads=True))
+        return resolution.relation(path, table, source)
+
+    # names
+
+    def table_to_write(self, parts: tuple[str, ...]) -> tuple[Path, TableDefinition]:
+        """Return path and definition of a table that an INSERT names.
+
+        Raises:
+            SqlError: there is none of the name, or it is a view.
+        """
+        path, table = self.catalogs.find(parts)
+        if isinstance(table, ViewDefinition):
+            raise SqlError(f"{'.'.join(parts)} is a view", "insert into a table")
+        return path, table
+
+    def name_plan(self, plan: Relation) -> str:
+        """Name a plan in the catalog, as a temporary view, and return the name."""
+        name, self._unnamed = f"UnnamedTable${self._unnamed}", self._unnamed + 1
+        self.create_view((name,), plan, is_temporary=True)
+        return name
+
+    def create_view(
+        self, parts: tuple[str, ...], plan: Relation, is_temporary: bool, if_not_exists: bool = False
+    ) -> None:
+        """Name a plan in the catalog.
+
+        Args:
+            if_not_exists: a table or view of that name stays as it is.
+
+        Raises:
+            SqlError: there is one of that name.
+        """
+        view = ViewDefinition("", tuple(plan.names), relation=plan)
+        self.catalogs.create(parts, view, is_temporary, if_not_exists)
+
+    def create_table(
+        self, parts: tuple[str, ...], table: TableDefinition, is_temporary: bool, if_not_exists: bool
+    ) -> None:
+        """Define a table in the catalog, after a check of its options, computed columns and watermark.
+
+        Raises:
+            SqlError: one of them is wrong, or there is one of that name.
+        """
+        path = self.catalogs.path(parts)
+        check_table(path, table)
+        self.catalogs.create(path, table, is_temporary, if_not_exists)
+
+    def anonymous_path(self, prefix: str = UNNAMED) -> Path:
+        """Return the path of a table without a name."""
+        return self.catalogs.catalog, self.catalogs.database, anonymous_name(prefix)
+
+    # options
+
+    def follow_mode(self) -> None:
+        """Take the runtime mode that the options have now, as a script does after SET."""
+        self.is_batch = is_batch(self.configuration)
+
+    @property
+    def zone(self) -> str:
+        """Return the session's time zone.
+
+        Raises:
+            SqlError: there is none of that name.
+        """
+        name = self.configuration.get(options.LOCAL_TIME_ZONE)
+        return system_zone() if name == "default" else known_zone(name)
+
+    @property
+    def session(self) -> Session:
+        """Return the settings that the evaluation of expressions depends on.
+
+        Raises:
+            SqlError: the time zone is unknown.
+        """
+        return Session(self.zone, database=self.catalogs.database)
+
+    def rule_settings(self) -> RuleSettings:
+        """Return the settings of the optimizer."""
+        get = self.configuration.get
+        return RuleSettings(
+            self.is_batch,
+            self.config.get_planner_config(),
+            get(options.JOIN_REORDER),
+            get(options.BUSHY_JOINS),
+            get(options.BROADCAST_JOIN),
+            get(options.AGG_PHASE_STRATEGY),
+            get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self.is_batch else 0,
+        )
+
+    def planner_settings(self) -> PlannerSettings:
+        """Return the settings of the physical planner."""
+        get = self.configuration.get
+        return PlannerSettings(
+            two_phase=get(options.AGG_PHASE_STRATEGY) is not options.AggPhaseStrategy.ONE_PHASE,
+            reuse_plans=get(options.REUSE_SUB_PLAN),
+            reuse_sources=get(options.REUSE_SOURCE),
+            idle_timeout_ms=get(options.SOURCE_IDLE_TIMEOUT).to_millis(),
+            not_null=get(options.NOT_NULL_ENFORCER),
+            type_length=get(options.TYPE_LENGTH_ENFORCER),
+            state_ttl_ms=get(options.STATE_TTL).to_millis(),
+        )
+
+
+def anonymous_name(prefix: str = UNNAMED) -> str:
+    """Return a name that no other table has."""
+    return f"{prefix}{os.urandom(4).hex()}"
+
+
+def check_table(path: Path, table: TableDefinition) -> None:
+    """Check the options of a table, its computed columns and its watermark.
+
+    Raises:
+        SqlError: one of them is wrong.
+    """
+    connector(path, table).parsed(".".join(path), table.options)
+    resolution.relation(path, table, None)
+
+
+__all__ = ["PlanningContext", "anonymous_name", "check_table"]
