@@ -305,7 +305,7 @@ class CheckpointCoordinator:
         if pending is None or pending.waits_for or pending.phase is not CheckpointPhase.ACKNOWLEDGING:
             return []
         commands = self._under_way.publish(pending, now_ms)
-        return commands or self._complete(pending, now_ms)
+        return commands if pending.base else self._complete(pending, now_ms)
 
     def _complete(self, pending: PendingCheckpoint, now_ms: int) -> list[Decision]:
         commands = self._under_way.complete(pending, now_ms)

@@ -9,34 +9,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from rayflink.common.errors import assert_never
 from rayflink.common.managed_memory import MemoryManager
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.records.batches import (
-    MAX_TIMESTAMP,
-    ArrowBatch,
-    CancelCheckpointMarker,
     CheckpointBarrier,
-    EndOfData,
-    EndOfPartition,
-    EndOfSuperstep,
-    Event,
-    LatencyMarker,
-    RowBatch,
-    Watermark,
-    WatermarkStatus,
 )
 from rayflink.common.text_output.logs import get_logger
-from rayflink.operators.event_time.idle_advance import IdleAdvance
-from rayflink.operators.event_time.watermark_valve import InputWatermarks
 
 from ..exchange.current_buffer import CurrentBuffer
 from ..exchange.endpoint import ExchangeEndpoint
 from ..exchange.frames import Envelope, TaskAddress
 from ..exchange.output_room import OutputRoom
-from ..exchange.subpartition import ExchangeError
 from ..messages.messages import (
     AssignSplits,
     CancelTask,
@@ -54,14 +40,14 @@ from ..messages.messages import (
 )
 from ..messages.settings import MemorySplit, TaskSettings
 from ..messages.states import ExecutionState
+from .data_loop import DataLoop
 from .polled_source import PolledSource
 from .progress import Mail, Progress, reasons_to_wait
 from .satisfaction import Satisfaction
 from .services import TaskServices
-from .slicing import MOST_POLLED, Slicer
+from .slicing import Slicer
 from .snapshot_storage import snapshot_writing
 from .snapshot_writing import SnapshotWritten
-from .supersteps import BlockingSupersteps
 from .task_checkpoints import TaskCheckpoints
 from .task_lifecycle import TaskLifecycle, TaskParts, TaskPhase
 from .task_metrics import TaskMetrics
@@ -77,7 +63,8 @@ _READING = (TaskPhase.STARTING, *_WORKING)
 class StreamTask:
     """One execution attempt: works its input in slices, and everything else between two slices.
 
-    The data loop is here; `TaskLifecycle` starts, ends and releases the task and has its phase.
+    `DataLoop` works the input; `TaskLifecycle` starts, ends and releases the task and has its phase. Here are the
+    mailbox and what a runner calls.
 
     Args:
         deployment: what to run.
@@ -110,9 +97,6 @@ class StreamTask:
         partitions = [writer.partition for writer in self._writers]
         limits = settings.max_in_flight, settings.gap_timeout_ms
         self._peers = ExchangeEndpoint(deployment.attempt, self._gate, partitions, *limits)
-        self._valve = InputWatermarks([spec.input_index for spec in deployment.inputs] or [0])
-        advances = settings.advance_when_idle_ms if deployment.inputs and not settings.in_batches else None
-        self._idle_advance = IdleAdvance(advances, settings.watermark_interval_ms or 200)
         self._slicer = Slicer(clock, settings.slice_ms) if slicer is None else slicer
         self._chain = make_chain(deployment, self._writers, self._room.is_full, settings)
         writing = snapshot_writing(deployment, services, clock, self.mail)
@@ -120,19 +104,16 @@ class StreamTask:
             deployment, self._chain, self._gate, self._writers, self._reports.append, writing
         )
         self.metrics.measures_checkpoints(self._checkpoints)
-        self._supersteps = BlockingSupersteps(self._gate, settings.in_batches)
         self._buffer = CurrentBuffer(self._gate)
-        self._ended_inputs: dict[int, set[int]] = {}
-        self._checkpoint_had_turn = self._timers_had_turn = False
-        self._drain_barrier: CheckpointBarrier | None = None
         head = self._chain.links[0].operator
-        self._source = None if deployment.inputs else PolledSource(head, deployment.operators[0].name)
-        self._satisfaction = Satisfaction(deployment, self._chain, self._source)
+        source = None if deployment.inputs else PolledSource(head, deployment.operators[0].name)
+        self._satisfaction = Satisfaction(deployment, self._chain, source)
         parts = TaskParts(
             deployment, clock, self._mailbox, services, managed, self.metrics, self._gate, self._chain, self._writers,
             self._peers, self._buffer, writing, self._checkpoints, settings.exit_on_out_of_memory,
         )  # fmt: skip
         self._life = TaskLifecycle(parts, self._reports, self.report)
+        self._loop = DataLoop(parts, self._life, source, self._room, self._slicer, settings)
 
     # what a runner calls
 
@@ -155,7 +136,7 @@ class StreamTask:
         """
         if self._life.start(send_reports) and self.deployment.finished:
             try:
-                self._forward_end()
+                self._loop.forward_end()
             except (Exception, SystemExit) as error:
                 self._life.fail(error)
 
@@ -188,8 +169,8 @@ class StreamTask:
         self._checkpoints.look_on(now)
         self._peers.check(now)
         self._reports.extend(self._satisfaction.news())
-        progress = self._take_turn(now)
-        if self._source is None:
+        progress = self._loop.take_turn(now)
+        if self._loop.source is None:
             idle = progress is Progress.IDLE and self._buffer.empty and self._chain.idle
             self._gate.stepped(idle, progress is Progress.BACK_PRESSURED)
         return progress
@@ -238,7 +219,7 @@ class StreamTask:
         """Return a heartbeat with the current counters."""
         return TaskReport(
             self.deployment.attempt,
-            self.metrics.snapshot(self._chain.links, self._writers, self._gate, self._valve, self._peers),
+            self.metrics.snapshot(self._chain.links, self._writers, self._gate, self._loop.valve, self._peers),
         )
 
     def deadline_ms(self) -> int | None:
@@ -246,15 +227,7 @@ class StreamTask:
         if self._life.phase not in _WORKING:  # what is left to do comes by mail
             return None
         times = [self._peers.deadline_ms(), *(writer.deadline_ms() for writer in self._writers)]
-        times.append(self._checkpoints.deadline_ms())
-        if not self._room.is_full() and not self._checkpoints.final.is_quiescent:  # else nothing is served
-            if self._life.phase is TaskPhase.RUNNING:
-                times.append(self._chain.next_processing_ms())
-                if self._chain.idle and self._chain.accepts_records():
-                    times.append(self._idle_advance.next_ms)
-            times.append(self._chain.next_completion_ms())
-            if self._source is not None and not self._checkpoints.final.is_suspended:
-                times.append(self._source.next_poll_ms())
+        times += [self._checkpoints.deadline_ms(), self._loop.deadline_ms()]
         return min((due for due in times if due is not None), default=None)
 
     def waits_for(self) -> str:
@@ -265,7 +238,7 @@ class StreamTask:
         if self._life.phase is TaskPhase.SERVING:
             unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
             reasons = [f"has finished, waits until {len(unsent)} partitions are fetched"]
-        elif self._source is not None:
+        elif self._loop.source is not None:
             reasons.append("waits for its source to give records")
         return "; ".join(reasons)
 
@@ -291,184 +264,6 @@ class StreamTask:
         """Return whether a mail waits."""
         return bool(self._mailbox)
 
-    # one step
-
-    def _take_turn(self, now: int) -> Progress:
-        """Begin a checkpoint or work, in turns: several checkpoints may be triggered before the next piece of work."""
-        if self._checkpoint_had_turn:
-            self._checkpoint_had_turn = False
-            self._work(now)
-            return Progress.BUSY
-        self._checkpoint_had_turn = self._begin_checkpoint(now)
-        return Progress.BUSY if self._checkpoint_had_turn else self._work(now)
-
-    def _begin_checkpoint(self, now: int) -> bool:
-        if self._is_done:
-            return False
-        if self._checkpoints.overtakes(now) and self._chain.overflow(self._room.is_flooded):
-            self._checkpoints.overtake(self._buffer, now)
-        elif not self._chain.idle or not self._buffer.empty or self._room.is_full():
-            return False
-        elif not self._checkpoints.begin_triggered(now):
-            return False
-        for splits in self._checkpoints.released():
-            self._own_source(splits).assign(splits)
-        return True
-
-    @property
-    def _is_done(self) -> bool:
-        """Return whether the task only has to finish."""
-        if self._life.phase is not TaskPhase.AWAITING_FINAL_CHECKPOINT:
-            return False
-        final = self._checkpoints.final
-        return final.is_done or not final.awaited and not self._checkpoints.has_triggered
-
-    def _work(self, now: int) -> Progress:
-        final = self._checkpoints.final
-        if self._chain.works_async and not self._room.is_full() and not final.is_quiescent:
-            self._chain.emit_completed()
-        if not self._chain.idle:
-            return self._run_chain()
-        if self._room.is_full():
-            return Progress.BACK_PRESSURED
-        may_fire = self._life.phase is TaskPhase.RUNNING and not (self._timers_had_turn or final.is_quiescent)
-        self._timers_had_turn = may_fire and self._chain.fire_processing_time(now)
-        if self._timers_had_turn:  # the next turn is the input's, even when timers are due again
-            self._slicer.expect(0)
-            return self._run_chain()
-        if not self._buffer.empty:
-            return self._next_slice() if self._chain.accepts_records() else Progress.IDLE
-        if self._is_done:
-            self._life.finish()
-            return Progress.BUSY
-        if final.is_suspended or not self._chain.accepts_records():
-            return Progress.IDLE
-        if self._source is not None:
-            return self._poll(self._source)
-        item = self._gate.next()
-        if item is None:
-            return self._advance_when_idle(now)
-        if item.body is not None:
-            self._buffer.load(item.body, item.channel, item.input_index)
-            return self._next_slice()
-        assert item.event is not None
-        self._slicer.expect(0)
-        self._take_event(item.channel, item.input_index, item.event, now)
-        return Progress.BUSY if self._chain.idle else self._run_chain()
-
-    def _advance_when_idle(self, now: int) -> Progress:
-        """Advance event time by the clock if no input comes and the sources are idle."""
-        timestamp = self._idle_advance.due(now)
-        if timestamp is None:
-            return Progress.IDLE
-        self._slicer.expect(0)
-        self._feed(self._valve.advance_to(timestamp))
-        return self._run_chain()
-
-    def _run_chain(self) -> Progress:
-        self._slicer.begin()
-        idle = self._chain.run(self._slicer.may_continue)
-        self._slicer.end()
-        if not idle and self._room.is_full():
-            return Progress.BACK_PRESSURED
-        return Progress.IDLE if self._chain.is_waiting else Progress.BUSY
-
-    def _next_slice(self) -> Progress:
-        buffer, head = self._buffer, self._chain.prefetch
-        rows_ahead, input_index = 0 if head is None else head.reads_ahead, buffer.input_index
-        if rows_ahead and head is not None and (ahead := buffer.announce(rows_ahead)) is not None:
-            head.read_ahead(ahead, input_index)
-        is_announced = buffer.rows_announced > 0
-        batch = buffer.take_slice(self._room.rows(self._slicer.rows(buffer.rows_at_hand)))
-        if rows_ahead and head is not None and not is_announced:
-            head.read_ahead(batch, input_index)
-        self._slicer.expect(len(batch))
-        self._room.count_taken(len(batch))
-        self._chain.feed(batch, input_index)
-        return self._run_chain()
-
-    def _poll(self, source: PolledSource) -> Progress:
-        if source.ended:
-            return Progress.IDLE
-        rows = self._room.rows(self._slicer.rows(MOST_POLLED))
-        self._slicer.begin()
-        elements = source.poll(rows)
-        if elements is None:
-            self._life.end_input()
-            self._slicer.expect(0)
-            self._chain.emit(0, source.last_elements())
-            self._checkpoints.data_over()
-            if self._drain_barrier is not None:
-                self._checkpoints.trigger(self._drain_barrier)
-            return self._run_chain()
-        if not elements:
-            return Progress.IDLE
-        polled = sum(len(e) for e in elements if isinstance(e, RowBatch | ArrowBatch))
-        self._slicer.expect(polled)
-        self._room.count_taken(polled)
-        self._chain.emit(0, elements)
-        idle = self._chain.run(self._slicer.may_continue)
-        self._slicer.end()
-        return Progress.BACK_PRESSURED if not idle and self._room.is_full() else Progress.BUSY
-
-    def _take_event(self, channel: int, input_index: int, event: Event, now: int) -> None:
-        if self._checkpoints.final.skips_data and not isinstance(event, CheckpointBarrier | EndOfPartition):
-            return
-        match event:
-            case Watermark():
-                self._feed(self._valve.watermark(channel, event.timestamp))
-            case WatermarkStatus():
-                self._feed(self._valve.status(channel, event.idle, event.relayed))
-            case LatencyMarker():
-                self._chain.feed(event)
-            case CheckpointBarrier():
-                self._checkpoints.barrier(channel, event, now)
-            case CancelCheckpointMarker():
-                self._checkpoints.cancel(channel, event)
-            case EndOfSuperstep():
-                self._feed(self._supersteps.arrived(channel, event))
-            case EndOfData():
-                self._input_ended(channel, input_index)
-                self._feed(self._supersteps.ended(channel))
-            case EndOfPartition():
-                self._checkpoints.end(channel, now)
-                if not self._checkpoints.final.skips_data:
-                    self._feed([*self._valve.end(channel)])
-                if self._gate.is_finished:
-                    self._life.end_input()
-            case _:
-                raise _unknown_event(event, channel)
-        if isinstance(event, Watermark | WatermarkStatus | EndOfPartition):
-            self._idle_advance.seen(self._valve.sources_are_idle, self._valve.current, now)
-
-    def _forward_end(self) -> None:
-        """Mark the end of the data for the consumers: all of it was worked before the checkpoint that is restored."""
-        for writer in self._writers:
-            writer.broadcast(Watermark(MAX_TIMESTAMP))
-            writer.broadcast(EndOfData())
-        self._life.enter(TaskPhase.DRAINING)
-        if self._source is not None:
-            self._source.ended = True
-            self._life.end_input()
-
-    def _input_ended(self, channel: int, input_index: int) -> None:
-        ended = self._ended_inputs.setdefault(input_index, set())
-        ended.add(channel)
-        specs = self.deployment.inputs
-        of_input = sum(1 for spec in specs if spec.input_index == input_index)
-        if len(ended) < of_input:
-            return
-        if sum(map(len, self._ended_inputs.values())) == len(specs):
-            self._life.enter(TaskPhase.DRAINING)
-            self._chain.feed(EndOfData())
-            self._checkpoints.data_over()
-        else:
-            self._chain.end_input(input_index)
-
-    def _feed(self, events: list[Any]) -> None:
-        for event in reversed(events):
-            self._chain.feed(event)
-
     # mail
 
     def _read_mail(self) -> None:
@@ -484,49 +279,33 @@ class StreamTask:
             case CancelTask():
                 self._life.cancel()
             case StopTask():
-                self._own_source(command).stop()
+                self._loop.source_for(command).stop()
             case SnapshotWritten():
                 self._checkpoints.written(command)
             case AssignSplits():
                 # A savepoint that drains the job includes them already; a checkpoint that was triggered does not.
-                if self._drain_barrier is None and not self._checkpoints.hold_back(command):
-                    self._own_source(command).assign(command)
+                if not self._loop.is_draining and not self._checkpoints.hold_back(command):
+                    self._loop.source_for(command).assign(command)
             case WatermarkAnnounced():
-                self._own_source(command).watermark_announced(command.max_allowed)
+                self._loop.source_for(command).watermark_announced(command.max_allowed)
             case TriggerCheckpoint():
                 self._trigger(command.barrier)
             case CheckpointAnnounced():
                 self._checkpoints.announced(command.checkpoint_id)
             case CheckpointComplete():
                 self._checkpoints.complete(command.checkpoint_id)
-                self._end_if_stopped()
+                self._loop.end_if_stopped()
             case CheckpointAborted():
                 self._checkpoints.aborted(command.checkpoint_id)
             case _:
                 assert_never(command)
 
-    def _end_if_stopped(self) -> None:
-        """End a source in the middle of its data when the savepoint that suspends the job is complete."""
-        if self._life.phase is TaskPhase.RUNNING and self._source is not None and self._checkpoints.final.skips_data:
-            self._life.end_input()
-
     def _trigger(self, barrier: CheckpointBarrier) -> None:
         """Begin a checkpoint; a savepoint that drains the job stops the source, and begins at the end of its data."""
         if self.state is not ExecutionState.RUNNING:
             self._checkpoints.decline(barrier.checkpoint_id, f"the task is {self.state.value}", is_failure=False)
-        elif barrier.stop is StopMode.DRAIN and self._source is not None and not self._source.ended:
-            self._source.stop()
-            self._drain_barrier = barrier
-        else:
+        elif barrier.stop is not StopMode.DRAIN or not self._loop.drain(barrier):
             self._checkpoints.trigger(barrier)
 
-    def _own_source(self, command: ToTask) -> PolledSource:
-        assert self._source is not None, f"a task without a source was sent {command}"
-        return self._source
 
-
-def _unknown_event(event: NoReturn, channel: int) -> ExchangeError:
-    """Return the error for what is no event: mypy rejects the call while an event has no case, and a peer of another
-    version may send one.
-    """
-    return ExchangeError(f"Unexpected event: {event!r} on channel {channel}; run one version on all nodes")
+__all__ = ["StreamTask"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Event, Watermark, WatermarkStatus
+from typing import TypeAlias
+
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
+
+TimeEvent: TypeAlias = Watermark | WatermarkStatus
 
 
 class WatermarkValve:
@@ -33,7 +37,7 @@ class WatermarkValve:
         self._ended = [False] * n_channels
         self._idle = False
 
-    def watermark(self, channel: int, timestamp: int) -> list[Event]:
+    def watermark(self, channel: int, timestamp: int) -> list[TimeEvent]:
         """Handle a watermark; one of an idle channel, or one below the channel's last, is ignored.
 
         The last of all, `MAX_TIMESTAMP`, makes an idle channel active: its input has ended.
@@ -52,13 +56,13 @@ class WatermarkValve:
             return []  # another channel holds the minimum
         return self._advance()
 
-    def status(self, channel: int, idle: bool) -> list[Event]:
+    def status(self, channel: int, idle: bool) -> list[TimeEvent]:
         """Handle a change of a channel to idle or active."""
         if self._ended[channel] or self._active[channel] is not idle:
             return []
         return self._leave(channel) if idle else self._join(channel)
 
-    def end(self, channel: int) -> list[Event]:
+    def end(self, channel: int) -> list[TimeEvent]:
         """Handle the end of a channel: the others go on without it. After the last one nothing is emitted."""
         if self._ended[channel]:
             return []
@@ -68,25 +72,25 @@ class WatermarkValve:
             return []
         return self._leave(channel) if self._active[channel] else self._advance()
 
-    def _leave(self, channel: int) -> list[Event]:
+    def _leave(self, channel: int) -> list[TimeEvent]:
         self._active[channel] = self._aligned[channel] = False
         if any(self._active):
             return self._advance()
         self._idle = True
         return [*self._rise_to(max(self.watermarks)), WatermarkStatus(True, relayed=True)]
 
-    def _join(self, channel: int) -> list[Event]:
+    def _join(self, channel: int) -> list[TimeEvent]:
         self._active[channel] = True
         self._aligned[channel] = self.watermarks[channel] >= self.current
         status = [WatermarkStatus(False)] if self._idle else []
         self._idle = False
         return [*status, *self._advance()]
 
-    def _advance(self) -> list[Event]:
+    def _advance(self) -> list[TimeEvent]:
         aligned = [mark for mark, takes_part in zip(self.watermarks, self._aligned, strict=True) if takes_part]
         return self._rise_to(min(aligned)) if aligned else []
 
-    def advance_to(self, timestamp: int) -> list[Event]:
+    def advance_to(self, timestamp: int) -> list[TimeEvent]:
         """Advance event time though no channel says so; channels take part again when they have caught up."""
         return self._rise_to(timestamp)
 
@@ -95,7 +99,7 @@ class WatermarkValve:
         """Return whether every channel has sent the MAX watermark or has ended."""
         return all(mark == MAX_TIMESTAMP or ended for mark, ended in zip(self.watermarks, self._ended, strict=True))
 
-    def _rise_to(self, timestamp: int) -> list[Event]:
+    def _rise_to(self, timestamp: int) -> list[TimeEvent]:
         if timestamp <= self.current or (timestamp == MAX_TIMESTAMP and not self.all_at_end):
             return []
         self.current = timestamp
@@ -153,7 +157,7 @@ class InputWatermarks:
         left = [status for status, has_ended in zip(self._channel_idle, at_end, strict=True) if not has_ended]
         return bool(left) and all(status is not None and not status.relayed for status in left)
 
-    def advance_to(self, timestamp: int) -> list[Event]:
+    def advance_to(self, timestamp: int) -> list[TimeEvent]:
         """Advance event time though all channels are idle; the task is active again from there."""
         if timestamp <= self.current:
             return [WatermarkStatus(False)]
@@ -167,18 +171,18 @@ class InputWatermarks:
         """Return the watermark of each channel, for metrics."""
         return [self._valves[number].watermarks[index] for number, index in self._place]
 
-    def watermark(self, channel: int, timestamp: int) -> list[Event]:
+    def watermark(self, channel: int, timestamp: int) -> list[TimeEvent]:
         """Handle a watermark of a channel."""
         number, index = self._place[channel]
         return self._combined(number, self._valves[number].watermark(index, timestamp))
 
-    def status(self, channel: int, idle: bool, relayed: bool = False) -> list[Event]:
+    def status(self, channel: int, idle: bool, relayed: bool = False) -> list[TimeEvent]:
         """Handle a change of a channel to idle or active."""
         self._channel_idle[channel] = WatermarkStatus(True, relayed) if idle else None
         number, index = self._place[channel]
         return self._combined(number, self._valves[number].status(index, idle))
 
-    def end(self, channel: int) -> list[Event]:
+    def end(self, channel: int) -> list[TimeEvent]:
         """Handle the end of a channel; an input all of whose channels have ended no longer holds the watermark back."""
         self._channel_ended[channel] = True
         number, index = self._place[channel]
@@ -188,7 +192,7 @@ class InputWatermarks:
             self._marks[number] = MAX_TIMESTAMP
         return self._combined(number, events)
 
-    def _combined(self, number: int, events: list[Event]) -> list[Event]:
+    def _combined(self, number: int, events: list[TimeEvent]) -> list[TimeEvent]:
         if self._is_one:
             return events
         for event in events:
@@ -197,7 +201,7 @@ class InputWatermarks:
             elif isinstance(event, WatermarkStatus):
                 (self._idle_inputs.add if event.idle else self._idle_inputs.discard)(number)
         active = [mark for other, mark in self._marks.items() if other not in self._idle_inputs]
-        out: list[Event] = []
+        out: list[TimeEvent] = []
         if self._idle is bool(active):
             self._idle = not active
             out.append(WatermarkStatus(self._idle, relayed=True))
