@@ -7,7 +7,7 @@ from typing import Any
 
 from rayflink.common.functions.broadcast_functions import BroadcastProcessFunction, as_broadcast_process
 from rayflink.common.functions.function_classes import TimerService
-from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
+from rayflink.common.records.batches import Batch, Element
 from rayflink.state.descriptors import MapStateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.operator_state import BroadcastState, OperatorStateStore, ReadOnlyBroadcastState
@@ -99,8 +99,8 @@ class BroadcastProcessOperator(ProcessingOperator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         context = self._contexts[input_index]
         if input_index == BROADCAST_INPUT:
-            return self.processed(self._function.call2, batch, "process_broadcast_element", context)
-        return self.processed(self._function.call1, batch, "process_element", context)
+            return self.call_with_records(self._function.call2, batch, "process_broadcast_element", context)
+        return self.call_with_records(self._function.call1, batch, "process_element", context)
 
 
 class _Timed:
@@ -108,10 +108,10 @@ class _Timed:
 
     def __init__(self, timers: TimerService) -> None:
         self._timers = timers
-        self.current = MIN_TIMESTAMP
+        self.stamp: int | None = None
 
     def timestamp(self) -> int | None:
-        return None if self.current == MIN_TIMESTAMP else self.current
+        return self.stamp
 
     def current_processing_time(self) -> int:
         return self._timers.current_processing_time()

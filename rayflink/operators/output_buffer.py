@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -44,31 +45,35 @@ class OutputBuffer:
         self.count += 1
 
     def add_results(self, results: Iterable[Any] | None, stamp: int | None, given: Any = None) -> None:
-        """Add the results of a process function for the record `given`: records, and (tag, record) for side outputs."""
-        if results is None:
-            return
-        immutable = IMMUTABLE_TYPES
-        for result in iterate_results(results):
-            if type(result) in immutable:
-                self.add(result, stamp)
-            elif type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
-                self.add_side(result[0].tag_id, detached(result[1], given), stamp)
-            else:
-                self.add(detached(result, given), stamp)
+        """Add all results of a process function for the record `given`."""
+        if results is not None:
+            self.fill(iterate_results(results), stamp, given, sys.maxsize)
 
     def draw(self, results: Iterator[Any], stamp: int | None, most: int = 16) -> bool:
         """Add up to `most` further results of a process function; return whether there were fewer."""
         before = self.count
-        self.add_results(islice(results, most), stamp)
+        self.fill(islice(results, most), stamp, None, sys.maxsize)
         return self.count - before < most
 
     def fill(self, results: Iterator[Any], stamp: int | None, given: Any, limit: int) -> bool:
-        """Add results of a process function for the record `given`, until the buffer has `limit` records.
+        """Add results of a process function until the buffer has `limit` records.
 
-        Return whether all results are in it; otherwise take the records, and call again.
+        Args:
+            results: records, and (tag, record) for side outputs.
+            stamp: the timestamp of the results.
+            given: the record that the function was called with; a result that refers to it is copied.
+
+        Returns: whether all results are in the buffer; otherwise `take` the records, and call again.
         """
+        immutable, values, stamps = IMMUTABLE_TYPES, self._values, self._stamps
         for result in results:
-            self.add_results((result,), stamp, given)
+            kind = type(result)
+            if kind is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
+                self.add_side(result[0].tag_id, detached(result[1], given), stamp)
+            else:
+                values.append(result if kind in immutable else detached(result, given))
+                stamps.append(stamp)
+                self.count += 1
             if self.count >= limit:
                 return False
         return True

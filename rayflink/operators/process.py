@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from rayflink.common.functions.function_classes import (
     CoProcessFunction,
@@ -15,12 +15,16 @@ from rayflink.common.functions.function_classes import (
     as_process,
 )
 from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep, Watermark
+from rayflink.common.user_code.iterate_results import iterate_results
+from rayflink.state.backend import NO_KEY, KeyContext
 
-from .base import OperatorContext
+from .base import OperatorContext, shortened
 from .capabilities import EventHandler
-from .list_loops import record_at
-from .outputs import Outputs
+from .output_buffer import OutputBuffer
 from .user_function import FunctionOperator, list_of, timestamps_of
+
+CHUNK_RECORDS = 4096
+"""Results after which a process function's are emitted as a batch."""
 
 
 class ClocksOnly(TimerService):
@@ -56,16 +60,77 @@ class ClocksOnly(TimerService):
         return RuntimeError(f"timers can only be {verb} on a keyed stream; call key_by(...) before process(...)")
 
 
+class TimedContext(Protocol):
+    """A context of a process function that knows the timestamp of the current record."""
+
+    stamp: int | None
+
+
+class KeyScope(Protocol):
+    """A keyed operator: functions see the state of the key that is current in its context."""
+
+    context: KeyContext
+
+    def canonical(self, key: Any, value: Any) -> Any:
+        """Return the key of a record in the form it has in state."""
+        ...
+
+
+def call_for_each(
+    operator: FunctionOperator,
+    call: Callable[[Any, Any], Any],
+    batch: Batch,
+    context: TimedContext,
+    where: str,
+    keyed: tuple[KeyScope, list[Any]] | None = None,
+) -> Iterator[Element]:
+    """Call a process function with each record and the context, and yield its results in batches.
+
+    This is the loop of all process functions. A result has the timestamp of its record.
+
+    Args:
+        operator: of the function; it names the failures.
+        call: the function.
+        batch: the records.
+        context: `stamp` is set to the timestamp of each record.
+        where: which method of the user's function `call` is.
+        keyed: the operator and the records' keys, each of which becomes the current one; None without keys.
+
+    Raises:
+        UserCodeError: the function raised.
+    """
+    out, stamp = OutputBuffer(), None
+    values, stamps = list_of(batch), timestamps_of(batch)
+    context.stamp = None
+    scope, keys = keyed or (None, ())
+    for index, value in enumerate(values):
+        if scope is not None:
+            scope.context.key = scope.canonical(keys[index], value)
+        if stamps is not None:
+            context.stamp = stamp = None if stamps[index] == MIN_TIMESTAMP else stamps[index]
+        try:
+            results = call(value, context)
+            if results is not None:
+                remaining = iterate_results(results)
+                while not out.fill(remaining, stamp, value, CHUNK_RECORDS):
+                    yield from out.take()
+        except Exception as error:
+            raise operator.failure(where, shortened(value)) from error
+    if scope is not None:
+        scope.context.key = NO_KEY
+    yield from out.take()
+
+
 class _Context(ProcessFunction.Context, CoProcessFunction.Context):
     def __init__(self, timers: TimerService) -> None:
         self._timers = timers
-        self.current = MIN_TIMESTAMP
+        self.stamp: int | None = None
 
     def timer_service(self) -> TimerService:
         return self._timers
 
     def timestamp(self) -> int | None:
-        return None if self.current == MIN_TIMESTAMP else self.current
+        return self.stamp
 
 
 class ProcessingOperator(FunctionOperator):
@@ -87,25 +152,11 @@ class ProcessingOperator(FunctionOperator):
         self._timers.watermark = max(self._timers.watermark, watermark.timestamp)
         return (watermark,)
 
-    def processed(self, call: Callable[..., Any], batch: Batch, where: str, context: Any = None) -> Iterator[Element]:
-        """Return the function's output for each record and the context, whose `current` holds the record's
-        timestamp.
-        """
-        values, stamps, context = list_of(batch), timestamps_of(batch), context or self._context
-        outputs = Outputs(stamps is not None)
-        iterator = iter(values)
-        stamp = MIN_TIMESTAMP
-        try:
-            for index, value in enumerate(iterator):
-                if stamps is not None:
-                    stamp = stamps[index]
-                context.current = stamp
-                results = call(value, context)
-                if results is not None:
-                    yield from outputs.collect(results, value, stamp)
-        except Exception as error:
-            raise self.failure(where, record_at(values, iterator)) from error
-        yield from outputs.drain()
+    def call_with_records(
+        self, call: Callable[[Any, Any], Any], batch: Batch, where: str, context: TimedContext | None = None
+    ) -> Iterator[Element]:
+        """Call the function with each record of a batch; see `call_for_each`."""
+        return call_for_each(self, call, batch, context or self._context, where)
 
 
 class ProcessOperator(ProcessingOperator, EventHandler):
@@ -124,19 +175,17 @@ class ProcessOperator(ProcessingOperator, EventHandler):
 
     def process_superstep(self, end: EndOfSuperstep) -> Iterator[Element]:
         if self._on_superstep_end is not None:
-            outputs = Outputs(False)
-            self._context.current = MIN_TIMESTAMP
+            out = OutputBuffer()
+            self._context.stamp = None
             try:
-                results = self._on_superstep_end(end.superstep, self._context)
-                if results is not None:
-                    yield from outputs.collect(results, end, MIN_TIMESTAMP)
+                out.add_results(self._on_superstep_end(end.superstep, self._context), None, end)
             except Exception as error:
                 raise self.failure("on_superstep_end") from error
-            yield from outputs.drain()
+            yield from out.take()
         yield end
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        return self.processed(self._function.call, batch, "process_element")
+        return self.call_with_records(self._function.call, batch, "process_element")
 
 
 class CoProcessOperator(ProcessingOperator):
@@ -152,4 +201,4 @@ class CoProcessOperator(ProcessingOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         call = self._function.call2 if input_index else self._function.call1
-        return self.processed(call, batch, f"process_element{input_index + 1}")
+        return self.call_with_records(call, batch, f"process_element{input_index + 1}")

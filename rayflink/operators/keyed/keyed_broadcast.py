@@ -7,18 +7,15 @@ from typing import Any
 
 from rayflink.common.functions.broadcast_functions import KeyedBroadcastProcessFunction, as_broadcast_process
 from rayflink.common.functions.function_classes import TimeDomain
-from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
-from rayflink.common.user_code.iterate_results import iterate_results
+from rayflink.common.records.batches import Batch, Element
 from rayflink.state.backend import NO_KEY
 from rayflink.state.descriptors import MapStateDescriptor, StateDescriptor
 from rayflink.state.errors import StateError
 from rayflink.state.operator_state import BroadcastState, ReadOnlyBroadcastState
 
-from ..base import OperatorSnapshot, shortened
+from ..base import OperatorSnapshot
 from ..broadcast import BROADCAST_INPUT, BroadcastStates
-from ..event_time.pacing import FIRING_RECORDS
-from ..output_buffer import OutputBuffer
-from ..user_function import list_of, timestamps_of
+from ..process import call_for_each
 from .keyed_process import KeyedContext, KeyedProcessOperator, KeyedTimerContext
 
 
@@ -57,19 +54,7 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
         return _OnTimerContext(self, domain)
 
     def _broadcast(self, batch: Batch) -> Iterator[Element]:
-        values, stamps = list_of(batch), timestamps_of(batch)
-        call, out, context = self._broadcast_call, OutputBuffer(), _Context(self)
-        for index, value in enumerate(values):
-            context.stamp = stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
-            try:
-                results = call(value, context)
-                if results is not None:
-                    drawn = iterate_results(results)
-                    while not out.fill(drawn, stamp, value, FIRING_RECORDS):
-                        yield from out.take()
-            except Exception as error:
-                raise self.failure("process_broadcast_element", shortened(value)) from error
-        yield from out.take()
+        return call_for_each(self, self._broadcast_call, batch, _Context(self), "process_broadcast_element")
 
     def apply_to_keys(self, descriptor: StateDescriptor, call: Callable[[Any, Any], Any]) -> None:
         """Call a function with each key that has the state, and the state's handle, which is then that of the key."""

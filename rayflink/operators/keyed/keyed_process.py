@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rayflink.common.functions.function_classes import KeyedProcessFunction, TimeDomain, TimerService, as_process
-from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, EndOfSuperstep
+from rayflink.common.records.batches import Batch, Element, EndOfSuperstep
 from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.state.backend import NO_KEY, Timers
 
 from ..base import shortened
 from ..capabilities import EventHandler, ProcessingTimers
-from ..event_time.pacing import FIRING_RECORDS, paced
+from ..event_time.pacing import paced
 from ..output_buffer import OutputBuffer
-from ..user_function import list_of, timestamps_of
+from ..process import call_for_each
+from ..user_function import list_of
 from .keyed_operator import KeyedOperator
 
 
@@ -34,7 +35,7 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimers, EventHandler):
         super().__init__(key_selector, self._function)
         self._on_timer = getattr(function, "on_timer", _no_timer)
         self._on_superstep_end = getattr(function, "on_superstep_end", None)
-        self._met: dict[Any, None] = {}
+        self._keys_of_superstep: dict[Any, None] = {}
 
     def declare_state(self) -> None:
         self.event_timers = self.backend.timers("user-timers/event")
@@ -53,46 +54,32 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimers, EventHandler):
         return KeyedTimerContext(self, domain)
 
     def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
-        values, stamps = list_of(batch), timestamps_of(batch)
-        keys, out, context = self.keys_of(batch), OutputBuffer(), self.record_context()
-        call = self._function.call
-        for index, value in enumerate(values):
-            stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
-            self.context.key = key = self.canonical(keys[index], value)
-            if self._on_superstep_end is not None:
-                self._met[key] = None
-            context.stamp = stamp
-            try:
-                results = call(value, context)
-                if results is not None:
-                    drawn = iterate_results(results)
-                    while not out.fill(drawn, stamp, value, FIRING_RECORDS):
-                        yield from out.take()
-            except Exception as error:
-                raise self.failure("process_element", shortened(value)) from error
-        self.context.key = NO_KEY
-        yield from out.take()
+        keys = self.keys_of(batch)
+        if self._on_superstep_end is not None:
+            keys = list(map(self.canonical, keys, list_of(batch)))
+            self._keys_of_superstep.update(dict.fromkeys(keys))
+        return call_for_each(self, self._function.call, batch, self.record_context(), "process_element", (self, keys))
 
     def on_event_time(self, until: int) -> Iterator[Element]:
         return self._fire(self.event_timers, until, TimeDomain.EVENT_TIME)
 
     def process_superstep(self, end: EndOfSuperstep) -> Iterator[Element]:
-        met, self._met = self._met, {}
-        if met:
+        keys, self._keys_of_superstep = self._keys_of_superstep, {}
+        if keys:
             out = OutputBuffer()
-            yield from paced(self._superstep_calls(met, end.superstep, out), out, self.ctx.clock)
+            yield from paced(self._superstep_calls(keys, end.superstep, out), out, self.ctx.clock)
         yield end
 
-    def _superstep_calls(self, met: Iterable[Any], superstep: int, out: OutputBuffer) -> Iterator[None]:
+    def _superstep_calls(self, keys: Iterable[Any], superstep: int, out: OutputBuffer) -> Iterator[None]:
         context, call = self.record_context(), self._on_superstep_end
         assert call is not None, "keys are noted only for a function that asks for them"
-        for key in met:
+        for key in keys:
             self.context.key = key
             try:
                 results = call(superstep, context)
                 if results is not None:
-                    drawn = iterate_results(results)
-                    while not out.draw(drawn, None):
+                    remaining = iterate_results(results)
+                    while not out.draw(remaining, None):
                         yield
             except Exception as error:
                 raise self.failure("on_superstep_end", f"key {shortened(key)}") from error
@@ -119,8 +106,8 @@ class KeyedProcessOperator(KeyedOperator, ProcessingTimers, EventHandler):
             try:
                 results = self._on_timer(timestamp, context)
                 if results is not None:
-                    drawn = iterate_results(results)
-                    while not out.draw(drawn, stamp):
+                    remaining = iterate_results(results)
+                    while not out.draw(remaining, stamp):
                         yield
             except Exception as error:
                 raise self.failure("on_timer", f"timer {timestamp} of key {shortened(key)}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common.functions.function_classes import Function, as_reduce
 from rayflink.common.records.batches import Batch, Element, RowBatch
@@ -17,8 +17,13 @@ from ..base import OperatorSnapshot, UserCodeError, shortened
 from ..user_function import list_of, timestamps_of
 from .aggregations import Position, aggregation, field_of, misfit
 from .keyed_operator import KeyedOperator
-from .running_sums import running_sums
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LARGEST = 1 << 62
+"""Totals below it fit into 64 bits, whatever one batch adds."""
 ABSENT: Any = object()
 """Stands for the value of a key that has none."""
 
@@ -109,7 +114,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         super().__init__(key_selector, aggregation("sum", position))
         self.position = position
         self._pairs_only = position == 1
-        """Return whether the sum is the second field and all values in state are immutable pairs."""
+        """True while the sum is the second field and all values in state are immutable pairs."""
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         super().initialize_state(snapshots)
@@ -124,7 +129,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         return super().process(batch, input_index)
 
     def _summed(self, batch: RowColumns) -> RowColumns | None:
-        """Return the results, where the batch is (text key, whole number) and so is the state of its keys."""
+        """Return the results, where the batch is (string key, whole number) and so is the state of its keys."""
         if batch.key_column != 0 or len(batch.columns) != 2:
             return None
         strings, numbers = batch.columns
@@ -167,9 +172,8 @@ class KeyedSumOperator(KeyedReduceOperator):
                         continue
                 results += super().combined([key], [value], state)
                 if not _is_pair(results[-1]):
-                    self._pairs_only = False
-                    done = len(results)
-                    return results + super().combined(keys[done:], values[done:], state)
+                    self._pairs_only = False  # for good: what is in state need not be a pair any more
+                    break
         except UserCodeError:
             raise
         except TypeError as error:
@@ -177,7 +181,8 @@ class KeyedSumOperator(KeyedReduceOperator):
             raise failure from (error if old is None else misfit("sum", 1, old, value))
         except Exception as error:
             raise self.failure(self.where, shortened(value)) from error
-        return results
+        done = len(results)
+        return results if done == len(keys) else results + super().combined(keys[done:], values[done:], state)
 
 
 def has_open(function: Any) -> bool:
@@ -188,6 +193,36 @@ def has_open(function: Any) -> bool:
 
 def _is_pair(value: Any) -> bool:
     return type(value) is tuple and len(value) == 2 and is_immutable(value)
+
+
+def running_sums(
+    codes: NDArray[np.uint16], numbers: NDArray[np.int64], totals: list[int]
+) -> tuple[NDArray[np.int64], list[int]] | None:
+    """Return the total of its key after each row, as if rows were added one by one.
+
+    Args:
+        codes: [n] each row's key, in [0, len(totals)); every key occurs.
+        numbers: [n] what each row adds; n >= 1.
+        totals: of each key before the first row.
+
+    Returns: int64[n] totals after each row, and the new totals; None where some total may need more than 64 bits.
+    """
+    import numpy as np
+
+    most = max(abs(int(numbers.min())), abs(int(numbers.max()))) * len(numbers)
+    if most + max(max(totals), -min(totals)) >= _LARGEST:
+        return None
+    order = np.argsort(codes, kind="stable")  # equal keys side by side, in the order they came
+    added = np.cumsum(numbers[order])
+    counts = np.bincount(codes, minlength=len(totals))
+    ends = np.cumsum(counts)
+    before = np.empty(len(totals), np.int64)  # what other keys added in front of this one
+    before[0] = 0
+    before[1:] = added[ends[:-1] - 1]
+    added += np.repeat(np.array(totals, np.int64) - before, counts)
+    results = np.empty(len(numbers), np.int64)
+    results[order] = added
+    return results, added[ends - 1].tolist()
 
 
 def keyed_aggregation(key_selector: Any, kind: str, position: Position = 0) -> KeyedReduceOperator:
@@ -208,4 +243,4 @@ def keyed_aggregation(key_selector: Any, kind: str, position: Position = 0) -> K
     return operator
 
 
-__all__ = ["ABSENT", "KeyedReduceOperator", "KeyedSumOperator", "has_open", "keyed_aggregation"]
+__all__ = ["ABSENT", "KeyedReduceOperator", "KeyedSumOperator", "has_open", "keyed_aggregation", "running_sums"]

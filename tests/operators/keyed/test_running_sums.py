@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from rayflink.common.records.batches import Batch, RowBatch
 from rayflink.common.records.row_columns import Coded, RowColumns
-from rayflink.operators.keyed.rolling import KeyedReduceOperator, KeyedSumOperator
-from rayflink.operators.keyed.running_sums import running_sums
+from rayflink.operators.keyed.rolling import KeyedReduceOperator, KeyedSumOperator, running_sums
 from tests.operators.laws import answers, context, flat, snapshot_of, started
 
 number = st.one_of(st.integers(-5, 5), st.integers(-(2**61), 2**61), st.integers(-(2**63), 2**63 - 1))
