@@ -20,6 +20,7 @@ from rayflink.actors.on_ray.task_log import LogLine
 from rayflink.cli.main import main
 from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.launch import local_job
 
 COUNT = """
 import sys
@@ -202,8 +203,8 @@ def stuck(number):
 
 def test_ctrl_c_names_the_function_that_does_not_return(monkeypatch):
     said = []
-    monkeypatch.setattr(launch, "STILL_RUNS_S", 0.01)
-    monkeypatch.setattr(launch, "print", lambda text, **how: (said.append(text), RETURNS.set()), raising=False)
+    monkeypatch.setattr(local_job, "STILL_RUNS_S", 0.01)
+    monkeypatch.setattr(local_job, "print", lambda text, **how: (said.append(text), RETURNS.set()), raising=False)
     env = StreamExecutionEnvironment({"execution.target": "local"})
     env.from_collection([1]).map(stuck).name("stuck").print()
     with pytest.raises(JobCancelled):

@@ -35,6 +35,18 @@ def check_python_file(path: str) -> str:
     return whole
 
 
+def listed_python_files(option: str | None) -> tuple[str, ...]:
+    """Return the files that the option `python.files` lists, checked as `check_python_file` does.
+
+    Args:
+        option: paths with commas between them; None: there are none.
+
+    Raises:
+        ConfigError: one is no Python file, or is not there.
+    """
+    return tuple(check_python_file(path.strip()) for path in (option or "").split(",") if path.strip())
+
+
 def put_on_path(files: Iterable[str]) -> None:
     """Let this process import from them: a folder's modules, a package itself, what is in a zip file."""
     for path in reversed([place for file in files for place in _places(file)]):
@@ -114,4 +126,7 @@ def _is_package(file: str) -> bool:
     return os.path.isfile(os.path.join(file, "__init__.py"))
 
 
-__all__ = ["IMPORT_REMEDY", "beside_program", "check_python_file", "packed", "put_on_path", "stage", "unpacked"]
+__all__ = [
+    "IMPORT_REMEDY", "beside_program", "check_python_file", "listed_python_files", "packed", "put_on_path", "stage",
+    "unpacked",
+]  # fmt: skip

@@ -1,0 +1,33 @@
+"""The place where a job graph meets a runner, and where front ends and commands get the clients of jobs.
+
+`submission` chooses the runner; `local_job` and `ray_jobs` are the clients of the two; `cluster_jobs` finds the jobs of
+other processes; `frames` has the stores of DataFrames. How a job runs is not decided here, but in `rayflink.actors`.
+"""
+
+from rayflink.actors.job.job_outcome import raise_if_failed
+
+from .cluster_jobs import JobLog, attach, job_log, list_jobs, published_jobs, recorded_jobs
+from .frames import dataset_source, frame_store, ray_dataset
+from .local_job import LocalJobClient
+from .ray_jobs import AttachedJobClient, RayJobClient
+from .submission import KeptResult, submit
+from .submitted_job import SubmittedJob
+
+__all__ = [
+    "AttachedJobClient",
+    "JobLog",
+    "KeptResult",
+    "LocalJobClient",
+    "RayJobClient",
+    "SubmittedJob",
+    "attach",
+    "dataset_source",
+    "frame_store",
+    "job_log",
+    "list_jobs",
+    "published_jobs",
+    "raise_if_failed",
+    "ray_dataset",
+    "recorded_jobs",
+    "submit",
+]

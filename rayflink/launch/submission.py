@@ -1,0 +1,74 @@
+"""The submission of a job graph to the runner that `execution.target` names."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from typing import Protocol
+
+from rayflink.actors.local.local_runs import apply_log_levels
+from rayflink.common.configuration import Configuration
+from rayflink.common.job_client import JobClient
+from rayflink.common.options import registry as options
+from rayflink.common.options.ignored_options import warn_of_unheeded
+from rayflink.common.options.log_levels import LogLevels
+from rayflink.common.user_code.python_files import listed_python_files, put_on_path
+from rayflink.connectors.frames.cached import BlockStore, FileBlocks
+from rayflink.graph.checks import warn_without_checkpoints, warn_without_sink
+from rayflink.graph.job_graph import JobGraph
+from rayflink.state.storage.local_storage import folder_of
+
+from .local_job import LocalJobClient
+from .ray_jobs import RayJobClient
+from .submitted_job import SubmittedJob
+
+
+class KeptResult(Protocol):
+    """A cached result that a job writes; see `rayflink.datastream.streams.cached.CachedResult`."""
+
+    def begin(self, store: BlockStore, partitions: int) -> None:
+        """Note that a job is about to write the result."""
+
+    def written_by(self, job: JobClient) -> None:
+        """Note that the job has been submitted."""
+
+
+def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]] = ()) -> SubmittedJob:
+    """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray.
+
+    Args:
+        kept: the cached results that the job writes, each with the parallelism of its writer.
+    """
+    warn_of_unheeded(configuration)
+    warn_without_sink(graph)
+    warn_without_checkpoints(graph)
+    put_on_path(listed_python_files(configuration.get(options.PYTHON_FILES)))
+    target = configuration.get(options.TARGET)
+    client: SubmittedJob
+    if target is not None and target.name == "LOCAL":
+        apply_log_levels(configuration.to_dict())
+        for result, partitions in kept:
+            folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
+            result.begin(FileBlocks(tempfile.mkdtemp(prefix="rayflink-cache-", dir=folder)), partitions)
+        client = LocalJobClient(graph)
+    else:
+        LogLevels.of(configuration.to_dict())  # what is wrong there is said here
+        client = _on_ray(graph, configuration, kept)
+    for result, _ in kept:
+        result.written_by(client)
+    client.shows_progress = bool(configuration.get(options.TERMINAL_PROGRESS))
+    return client
+
+
+def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]]) -> RayJobClient:
+    stores = []
+    if kept:
+        from rayflink.actors.on_ray.driver.ray_cache import RayBlocks
+
+        for result, partitions in kept:
+            stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))
+            result.begin(stores[-1], partitions)
+    return RayJobClient(graph, configuration, stores)
+
+
+__all__ = ["KeptResult", "submit"]
