@@ -33,8 +33,8 @@ def test_one_option(capsys: Any) -> None:
     assert capsys.readouterr().out == (
         "restart-strategy.type\n"
         "  one of none, off, disable, fixed-delay, failure-rate, exponential-delay, default (none)\n"
-        "  none, off and disable never restart; absent: exponential-delay with checkpoints on, "
-        "and none with execution.target: local.\n"
+        "  none, off and disable never restart. Unset: exponential-delay if checkpoints are on; "
+        "none with execution.target: local.\n"
         "  Also read: restart-strategy\n"
     )
     assert main(["config", "restart-strategy"]) == 0

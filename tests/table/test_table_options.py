@@ -117,7 +117,7 @@ def test_mini_batches_are_always_there(t_env):
     with pytest.warns(UserWarning) as told:
         list(t_env.execute_sql("SELECT 1").collect())
     text = str(told[0].message)
-    assert re.search(r"table.exec.mini-batch.size.* has no effect: this version works the rows of a batch", text)
+    assert re.search(r"table.exec.mini-batch.size.* has no effect: this version processes the rows of a batch", text)
     assert "'table.exec.mini-batc.size' is no option; did you mean" in text or "is no option" in text
 
 
