@@ -1,4 +1,4 @@
-"""The coordinator of one job as a Ray actor.
+"""The coordinator of one job as a Ray actor: one forwarding method for each call in `CALLS`.
 
 A driver and the tasks load this module to call the actor; what it does is loaded in its own process alone.
 """
@@ -6,22 +6,53 @@ A driver and the tasks load this module to call the actor; what it does is loade
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import ray
 
 if TYPE_CHECKING:
-    from ..exchange.frames import TaskAddress
     from ..job.submission import Stored, Submission
-    from ..messages.commands import Answer, Request
-    from .driver.terminal import News, Text
 
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """Calls that wait for each other only: no other call takes their threads.
+
+    Args:
+        threads: how many of them run at a time; with one they run in the order of their arrival.
+        names: of methods of `Coordinator`.
+    """
+
+    threads: int
+    names: tuple[str, ...]
+
+
+CALLS = {
+    "control": CallGroup(1, ("cancel", "stop", "status", "checkpoints", "accumulators")),
+    "wait": CallGroup(4, ("answer_to", "result", "rows")),
+    "follow": CallGroup(1, ("follow",)),
+    "events": CallGroup(1, ("report", "process_of")),
+    "prints": CallGroup(1, ("printed",)),
+    "rows": CallGroup(1, ("collected",)),
+}
+"""Concurrency group of the actor -> the calls that other processes make of a coordinator.
+
+- control: calls of clients that return at once.
+- wait: calls of clients that wait, each at most for its timeout.
+- follow: the driver asks for news all the time, and shows so that it lives.
+- events: reports of tasks, in the order of their arrival, and the addresses of their peers.
+- prints, rows: output of tasks; such a call returns when the driver has room for more.
+
+`start` is in the group control too; it is the one call that the actor itself takes note of.
+"""
 START_WITHIN_S = 120.0
 """A coordinator that has no job by then has lost its driver, which waits less long for it to begin."""
 
 
 class CoordinatorActor:
-    """A `Coordinator` as other processes call it; `coordinator_class()` makes the Ray class.
+    """A `Coordinator` as other processes call it, by the methods in `CALLS`; `coordinator_class()` makes the Ray class.
 
     Where its process is lost, Ray makes another one by the same call: that one goes on with the job as it is stored.
 
@@ -65,78 +96,26 @@ class CoordinatorActor:
         self._coordinator.start(submission)
         self._started.set()
 
-    @ray.method(concurrency_group="control")
-    def cancel(self, by: str) -> None:
-        """Request cancellation."""
-        self._coordinator.cancel(by)
 
-    @ray.method(concurrency_group="control")
-    def stop(self) -> None:
-        """Request that the sources end."""
-        self._coordinator.stop()
+def _forwarded(name: str, group: str) -> Callable[..., Any]:
+    """Return the method of the actor that calls the method `name` of its `Coordinator`, in a thread of the group."""
 
-    @ray.method(concurrency_group="wait")
-    def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
-        """Send a request, or wait on for the answer to an earlier one; None when it takes longer than `timeout_s`."""
-        return self._coordinator.answer_to(request, timeout_s)
+    def call(self: CoordinatorActor, *arguments: Any) -> Any:
+        return getattr(self._coordinator, name)(*arguments)
 
-    @ray.method(concurrency_group="control")
-    def status(self) -> dict[str, Any]:
-        """Return the job as plain data."""
-        return self._coordinator.status()
+    call.__name__, call.__qualname__ = name, f"CoordinatorActor.{name}"
+    call.__doc__ = f"Call `Coordinator.{name}`, which describes arguments and result."
+    decorated: Callable[..., Any] = ray.method(concurrency_group=group)(call)
+    return decorated
 
-    @ray.method(concurrency_group="control")
-    def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
-        """Return statistics of the job's checkpoints, or of one."""
-        return self._coordinator.checkpoints(checkpoint_id)
 
-    @ray.method(concurrency_group="wait")
-    def result(self, timeout_s: float) -> bytes | None:
-        """Return the result, packed, or None when the job has not ended within `timeout_s`."""
-        return self._coordinator.result(timeout_s)
-
-    @ray.method(concurrency_group="follow")
-    def follow(self, timeout_s: float, with_texts: bool) -> News:
-        """Return the news for the driver, within `timeout_s`; the call also shows that the driver lives."""
-        return self._coordinator.follow(timeout_s, with_texts)
-
-    @ray.method(concurrency_group="wait")
-    def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
-        """Return blocks of rows, waiting for the first at most `timeout_s`; None when all have been fetched."""
-        return self._coordinator.rows(timeout_s)
-
-    @ray.method(concurrency_group="control")
-    def accumulators(self) -> bytes:
-        """Return name -> value of the finished subtasks' accumulators, packed."""
-        return self._coordinator.accumulators()
-
-    # calls of the tasks
-
-    @ray.method(concurrency_group="events")
-    def report(self, reports: bytes) -> None:
-        """Take a list of messages from a task."""
-        self._coordinator.report(reports)
-
-    @ray.method(concurrency_group="prints")
-    def printed(self, chunks: list[Text]) -> None:
-        """Take printed text of a task; returns when there is room for more."""
-        self._coordinator.printed(chunks)
-
-    @ray.method(concurrency_group="rows")
-    def collected(self, block: bytes) -> None:
-        """Take rows for the driver; returns when there is room for more."""
-        self._coordinator.collected(block)
-
-    @ray.method(concurrency_group="events")
-    def process_of(self, attempt: TaskAddress) -> Any:
-        """Return the actor in which an attempt runs, for a peer that was deployed before it."""
-        return self._coordinator.process_of(attempt)
+for _group, _calls in CALLS.items():
+    for _name in _calls.names:
+        setattr(CoordinatorActor, _name, _forwarded(_name, _group))
 
 
 def coordinator_class() -> Any:
-    """Return the Ray actor class: threads for tasks' reports, prints and rows, for control calls, and for waiting
-    calls.
-    """
-    groups = {"events": 1, "prints": 1, "rows": 1, "control": 1, "follow": 1, "wait": 4}
+    """Return the Ray actor class, with the threads of `CALLS`."""
+    groups = {group: calls.threads for group, calls in CALLS.items()}
     options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups}
     return ray.remote(**options)(CoordinatorActor)

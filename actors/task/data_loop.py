@@ -227,7 +227,7 @@ class DataLoop:
         for writer in self._writers:
             writer.broadcast(Watermark(MAX_TIMESTAMP))
             writer.broadcast(EndOfData())
-        self._life.enter(TaskPhase.DRAINING)
+        self._life.enter(TaskPhase.DRAINING, "all its data was worked before the restored checkpoint")
         if self.source is not None:
             self.source.ended = True
             self._life.end_input()
@@ -240,7 +240,7 @@ class DataLoop:
         if len(ended) < of_input:
             return
         if sum(map(len, self._ended_inputs.values())) == len(specs):
-            self._life.enter(TaskPhase.DRAINING)
+            self._life.enter(TaskPhase.DRAINING, "all inputs have delivered their end of data")
             self._chain.feed(EndOfData())
             self._checkpoints.data_over()
         else:

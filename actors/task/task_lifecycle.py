@@ -27,7 +27,7 @@ from ..messages.messages import (
     ToCoordinator,
     TriggerCheckpoint,
 )
-from ..messages.states import ExecutionState, IllegalTransition, InvalidStart
+from ..messages.states import ExecutionState, InvalidStart, MoveHistory
 from .chain_lifecycle import ChainLifecycle
 from .failures import describe_failure, is_out_of_memory
 from .in_flight_capture import restore_in_flight
@@ -81,6 +81,17 @@ TASK_MOVES: dict[TaskPhase, frozenset[TaskPhase]] = {
     _P.RELEASING: frozenset({_P.DONE}),
     _P.DONE: frozenset(),
 }
+"""Phase of a task -> the phases that may follow it; every phase before DONE may end in RELEASING.
+
+- STARTING: the operators are open, and the partitions of the producers requested.
+- RUNNING: all inputs have delivered their end of data, or the source has; DRAINING is left out by a source, and where a
+  savepoint that stops the job ends the work in mid-data.
+- DRAINING: every channel has delivered its end of partition.
+- AWAITING_FINAL_CHECKPOINT: the chain is empty, and no final checkpoint is awaited any more.
+- SERVING: consumers have fetched all, or the result is lost before they have.
+- RELEASING: the last calls to the peers have returned.
+- DONE: the runner drops the task.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +146,31 @@ class TaskLifecycle:
         self.accumulators: dict[str, Any] = {}
         self._parts, self._reports, self._final_report = parts, reports, final_report
         self._deployment, self._mailbox, self._endpoint = parts.deployment, parts.mailbox, parts.endpoint
+        title = f"task {parts.deployment.name}"
+        self._phases, self._states = MoveHistory(title), MoveHistory(title)
         links = parts.chain.links
         self._operators = ChainLifecycle(links, parts.writers, parts.metrics.closing_failed)
 
     # moves
 
-    def enter(self, phase: TaskPhase) -> None:
+    def enter(self, phase: TaskPhase, cause: str = "") -> None:
         """Go on to the next phase.
+
+        Args:
+            cause: why, in a few words, for the error of a later move that is not legal.
 
         Raises:
             IllegalTransition: there is no such move.
         """
         if phase not in TASK_MOVES[self.phase]:
-            raise IllegalTransition(f"task {self._deployment.name}", self.phase.value, phase.value)
+            raise self._phases.refusal(self.phase.value, phase.value, cause)
+        self._phases.add(self.phase.value, phase.value, self._parts.clock.now_ms(), cause)
         self.phase = phase
 
     def end_input(self) -> None:
         """Enter AWAITING_FINAL_CHECKPOINT, unless a savepoint that stops the job brought the task there before."""
         if self.phase is not TaskPhase.AWAITING_FINAL_CHECKPOINT:
-            self.enter(TaskPhase.AWAITING_FINAL_CHECKPOINT)
+            self.enter(TaskPhase.AWAITING_FINAL_CHECKPOINT, "its input has ended")
 
     def _become(self, state: ExecutionState, failure: TaskFailure | None = None) -> None:
         """Change the state of the attempt, and report it.
@@ -163,7 +180,8 @@ class TaskLifecycle:
         """
         begins = (self.state, state) == (ExecutionState.CREATED, ExecutionState.DEPLOYING)
         if not begins and not self.state.may_become(state):
-            raise IllegalTransition(f"task {self._deployment.name}", self.state.value, state.value)
+            raise self._states.refusal(self.state.value, state.value, f"phase: {self.phase.value}")
+        self._states.add(self.state.value, state.value, self._parts.clock.now_ms(), f"phase: {self.phase.value}")
         self.state = state
         totals = dict(self.accumulators) if state.is_terminal else {}
         if state.is_terminal:
@@ -209,7 +227,7 @@ class TaskLifecycle:
         if self._is_cancel_requested():
             self.cancel()
             return False
-        self.enter(TaskPhase.RUNNING)
+        self.enter(TaskPhase.RUNNING, "its operators are open")
         self._become(ExecutionState.RUNNING)
         return True
 
@@ -228,18 +246,18 @@ class TaskLifecycle:
         self._operators.close(quiet=False)
         for writer in self._parts.writers:
             writer.finish()
-        self.enter(TaskPhase.SERVING)
+        self.enter(TaskPhase.SERVING, "its operators are closed")
 
     def cancel(self) -> None:
         """End as canceled, unless the attempt has ended already."""
         if self.state.is_terminal:
             return
         if self.state is ExecutionState.CREATED:
-            self.enter(TaskPhase.RELEASING)
+            self.enter(TaskPhase.RELEASING, "cancelled")
             self._become(ExecutionState.CANCELED)
             return
         self._become(ExecutionState.CANCELING)
-        self._abandon()
+        self._abandon("cancelled")
         self._become(ExecutionState.CANCELED)
 
     def fail(self, error: BaseException) -> None:
@@ -256,20 +274,21 @@ class TaskLifecycle:
         """
         if self.state is ExecutionState.FINISHED:
             if self.phase is TaskPhase.SERVING:
-                self.enter(TaskPhase.RELEASING)
+                self.enter(TaskPhase.RELEASING, failure.kind)
                 self._endpoint.release(failure.message)
                 self._reports.append(TaskStateChanged(self._deployment.attempt, ExecutionState.FAILED, failure))
         elif not self.state.is_terminal:
-            self._abandon(cause=failure.message)
+            self._abandon(failure.kind, failure.message)
             self._become(ExecutionState.FAILED, failure)
 
-    def _abandon(self, cause: str | None = None) -> None:
+    def _abandon(self, cause: str, message: str | None = None) -> None:
+        """Give up all work; with a `message`, the consumers fail with it."""
         self._parts.chain.abandon()
         self._parts.buffer.drop()
         self._parts.checkpoints.abandon()
         self._operators.close(quiet=True)
-        self._endpoint.release(cause)
-        self.enter(TaskPhase.RELEASING)
+        self._endpoint.release(message)
+        self.enter(TaskPhase.RELEASING, cause)
 
     # after the end
 
@@ -317,7 +336,7 @@ class TaskLifecycle:
             return Progress.IDLE
         log.info("Freeing task resources for %s.", self._deployment.title)
         self._parts.metrics.close()
-        self.enter(TaskPhase.DONE)
+        self.enter(TaskPhase.DONE, "its peers have answered")
         return Progress.DONE
 
     def _is_all_fetched(self) -> bool:

@@ -59,5 +59,16 @@ JOB_MOVES: dict[JobStatus, frozenset[JobStatus]] = {
     _J.CANCELED: frozenset(),
     _J.FINISHED: frozenset(),
 }
+"""Status of a job -> the statuses that may follow it.
+
+- INITIALIZING: the coordinator is being set up.
+- CREATED: slots are requested; the job runs when all are there.
+- RUNNING: tasks are deployed. It finishes with the last of them, restarts some of them, or ends otherwise.
+- FAILING: it ends by a failure, when all tasks have ended; a cancel that comes meanwhile counts.
+- RESTARTING: tasks that restart have not all ended, or the delay is not over; CREATED where a rescaled job needs slots.
+- CANCELLING: it ends on request, when all tasks have ended.
+- SUSPENDED, RECONCILING: of Flink's; no job of rayflink gets there.
+- FAILED, CANCELED, FINISHED: nothing follows.
+"""
 
 __all__ = ["JOB_MOVES", "JobStatus"]

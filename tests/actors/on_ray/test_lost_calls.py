@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -163,6 +164,22 @@ def test_a_coordinator_whose_driver_went_before_its_job_began_ends(
         coordinator.start(None)
     coordinator._expect_start()
     assert ended == ([] if started else [1])
+
+
+@pytest.mark.slow  # imports Ray
+def test_each_call_of_the_actor_is_one_of_its_coordinator_with_the_same_arguments() -> None:
+    from rayflink.actors.on_ray import coordinator_actor
+    from rayflink.actors.on_ray.ray_coordinator import Coordinator
+
+    for group, calls in coordinator_actor.CALLS.items():
+        for name in calls.names:
+            assert inspect.isfunction(getattr(Coordinator, name))
+            method: Any = getattr(coordinator_actor.CoordinatorActor, name)
+            assert (method.__name__, method.__ray_concurrency_group__) == (name, group)
+            actor: Any = object.__new__(coordinator_actor.CoordinatorActor)
+            actor._coordinator = SimpleNamespace(**{name: lambda *arguments: arguments})
+            assert getattr(actor, name)("a", 1) == ("a", 1)
+    assert coordinator_actor.coordinator_class() is not None
 
 
 # the task's shell

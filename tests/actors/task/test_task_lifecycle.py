@@ -55,8 +55,10 @@ def test_a_task_that_ends_early_releases_what_it_holds_and_is_done(end: str):
 
 def test_a_task_never_goes_back():
     task = bench().start()
-    with pytest.raises(IllegalTransition, match="cannot go from running to starting"):
+    with pytest.raises(IllegalTransition, match="cannot go from running to starting") as caught:
         task.task._life.enter(TaskPhase.STARTING)
+    (move,) = caught.value.story
+    assert (move.before, move.after, move.cause) == ("starting", "running", "its operators are open")
     assert task.task.phase is TaskPhase.RUNNING
 
 
