@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Protocol
 
 from rayflink.common.errors import assert_never
@@ -35,7 +36,7 @@ class CommandPerformer(Protocol):
         ...
 
     def deploy_tasks(self, commands: Sequence[DeployTask]) -> None:
-        """Create all tasks of one decision; called before its other commands, which may be for these tasks."""
+        """Create tasks; commands for them follow."""
         ...
 
     def send_to_task(self, command: SendToTask) -> None:
@@ -67,30 +68,43 @@ class CommandPerformer(Protocol):
 
 
 def perform(commands: Sequence[Command], performer: CommandPerformer) -> None:
-    """Let a runner perform the commands of one decision, the deployments first and the others in their order."""
-    deployments = [command for command in commands if isinstance(command, DeployTask)]
-    if deployments:
-        performer.deploy_tasks(deployments)
-    for command in commands:
-        match command:
-            case DeployTask():
-                pass  # with all others, above
-            case RequestSlots():
-                performer.request_slots(command)
-            case SendToTask():
-                performer.send_to_task(command)
-            case KillTask():
-                performer.kill_task(command)
-            case PublishCheckpoint():
-                performer.publish_checkpoint(command)
-            case DiscardFiles():
-                performer.discard_files(command)
-            case AnswerSavepoint() | AnswerRescale():
-                performer.answer(command)
-            case EndJob():
-                performer.end_job(command)
-            case _:
-                assert_never(command)
+    """Let a runner perform the commands of one decision in their order, deployments in a row together."""
+    for is_deployment, group in groupby(commands, lambda command: isinstance(command, DeployTask)):
+        if is_deployment:
+            performer.deploy_tasks([command for command in group if isinstance(command, DeployTask)])
+            continue
+        for command in group:
+            _perform(command, performer)
 
 
-__all__ = ["CommandPerformer", "perform"]
+def _perform(command: Command, performer: CommandPerformer) -> None:
+    match command:
+        case DeployTask():
+            performer.deploy_tasks([command])
+        case RequestSlots():
+            performer.request_slots(command)
+        case SendToTask():
+            performer.send_to_task(command)
+        case KillTask():
+            performer.kill_task(command)
+        case PublishCheckpoint():
+            performer.publish_checkpoint(command)
+        case DiscardFiles():
+            performer.discard_files(command)
+        case AnswerSavepoint() | AnswerRescale():
+            performer.answer(command)
+        case EndJob():
+            performer.end_job(command)
+        case _:
+            assert_never(command)
+
+
+def deployments_first(commands: Sequence[Command]) -> list[Command]:
+    """Return the commands with all deployments before the others, each in their order.
+
+    For a runner whose tasks are in processes of their own: each deployment carries the addresses of all its peers.
+    """
+    return sorted(commands, key=lambda command: not isinstance(command, DeployTask))
+
+
+__all__ = ["CommandPerformer", "deployments_first", "perform"]

@@ -1,31 +1,25 @@
 """A whole job in one thread: the coordinator's decisions, its tasks, and messages handed over in memory.
 
-The local runner takes this as it is, with the machine's clock, so that a debugger works in user code. The simulator
-overrides the choices: which task steps next, when a message arrives, and what goes wrong.
+A debugger works in user code, which is what the local runner is for. Tests pass a clock of their own.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache, partial
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 
-from rayflink.common.errors import assert_never
-from rayflink.common.text_output.logs import spoken_by
 from rayflink.graph.job_graph import JobGraph
-from rayflink.state.storage.storage import Storage
+from rayflink.state.clock import Clock
 from rayflink.state.storage.storage_schemes import open_storage
 
-from ..checkpoints.files import OpenStorage
 from ..exchange.frames import Envelope, TaskAddress
-from ..job.deployment import announce
+from ..job.command_performer import perform
 from ..job.job_master import JobMaster
 from ..job.recovery import recover_or_start, storage_options
 from ..messages.commands import (
-    AnswerRescale,
-    AnswerSavepoint,
+    Answer,
     CancelRequested,
     Command,
     DeployTask,
@@ -34,9 +28,8 @@ from ..messages.commands import (
     JobResult,
     KillTask,
     PublishCheckpoint,
+    Request,
     RequestSlots,
-    RescaleRequested,
-    SavepointRequested,
     SendToTask,
     Signal,
     SlotsGranted,
@@ -44,13 +37,10 @@ from ..messages.commands import (
     TaskGone,
     Tick,
 )
-from ..messages.messages import ToCoordinator, ToTask
-from ..task.file_cache import FileCache
-from ..task.progress import Progress
-from ..task.services import TaskServices
+from ..messages.messages import ToCoordinator
 from ..task.slot_memory import SlotMemory
 from ..task.task import StreamTask
-from ..task.task_folders import remove_folders, remove_spills
+from .task_executor import TaskExecutor
 
 REPORT_INTERVAL_MS = 500
 """Interval at which tasks report their counters."""
@@ -59,57 +49,49 @@ REPORT_INTERVAL_MS = 500
 class InProcessCluster:
     """Runs one job to its end.
 
+    It performs the commands of the job master (`CommandPerformer`) and carries what its tasks send (`TaskCarrier`).
+
     Args:
         graph: the job.
-        clock: `now_ms()` and `monotonic()`.
+        clock: the time of the whole run.
         wait: called with milliseconds when no task can do anything before then.
         cached_files: name -> path of the distributed cache.
+        new_id: returns 32 hex digits that are unique.
         wake: ends a `wait`, called by other threads; None: there are none, and nothing happens beside the steps.
-    """
 
-    open_storage: Callable[[str], Storage]
+    Raises:
+        StateError: what the job starts from cannot be read: data of an earlier coordinator, or the checkpoint that
+            `execution.state-recovery.path` names.
+    """
 
     def __init__(
         self,
         graph: JobGraph,
-        clock: Any,
-        wait: Callable[[float], None],
+        clock: Clock,
+        wait: Callable[[int], None],
         cached_files: Mapping[str, str] | None = None,
         new_id: Callable[[], str] = lambda: os.urandom(16).hex(),
         wake: Callable[[], None] | None = None,
     ) -> None:
         self.clock = clock
-        self._wake = wake
-        self.open_storage = self.storage_opener(graph)
-        self.job = self.make_job(graph, new_id, cached_files or {})
-        self._file_cache = FileCache()
-        self.answers: dict[str, AnswerSavepoint | AnswerRescale] = {}
+        open_at = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
+        beginning = recover_or_start(graph, new_id, open_at)
+        self._files = beginning.files
+        self.job = JobMaster(graph, new_id, cached_files or {}, start=beginning.start)
+        self._executor = TaskExecutor(graph.configuration, clock, self, open_at, wake)
+        self.answers: dict[str, Answer] = {}
         self._requests: set[str] = set()
-        self.tasks: dict[TaskAddress, StreamTask] = {}
         self._wait = wait
         self._events: deque[ToCoordinator | Signal] = deque()
         self._last_report_ms = 0
         self._ticked_for: int | None = None
         self._started = False
 
-    def make_job(self, graph: JobGraph, new_id: Callable[[], str], cached_files: Mapping[str, str]) -> JobMaster:
-        """Create the job's coordinator; it starts from existing data of the job, or as `execution.state-recovery.path`
-        says.
-
-        Raises:
-            StateError: that cannot be read.
-        """
-        beginning = recover_or_start(graph, new_id, self.open_storage)
-        self.files = beginning.files
-        return JobMaster(graph, new_id, cached_files, start=beginning.start)
-
-    def storage_opener(self, graph: JobGraph) -> OpenStorage:
-        """Return the function that opens the checkpoint storage at an address."""
-        return lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
+    # the program's side
 
     def start(self) -> None:
         """Schedule the job."""
-        self._carry_out(self.job.start(self.clock.now_ms()))
+        self._perform(self.job.start(self.clock.now_ms()))
 
     def cancel(self, by: str = "the user") -> None:
         """Ask for the job's cancellation; may be called from a signal handler."""
@@ -119,20 +101,25 @@ class InProcessCluster:
         """Let the sources end."""
         self.post(StopRequested())
 
-    def request(self, request: SavepointRequested | RescaleRequested) -> None:
-        """Ask for something, once; `answers` holds what became of it, by the request's id."""
+    def request(self, request: Request) -> None:
+        """Ask for something, once; `answers` has the outcome under the request's id."""
         if request.request_id not in self._requests:
             self._requests.add(request.request_id)
             self.post(request)
 
-    @cached_property
+    @property
+    def tasks(self) -> Mapping[TaskAddress, StreamTask]:
+        """Return the tasks that run now."""
+        return self._executor.tasks
+
+    @property
     def memory(self) -> SlotMemory:
         """Return the memory that all tasks share, like those of one slot.
 
         Raises:
             ConfigError: its parts do not fit the whole.
         """
-        return SlotMemory(self.job.graph.configuration, "the process")
+        return self._executor.memory
 
     @property
     def has_started(self) -> bool:
@@ -143,6 +130,8 @@ class InProcessCluster:
     def result(self) -> JobResult | None:
         """Return the job's result once it has ended."""
         return self.job.result
+
+    # the loop
 
     def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
         """Step until the job has ended; `on_progress` is called now and then."""
@@ -163,136 +152,22 @@ class InProcessCluster:
 
     def round(self) -> bool:
         """Step every task once and deliver messages; return False when there was nothing to do."""
-        active = self._handle_events()
-        for attempt, task in list(self.tasks.items()):
-            active |= self.step(attempt, task)
+        is_active = self._handle_events()
+        for attempt in list(self.tasks):
+            is_active |= self.step(attempt)
         now = self.clock.now_ms()
         if now - self._last_report_ms >= REPORT_INTERVAL_MS:
             self._last_report_ms = now
             for task in self.tasks.values():
                 self.post(task.report())
             self.post(Tick())
-        elif self.tick_is_due(now):
+        elif self._is_tick_due(now):
             self.post(Tick())
-        return active
+        return is_active
 
-    def tick_is_due(self, now_ms: int) -> bool:
-        """Return whether the job has something to do by the clock; asked again only when that has been done."""
-        due = self.job.next_tick_ms
-        if due is None or due > now_ms or due == self._ticked_for:
-            return False
-        self._ticked_for = due
-        return True
-
-    def step(self, attempt: TaskAddress, task: StreamTask) -> bool:
-        """Run one step of one task, with its consequences."""
-        started = self.clock.monotonic()
-        with spoken_by(task.identity):
-            progress = task.step()
-        task.metrics.stepped(started, self.clock.monotonic(), progress is Progress.BACK_PRESSURED)
-        active = progress is Progress.BUSY
-        for envelope in task.outgoing():
-            active = True
-            self.deliver(envelope)
-        for report in task.reports():
-            active = True
-            self.post(report)
-        if progress is Progress.DONE:
-            del self.tasks[attempt]
-            self.memory.free(attempt)
-        return active
-
-    def deliver(self, envelope: Envelope) -> None:
-        """Hand an envelope over; one for a task that is gone is lost, as on a network."""
-        receiver = self.tasks.get(envelope.receiver)
-        if receiver is not None:
-            receiver.mail(envelope)
-        sender = self.tasks.get(envelope.sender)
-        if sender is not None:
-            sender.returned(envelope.receiver)
-
-    def tell(self, attempt: TaskAddress, message: ToTask) -> None:
-        """Hand a message of the coordinator over; one for a task that is gone is lost."""
-        receiver = self.tasks.get(attempt)
-        if receiver is not None:
-            receiver.mail(message)
-
-    def post(self, event: ToCoordinator | Signal) -> None:
-        """Hand the coordinator an event."""
-        self._events.append(event)
-
-    def start_task(self, task: StreamTask) -> None:
-        """Start a task; all that were deployed with it exist."""
-        task.start()
-
-    def kill(self, attempt: TaskAddress, reason: str) -> None:
-        """Kill a task without notice, and free its spilled data and its managed memory."""
-        if attempt in self.tasks:
-            self._drop(attempt)
-            self.post(TaskGone(attempt, reason))
-
-    def _drop(self, attempt: TaskAddress) -> None:
-        remove_spills(self.tasks.pop(attempt).deployment)
-        self.memory.free(attempt)
-
-    def _handle_events(self) -> bool:
-        active = bool(self._events)
-        while self._events:
-            self._carry_out(self.job.handle(self._events.popleft(), self.clock.now_ms()))
-        return active
-
-    def _carry_out(self, commands: list[Command]) -> None:
-        deployed = []
-        for command in commands:
-            match command:
-                case RequestSlots():
-                    self.post(SlotsGranted())
-                case DeployTask():
-                    announce(command.deployment, "localhost")
-                    with spoken_by(command.deployment.identity):
-                        task = self.make_task(command)
-                    self.memory.report_in(task.metrics.group.group)
-                    self.tasks[command.deployment.attempt] = task
-                    deployed.append(task)
-                case SendToTask():
-                    self.tell(command.attempt, command.message)
-                case KillTask():
-                    self.kill(command.attempt, "it did not stop in time")
-                case PublishCheckpoint() | DiscardFiles():
-                    self.work_on_files(command)
-                case AnswerSavepoint() | AnswerRescale():
-                    self.answers[command.request_id] = command
-                case EndJob():
-                    self.end_job()
-                case _:
-                    assert_never(command)
-        for task in deployed:
-            with spoken_by(task.identity):
-                self.start_task(task)
-
-    def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
-        """Write or delete files of a checkpoint, in the order of the commands."""
-        if isinstance(command, PublishCheckpoint):
-            self.post(self.files.publish(command))
-        else:
-            self.files.discard(command)
-
-    def end_job(self) -> None:
-        """Drop the tasks that are left: finished ones whose results are not fetched, and lost ones."""
-        for attempt in list(self.tasks):
-            self._drop(attempt)
-        self._file_cache.stop()
-        remove_folders(self.job.graph.id, self.job.graph.configuration, copies=True)
-
-    def make_task(self, command: DeployTask) -> StreamTask:
-        """Return the task of a deployment."""
-        return StreamTask(command.deployment, self.clock, services=self.services())
-
-    def services(self) -> TaskServices:
-        """Return the services that this process provides to its tasks."""
-        return TaskServices(
-            self.memory.manager, wake=self._wake, open_storage=self.open_storage, cached_files=self._file_cache.files_of
-        )
+    def step(self, attempt: TaskAddress) -> bool:
+        """Run one step of one task, with its consequences; return whether it was active."""
+        return self._executor.step(attempt)
 
     def pause(self) -> None:
         """Wait for the next timer, buffer timeout or source, at most until the next report."""
@@ -306,3 +181,85 @@ class InProcessCluster:
             if deadline is not None:
                 due = min(due, deadline)
         self._wait(max(due - now, 0))
+
+    def _handle_events(self) -> bool:
+        has_events = bool(self._events)
+        while self._events:
+            self._perform(self.job.handle(self._events.popleft(), self.clock.now_ms()))
+        return has_events
+
+    def _is_tick_due(self, now_ms: int) -> bool:
+        """Return whether the job has something to do by the clock, once for each time it names."""
+        due = self.job.next_tick_ms
+        if due is None or due > now_ms or due == self._ticked_for:
+            return False
+        self._ticked_for = due
+        return True
+
+    # a carrier for the tasks
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Hand an envelope over; one for a task that is gone is lost, as on a network."""
+        receiver = self.tasks.get(envelope.receiver)
+        if receiver is not None:
+            receiver.mail(envelope)
+        sender = self.tasks.get(envelope.sender)
+        if sender is not None:
+            sender.returned(envelope.receiver)
+
+    def post(self, event: ToCoordinator | Signal) -> None:
+        """Hand the coordinator an event."""
+        self._events.append(event)
+
+    # a performer for the job master
+
+    def _perform(self, commands: Sequence[Command]) -> None:
+        """Perform the commands of one decision; new tasks start when the messages for them are in their mailboxes."""
+        perform(commands, self)
+        for command in commands:
+            if isinstance(command, DeployTask):
+                self._executor.start(command.deployment.attempt)
+
+    def request_slots(self, command: RequestSlots) -> None:
+        """Grant the slots: this process has as many as a job wants."""
+        self.post(SlotsGranted())
+
+    def deploy_tasks(self, commands: Sequence[DeployTask]) -> None:
+        """Create the tasks."""
+        for command in commands:
+            self._executor.create(command.deployment)
+
+    def send_to_task(self, command: SendToTask) -> None:
+        """Hand a message over; one for a task that is gone is lost."""
+        receiver = self.tasks.get(command.attempt)
+        if receiver is not None:
+            receiver.mail(command.message)
+
+    def kill_task(self, command: KillTask) -> None:
+        """Kill a task that did not stop in time."""
+        self.kill(command.attempt, "it did not stop in time")
+
+    def kill(self, attempt: TaskAddress, reason: str) -> None:
+        """Kill a task without notice, and free its spilled data and its managed memory."""
+        if attempt in self.tasks:
+            self._executor.drop(attempt)
+            self.post(TaskGone(attempt, reason))
+
+    def publish_checkpoint(self, command: PublishCheckpoint) -> None:
+        """Write the metadata of a checkpoint."""
+        self.post(self._files.publish(command))
+
+    def discard_files(self, command: DiscardFiles) -> None:
+        """Delete files of a checkpoint."""
+        self._files.discard(command)
+
+    def answer(self, answer: Answer) -> None:
+        """Keep the answer to a request in `answers`."""
+        self.answers[answer.request_id] = answer
+
+    def end_job(self, command: EndJob) -> None:
+        """Drop the tasks that are left: their results are no longer needed, or they were lost."""
+        self._executor.close(self.job.graph.id)
+
+
+__all__ = ["REPORT_INTERVAL_MS", "InProcessCluster"]

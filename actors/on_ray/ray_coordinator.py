@@ -30,7 +30,7 @@ from rayflink.state.storage.storage_schemes import open_storage
 from ..checkpoints.completed import CompletedCheckpoint
 from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
-from ..job.command_performer import perform
+from ..job.command_performer import deployments_first, perform
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
 from ..job.recovery import recover_or_start, storage_options
@@ -284,7 +284,7 @@ class Coordinator:
         try:
             commands = self._job.start(self._clock.now_ms())
             self._update_status()
-            perform(commands, self)
+            self._perform(commands)
             self._record()
             last_tick = 0.0
             while self._result is None:
@@ -341,7 +341,7 @@ class Coordinator:
         commands = self._job.handle(event, self._clock.now_ms())
         if self._is_status_due(event, commands):
             self._update_status()
-        perform(commands, self)
+        self._perform(commands)
         if self._stored is not None and self._job.report.past.restarts != restarts:
             self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.report.past)
 
@@ -370,16 +370,19 @@ class Coordinator:
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
             threading.Thread(target=self._terminal.put, args=([line],), daemon=True).start()
         for attempt in self._slots.tick(now):  # Ray reports when a process cannot start
-            perform(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()), self)
+            self._perform(self._job.handle(TaskReport(attempt, {}), self._clock.now_ms()))
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._rows.discard()
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
         if not self._slots.is_overdue(now):
-            perform(self._job.handle(Tick(), self._clock.now_ms()), self)
+            self._perform(self._job.handle(Tick(), self._clock.now_ms()))
         self._update_status()
 
     # the commands of the job master: a `CommandPerformer`
+
+    def _perform(self, commands: Sequence[Command]) -> None:
+        perform(deployments_first(commands), self)
 
     def request_slots(self, command: RequestSlots) -> None:
         """Ask Ray for the processes of the slots."""

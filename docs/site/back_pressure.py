@@ -14,7 +14,8 @@ from rayflink.actors.messages.messages import TaskReport
 from rayflink.common import WatermarkStrategy
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors import DataGeneratorSource, DiscardingSink
-from rayflink.testing import Fault, SimulatedCluster
+from rayflink.testing import SimulatedCluster
+from rayflink.testing.faults import StepDelay
 
 SEED = 1
 SECONDS, RECORDS_PER_SECOND = 40, 100
@@ -24,34 +25,38 @@ TASKS = ("Source: readings", "enrich", "Sink: store")
 
 
 @dataclass
-class SlowForAWhile(Fault):
+class SlowForAWhile(StepDelay):
     """Each record of the sink takes longer, from one second of the job to another."""
 
     now_s: float = 0.0
 
-    def step_ms(self, name: str, records: int, draw: Any) -> int:
-        return SLOW_RECORD_MS * records if "Sink" in name and SLOW_FROM_S <= self.now_s < SLOW_TO_S else 0
+    def step_delay_ms(self, task: str, records: int, draw: Any) -> int:
+        return SLOW_RECORD_MS * records if "Sink" in task and SLOW_FROM_S <= self.now_s < SLOW_TO_S else 0
 
 
-class Reported(SimulatedCluster):
-    """Keeps (second, output pool usage, input pool usage) of each task's reports."""
+class ObservedRun:
+    """A run, and (second, output pool usage, input pool usage) of each task's reports."""
 
     def __init__(self, graph: Any, slow: SlowForAWhile) -> None:
-        super().__init__(graph, SEED, [slow])
-        self.slow, self.begun_ms = slow, self.clock.now_ms()
+        self.slow = slow
+        self.cluster = SimulatedCluster(graph, SEED, [slow], on_report=self.report)
+        self.start_ms = self.cluster.clock.now_ms()
         self.usage: dict[str, list[tuple[float, float, float]]] = {name: [] for name in TASKS}
+
+    def second(self) -> float:
+        """Return the seconds since the start."""
+        return (self.cluster.clock.now_ms() - self.start_ms) / 1000
 
     def observe(self) -> None:
         """Let the fault know what time it is."""
-        self.slow.now_s = (self.clock.now_ms() - self.begun_ms) / 1000
+        self.slow.now_s = self.second()
 
-    def post(self, event: Any) -> None:
-        if isinstance(event, TaskReport) and event.attempt in self.tasks:
-            name = next(name for name in TASKS if name in self.tasks[event.attempt].deployment.name)
-            second = (self.clock.now_ms() - self.begun_ms) / 1000
-            found = event.metrics
-            self.usage[name].append((second, found[OUTPUT], found[INPUT]))
-        super().post(event)
+    def report(self, event: Any) -> None:
+        """Keep what a task reports."""
+        if isinstance(event, TaskReport) and event.attempt in self.cluster.tasks:
+            title = self.cluster.tasks[event.attempt].deployment.name
+            name = next(name for name in TASKS if name in title)
+            self.usage[name].append((self.second(), event.metrics[OUTPUT], event.metrics[INPUT]))
 
 
 def run() -> dict[str, list[tuple[float, float, float]]]:
@@ -62,9 +67,9 @@ def run() -> dict[str, list[tuple[float, float, float]]]:
     source = DataGeneratorSource(lambda n: n, SECONDS * RECORDS_PER_SECOND, RECORDS_PER_SECOND)
     readings = env.from_source(source, WatermarkStrategy.no_watermarks(), "readings")
     readings.rebalance().map(lambda n: n).name("enrich").rebalance().sink_to(DiscardingSink()).name("store")
-    cluster = Reported(env.get_job_graph("back-pressure"), SlowForAWhile())
-    cluster.run(cluster.observe)
-    return cluster.usage
+    run = ObservedRun(env.get_job_graph("back-pressure"), SlowForAWhile())
+    run.cluster.run(run.observe)
+    return run.usage
 
 
 def back_pressure_picture() -> str:

@@ -7,7 +7,7 @@ A fault that names a task takes part of its name: "Map" means every subtask of e
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
@@ -51,11 +51,11 @@ class CommandFate(Enum):
     UNHEARD = "arrives, and the answer is lost"
 
 
-class Victim(Protocol):
-    """The actions that a fault may take on a cluster."""
+class FaultTarget(Protocol):
+    """A simulated cluster, as a fault acts on it."""
 
     def kill_named(self, name: str) -> bool:
-        """Kill the tasks and return whether one was running."""
+        """Kill tasks by a part of their name; return False when none runs now."""
         ...
 
     def kill_slot(self, index: int) -> bool:
@@ -63,27 +63,27 @@ class Victim(Protocol):
         ...
 
     def kill_coordinator(self, zombie_ms: int = 0) -> bool:
-        """Let another coordinator take over; False while it cannot be killed, since none is there."""
+        """Let another coordinator take over; return False while there is none to kill."""
         ...
 
     def freeze_named(self, name: str, for_ms: int | None = None) -> bool:
-        """Let the tasks do nothing, for a time or for ever; False when none runs now."""
+        """Let tasks do nothing, for a time or for ever; return False when none runs now."""
         ...
 
     def lose_file(self, part: str) -> bool:
-        """Delete a file of a checkpoint whose path has that part; False when there is none."""
+        """Delete a file of a checkpoint whose path has that part; return False when there is none."""
         ...
 
     def savepoint(self, directory: str, stop: StopMode | None) -> bool:
-        """Ask for a savepoint, and again where it failed; False until there is one, or the job has ended."""
+        """Request a savepoint, and again where it failed; return False until there is one, or the job has ended."""
         ...
 
     def rescale(self, parallelism: Mapping[str, int]) -> bool:
-        """Ask for other parallelisms; False until all tasks run, or the job has ended."""
+        """Request other parallelisms; return False until all tasks run, or the job has ended."""
         ...
 
     def cancel(self, by: str = "the user") -> None:
-        """Ask for the job's cancellation."""
+        """Request the job's cancellation."""
         ...
 
     def stop(self) -> None:
@@ -91,95 +91,117 @@ class Victim(Protocol):
         ...
 
     def trigger_checkpoint(self, number: int) -> bool:
-        """Send the barrier to the sources; False while no source runs."""
+        """Send the barrier to the sources; return False while no source runs."""
         ...
 
 
 class Fault:
-    """Nothing goes wrong; subclasses override what they disturb."""
+    """Something that goes wrong in a simulated run.
 
-    reorders = False
-    """True if calls of one pair of tasks may overtake each other."""
+    This class disturbs nothing. Derive from those below, each of which disturbs one thing; a fault that disturbs
+    several derives from several.
+    """
 
-    def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
-        """Decide the outcome of a call; `nth` counts the calls for which `concerns` was true."""
+
+class ClusterFault(Fault):
+    """A fault that acts on the cluster at some moment: it kills, freezes, deletes, or does what users do."""
+
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        """Act if it is time, and return True when the fault has done all it does.
+
+        Called before each move until it returns True; `move` counts them from 0.
+        """
+        return True
+
+
+class CallFault(Fault):
+    """A fault of the calls between tasks."""
+
+    def concerns_call(self, call: Call) -> bool:
+        """Return whether the call is one of those that the fault counts."""
+        return True
+
+    def transmit(self, call: Call, number: int, draw: random.Random) -> list[Call]:
+        """Return the calls that are under way in the place of one that is counted; `number` counts from 0."""
         return [call]
 
-    def concerns(self, call: Call) -> bool:
-        """Return whether the call is one of those that are counted."""
-        return True
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        """Return whether the fault has struck; called before each move until it returns True."""
-        return True
-
-    def step_ms(self, name: str, records: int, draw: random.Random) -> int:
-        """Return the extra virtual milliseconds of a task's step, which processed `records` records."""
-        return 0
-
-    def published(self, victim: Victim, nth: int) -> None:
-        """Observe that a checkpoint was stored, before any task knows of it; counted from 0."""
-
-    def concerns_file(self, operation: Operation) -> bool:
-        """Return whether an operation of a checkpoint storage is one of those that are counted."""
-        return False
-
-    def outcome(self, operation: Operation, nth: int, draw: random.Random) -> Outcome:
-        """Decide the outcome of an operation for which `concerns_file` was true, counted from 0."""
-        return Outcome.DONE
-
-    def storage_ms(self, draw: random.Random) -> int:
-        """Return the extra virtual milliseconds of a storage operation."""
-        return 0
+class CommandFault(Fault):
+    """A fault of the coordinator's commands to tasks."""
 
     def concerns_command(self, command: str, receiver: str) -> bool:
-        """Return whether a command of the coordinator, of a type and to a task, is one of those that are counted."""
-        return False
+        """Return whether a command, by the name of its type, to a task is one of those that the fault counts."""
+        return True
 
-    def command(self, nth: int) -> CommandFate:
-        """Decide the outcome of a command for which `concerns_command` was true, counted from 0."""
+    def fate(self, number: int) -> CommandFate:
+        """Return the outcome of a command that is counted; `number` counts from 0."""
         return CommandFate.ARRIVES
 
-    def command_ms(self, draw: random.Random) -> int:
+
+class CommandDelay(Fault):
+    """A fault that delays the coordinator's commands to tasks; those for one task keep their order."""
+
+    def command_delay_ms(self, draw: random.Random) -> int:
         """Return the virtual milliseconds that a command takes."""
         return 0
 
 
+class StepDelay(Fault):
+    """A fault that lets the steps of tasks take time; without one they take none."""
+
+    def step_delay_ms(self, task: str, records: int, draw: random.Random) -> int:
+        """Return the virtual milliseconds that a step of a task takes, which worked `records` records."""
+        return 0
+
+
+class StorageDelay(Fault):
+    """A fault that delays what is written to a checkpoint storage, and what is deleted there."""
+
+    def storage_delay_ms(self, draw: random.Random) -> int:
+        """Return the virtual milliseconds that the work takes."""
+        return 0
+
+
+class CheckpointFault(Fault):
+    """A fault that acts when a checkpoint has been stored, before any task knows it."""
+
+    def on_published(self, cluster: FaultTarget, number: int) -> None:
+        """Act on the cluster; `number` counts the stored checkpoints from 0."""
+
+
 @dataclass(frozen=True)
-class ReorderCalls(Fault):
+class ReorderCalls(CallFault):
     """Calls between two tasks arrive in any order."""
 
-    reorders = True
-
 
 @dataclass(frozen=True)
-class DelayCalls(Fault):
+class DelayCalls(CallFault):
     """A part of the calls takes up to `most_ms`."""
 
     chance: float = 0.3
     most_ms: int = 200
 
-    def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
+    def transmit(self, call: Call, number: int, draw: random.Random) -> list[Call]:
         if draw.random() >= self.chance:
             return [call]
         return [replace(call, due_ms=call.due_ms + draw.randint(1, self.most_ms))]
 
 
 @dataclass(frozen=True)
-class DuplicateCalls(Fault):
+class DuplicateCalls(CallFault):
     """A part of the calls arrives twice, the second time up to `most_ms` later."""
 
     chance: float = 0.3
     most_ms: int = 200
 
-    def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
+    def transmit(self, call: Call, number: int, draw: random.Random) -> list[Call]:
         if draw.random() >= self.chance:
             return [call]
         return [call, replace(call, due_ms=call.due_ms + draw.randint(0, self.most_ms), is_answered=False)]
 
 
 @dataclass(frozen=True)
-class LoseCall(Fault):
+class LoseCall(CallFault):
     """One call never arrives; to the sender it appears to have returned.
 
     Args:
@@ -190,20 +212,20 @@ class LoseCall(Fault):
     carrying: str = ""
     receiver: str = ""
 
-    def concerns(self, call: Call) -> bool:
+    def concerns_call(self, call: Call) -> bool:
         return self.carrying in call.frames and self.receiver in call.receiver
 
-    def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
-        return [replace(call, deliver=False)] if nth == self.nth else [call]
+    def transmit(self, call: Call, number: int, draw: random.Random) -> list[Call]:
+        return [replace(call, deliver=False)] if number == self.nth else [call]
 
 
 @dataclass(frozen=True)
-class StaleAttempt(Fault):
+class StaleAttempt(CallFault):
     """Before a part of the calls comes one of the same number, without content, meant for an attempt that is dead."""
 
     chance: float = 0.3
 
-    def sent(self, call: Call, nth: int, draw: random.Random) -> list[Call]:
+    def transmit(self, call: Call, number: int, draw: random.Random) -> list[Call]:
         if draw.random() >= self.chance:
             return [call]
         stale = replace(call.envelope, receiver=TaskAddress("dead" * 8), frames=())
@@ -211,18 +233,18 @@ class StaleAttempt(Fault):
 
 
 @dataclass(frozen=True)
-class KillTask(Fault):
+class KillTask(ClusterFault):
     """Tasks die without a word, at the first move from `at` on at which one of the name runs."""
 
     name: str
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.kill_named(self.name)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.kill_named(self.name)
 
 
 @dataclass(frozen=True)
-class KillSlot(Fault):
+class KillSlot(ClusterFault):
     """All tasks of one slot die, as when their process does, at the first move from `at` on at which there is one.
 
     Args:
@@ -232,12 +254,12 @@ class KillSlot(Fault):
     index: int = 0
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.kill_slot(self.index)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.kill_slot(self.index)
 
 
 @dataclass(frozen=True)
-class KillCoordinator(Fault):
+class KillCoordinator(ClusterFault):
     """The coordinator dies, and with it all that is not in a checkpoint storage; a new one takes over some moves later.
 
     Its tasks die with it. The new one begins with the checkpoints that it finds below `execution.checkpointing.dir`;
@@ -251,12 +273,12 @@ class KillCoordinator(Fault):
     at: int = 0
     zombie_ms: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.kill_coordinator(self.zombie_ms)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.kill_coordinator(self.zombie_ms)
 
 
 @dataclass(frozen=True)
-class CrashBeforeNotify(Fault):
+class CrashBeforeNotify(CheckpointFault):
     """A checkpoint is complete, and before anybody hears of it tasks or the coordinator die.
 
     Args:
@@ -267,13 +289,13 @@ class CrashBeforeNotify(Fault):
     nth: int = 0
     name: str = ""
 
-    def published(self, victim: Victim, nth: int) -> None:
-        if nth == self.nth:
-            _ = victim.kill_named(self.name) if self.name else victim.kill_coordinator()
+    def on_published(self, cluster: FaultTarget, number: int) -> None:
+        if number == self.nth:
+            _ = cluster.kill_named(self.name) if self.name else cluster.kill_coordinator()
 
 
 @dataclass(frozen=True)
-class FreezeTask(Fault):
+class FreezeTask(ClusterFault):
     """Tasks do nothing and say nothing from then on, as behind a broken network.
 
     Args:
@@ -285,12 +307,12 @@ class FreezeTask(Fault):
     at: int = 0
     for_ms: int | None = None
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.freeze_named(self.name, self.for_ms)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.freeze_named(self.name, self.for_ms)
 
 
 @dataclass(frozen=True)
-class LoseCommand(Fault):
+class LoseCommand(CommandFault):
     """One command of the coordinator to a task is lost, and to the coordinator the call has failed.
 
     Args:
@@ -306,31 +328,31 @@ class LoseCommand(Fault):
     def concerns_command(self, command: str, receiver: str) -> bool:
         return self.carrying in command and self.receiver in receiver
 
-    def command(self, nth: int) -> CommandFate:
-        if nth != self.nth:
+    def fate(self, number: int) -> CommandFate:
+        if number != self.nth:
             return CommandFate.ARRIVES
         return CommandFate.UNHEARD if self.obeyed else CommandFate.LOST
 
 
 @dataclass(frozen=True)
-class DelayCommands(Fault):
+class DelayCommands(CommandDelay):
     """A part of the coordinator's commands takes up to `most_ms`; those for one task keep their order."""
 
     chance: float = 0.3
     most_ms: int = 200
 
-    def command_ms(self, draw: random.Random) -> int:
+    def command_delay_ms(self, draw: random.Random) -> int:
         return draw.randint(1, self.most_ms) if draw.random() < self.chance else 0
 
 
 @dataclass(frozen=True)
-class SlowStorage(Fault):
+class SlowStorage(StorageDelay):
     """A part of what is written to a checkpoint storage takes up to `most_ms` longer."""
 
     chance: float = 0.3
     most_ms: int = 200
 
-    def storage_ms(self, draw: random.Random) -> int:
+    def storage_delay_ms(self, draw: random.Random) -> int:
         return draw.randint(1, self.most_ms) if draw.random() < self.chance else 0
 
 
@@ -350,38 +372,40 @@ class StorageFault(Fault):
     action: str = "write"
     part: str = ""
 
-    becomes = Outcome.DONE
+    failure = Outcome.DONE
 
-    def concerns_file(self, operation: Operation) -> bool:
+    def concerns_operation(self, operation: Operation) -> bool:
+        """Return whether an operation of a checkpoint storage is one of those that the fault counts."""
         return self.action in operation.action and self.part in operation.path
 
-    def outcome(self, operation: Operation, nth: int, draw: random.Random) -> Outcome:
-        return self.becomes if self.first <= nth < self.first + self.count else Outcome.DONE
+    def outcome(self, operation: Operation, number: int, draw: random.Random) -> Outcome:
+        """Return the outcome of an operation that is counted; `number` counts from 0."""
+        return self.failure if self.first <= number < self.first + self.count else Outcome.DONE
 
 
 @dataclass(frozen=True)
 class FullStorage(StorageFault):
     """The storage is full for a while: nothing is written, and it says so."""
 
-    becomes = Outcome.REFUSED
+    failure = Outcome.REFUSED
 
 
 @dataclass(frozen=True)
 class UnheardStorage(StorageFault):
     """The storage does what is asked, and says that it failed: the answer was lost."""
 
-    becomes = Outcome.UNHEARD
+    failure = Outcome.UNHEARD
 
 
 @dataclass(frozen=True)
 class LyingStorage(StorageFault):
     """The storage says that it wrote, and did not. No job survives the loss; it must say which file is missing."""
 
-    becomes = Outcome.PRETENDED
+    failure = Outcome.PRETENDED
 
 
 @dataclass(frozen=True)
-class LoseFile(Fault):
+class LoseFile(ClusterFault):
     """A file of a checkpoint disappears at the first move from `at` on at which there is one.
 
     Args:
@@ -391,23 +415,23 @@ class LoseFile(Fault):
     part: str = ""
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.lose_file(self.part)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.lose_file(self.part)
 
 
 @dataclass(frozen=True)
-class TakeSavepoint(Fault):
+class TakeSavepoint(ClusterFault):
     """A user requests a savepoint from move `at` on, until there is one; `Story.savepoints` says where it is."""
 
     directory: str = "/savepoints"
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.savepoint(self.directory, None)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.savepoint(self.directory, None)
 
 
 @dataclass(frozen=True)
-class StopWithSavepoint(Fault):
+class StopWithSavepoint(ClusterFault):
     """A user stops the job with a savepoint, from move `at` on until it works or the job has ended.
 
     Args:
@@ -418,48 +442,48 @@ class StopWithSavepoint(Fault):
     at: int = 0
     drain: bool = False
 
-    def strikes(self, victim: Victim, move: int) -> bool:
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
         stop = StopMode.DRAIN if self.drain else StopMode.SUSPEND
-        return move >= self.at and victim.savepoint(self.directory, stop)
+        return move >= self.at and cluster.savepoint(self.directory, stop)
 
 
 @dataclass(frozen=True)
-class CancelJob(Fault):
+class CancelJob(ClusterFault):
     """A user cancels the job before move `at`."""
 
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
         if move >= self.at:
-            victim.cancel()
+            cluster.cancel()
         return move >= self.at
 
 
 @dataclass(frozen=True)
-class StopJob(Fault):
+class StopJob(ClusterFault):
     """A user stops the job before move `at`: its sources end."""
 
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
         if move >= self.at:
-            victim.stop()
+            cluster.stop()
         return move >= self.at
 
 
 @dataclass(frozen=True)
-class TriggerCheckpoint(Fault):
+class TriggerCheckpoint(ClusterFault):
     """Checkpoint `number` is triggered at the first move from `at` on at which a source runs."""
 
     number: int = 1
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.trigger_checkpoint(self.number)
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.trigger_checkpoint(self.number)
 
 
 @dataclass(frozen=True)
-class Rescale(Fault):
+class Rescale(ClusterFault):
     """A user requests other parallelisms, at the first move from `at` on at which all tasks run.
 
     Args:
@@ -469,31 +493,31 @@ class Rescale(Fault):
     parallelism: tuple[tuple[str, int], ...]
     at: int = 0
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return move >= self.at and victim.rescale(dict(self.parallelism))
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return move >= self.at and cluster.rescale(dict(self.parallelism))
 
 
 @dataclass(frozen=True)
-class SlowTask(Fault):
+class SlowTask(StepDelay):
     """Every step of the tasks takes `ms` longer."""
 
     name: str
     ms: int = 50
 
-    def step_ms(self, name: str, records: int, draw: random.Random) -> int:
-        return self.ms if self.name in name else 0
+    def step_delay_ms(self, task: str, records: int, draw: random.Random) -> int:
+        return self.ms if self.name in task else 0
 
 
 @dataclass(frozen=True)
-class SlowRecords(Fault):
+class SlowRecords(StepDelay):
     """Every record that the tasks take costs a random time, evenly distributed between two bounds in milliseconds."""
 
     name: str
     least_ms: int = 0
     most_ms: int = 20
 
-    def step_ms(self, name: str, records: int, draw: random.Random) -> int:
-        return sum(draw.randint(self.least_ms, self.most_ms) for _ in range(records)) if self.name in name else 0
+    def step_delay_ms(self, task: str, records: int, draw: random.Random) -> int:
+        return sum(draw.randint(self.least_ms, self.most_ms) for _ in range(records)) if self.name in task else 0
 
 
 @dataclass(frozen=True)
@@ -505,9 +529,3 @@ class SlowSink(SlowTask):
 
 UNRELIABLE_NETWORK: tuple[Fault, ...] = (ReorderCalls(), DelayCalls(), DuplicateCalls(), StaleAttempt())
 """All that the exchange must bear without anybody noticing."""
-
-
-def faults_overriding(method: str, faults: Sequence[Fault]) -> list[tuple[int, Fault]]:
-    """Return the faults that have a method of their own, and their places."""
-    own = getattr(Fault, method)
-    return [(place, fault) for place, fault in enumerate(faults) if getattr(type(fault), method) is not own]

@@ -8,8 +8,8 @@ from typing import Any
 from rayflink.graph.job_graph import JobGraph
 
 from .faults import Fault
-from .simulated_cluster import SimulatedCluster
 from .simulated_storage import SimulatedDisk
+from .simulator.cluster import SimulatedCluster
 from .story import Story
 
 

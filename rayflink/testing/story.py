@@ -35,7 +35,7 @@ class Story:
     Args:
         acknowledged: checkpoint id -> the parts that tasks acknowledged, by task name.
         declined: those that tasks declined, in order.
-        most_held: task name -> the most batches it held at a time, on both its sides.
+        peak_buffers: task name -> the most batches that waited in its inputs and outputs at a time.
         completed: numbers of the checkpoints and savepoints that were written whole, in order.
         savepoints: addresses of those that somebody asked for and got.
         stopped_with: address of the savepoint that ended the job; "" where none did.
@@ -49,7 +49,7 @@ class Story:
     result: JobResult | None = None
     acknowledged: dict[int, dict[str, CheckpointAcknowledged]] = field(default_factory=dict)
     declined: list[CheckpointDeclined] = field(default_factory=list)
-    most_held: dict[str, int] = field(default_factory=dict)
+    peak_buffers: dict[str, int] = field(default_factory=dict)
     completed: list[int] = field(default_factory=list)
     savepoints: list[str] = field(default_factory=list)
     stopped_with: str = ""
@@ -68,8 +68,8 @@ class Story:
         """Return the message of the job's first failure, or ""."""
         return "" if self.result is None or self.result.failure is None else self.result.failure.message
 
-    def heard(self, event: object, task: str) -> None:
-        """Record a message of a task; those about checkpoints are kept."""
+    def record(self, event: object, task: str) -> None:
+        """Record a message of a task, where it is about a checkpoint."""
         if isinstance(event, CheckpointAcknowledged):
             self.acknowledged.setdefault(event.checkpoint_id, {})[task] = event
         elif isinstance(event, CheckpointDeclined):

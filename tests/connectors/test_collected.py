@@ -11,7 +11,7 @@ from rayflink.common.errors import JobExecutionError
 from rayflink.connectors.collected import BLOCK_ROWS, DrawnOnce, DrawnSink, RowBlock, rows_go_to
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.testing import KillTask, simulate
-from rayflink.testing.faults import Fault, Victim
+from rayflink.testing.faults import ClusterFault, FaultTarget
 
 RESTARTS = {
     "execution.target": "local",
@@ -33,13 +33,13 @@ class Arrived(list[RowBlock]):
 
 
 @dataclass(frozen=True)
-class KillWhenRowsHaveCome(Fault):
+class KillWhenRowsHaveCome(ClusterFault):
     """Kills the sink after its first rows."""
 
     arrived: Arrived
 
-    def strikes(self, victim: Victim, move: int) -> bool:
-        return bool(self.arrived) and victim.kill_named("Sink")
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
+        return bool(self.arrived) and cluster.kill_named("Sink")
 
 
 def drawn_in_simulation(options: dict[str, str], seed: int, faults: list[Any], kill_late: bool = False) -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 from rayflink.actors.messages.states import JobStatus
 from rayflink.state.storage.storage import Storage
 from rayflink.testing import KillTask
-from rayflink.testing.faults import Fault
+from rayflink.testing.faults import ClusterFault
 from rayflink.testing.simulation import SimulatedCluster
 from tests.simulation.test_checkpoints import EXPECTED, counting
 
@@ -35,21 +35,21 @@ def lose(storage: Storage, path: str) -> None:
 
 
 @dataclass(frozen=True)
-class DamageNewest(Fault):
+class DamageNewest(ClusterFault):
     """The state files of the newest checkpoint are damaged as soon as so many are kept; then a task dies."""
 
     damage: Damage
     kept: int
 
-    def strikes(self, victim: Any, move: int) -> bool:
-        kept = victim.job.checkpoints.completed
+    def inject(self, cluster: Any, move: int) -> bool:
+        kept = cluster.job.checkpoints.completed
         if len(kept) < self.kept:
             return False
         newest = kept[-1]
         for path in sorted(newest.manifest.files()):
-            self.damage(victim.disk.storage(newest.base), path)
+            self.damage(cluster.disk.storage(newest.base), path)
         assert newest.manifest.files(), "the checkpoint has no files"
-        return bool(victim.kill_named("Sink"))
+        return bool(cluster.kill_named("Sink"))
 
 
 OPTIONS = {

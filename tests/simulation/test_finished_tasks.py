@@ -19,7 +19,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
 from rayflink.testing import KillTask, Pause, ScriptedSource, simulate
-from rayflink.testing.faults import CrashBeforeNotify, Fault
+from rayflink.testing.faults import ClusterFault, CrashBeforeNotify
 
 OPTIONS = {
     "restart-strategy.type": "fixed-delay",
@@ -57,17 +57,17 @@ def unequal_sources() -> JobGraph:
 
 
 @dataclass(frozen=True)
-class KillOnceTheEarlyEnded(Fault):
+class KillOnceTheEarlyEnded(ClusterFault):
     """Kills the sink that goes on, once a checkpoint without the sink that has ended is complete."""
 
     latest: list[int] = field(default_factory=list)
 
-    def strikes(self, victim, move):
-        states = {execution.vertex.name: execution.state for execution in victim.job.executions.values()}
+    def inject(self, cluster, move):
+        states = {execution.vertex.name: execution.state for execution in cluster.job.executions.values()}
         if states["Sink: Early"] is not ExecutionState.FINISHED:
             return False
-        self.latest.append(victim.job.checkpoints.latest.checkpoint_id)
-        return self.latest[-1] > self.latest[0] + 1 and victim.kill_named("Late")
+        self.latest.append(cluster.job.checkpoints.latest.checkpoint_id)
+        return self.latest[-1] > self.latest[0] + 1 and cluster.kill_named("Late")
 
 
 @pytest.mark.slow

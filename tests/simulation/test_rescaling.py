@@ -11,7 +11,7 @@ from rayflink.actors.messages.commands import RescaleRequested, SavepointRequest
 from rayflink.actors.messages.states import JobStatus
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.testing import KillTask
-from rayflink.testing.faults import Fault
+from rayflink.testing.faults import ClusterFault
 from rayflink.testing.simulation import SimulatedCluster
 from tests.simulation.test_checkpoints import EXPECTED, counting
 
@@ -20,16 +20,16 @@ SMALL = {"rayflink__batch__max_rows": "3"}
 
 
 @dataclass(frozen=True)
-class Rescale(Fault):
+class Rescale(ClusterFault):
     """Somebody asks for other parallelisms before move `at`."""
 
     number: str
     wanted: tuple[tuple[str, int], ...]
     at: int
 
-    def strikes(self, victim: Any, move: int) -> bool:
+    def inject(self, cluster: Any, move: int) -> bool:
         if move >= self.at:
-            victim.request(RescaleRequested(self.number, dict(self.wanted)))
+            cluster.request(RescaleRequested(self.number, dict(self.wanted)))
         return move >= self.at
 
 
@@ -72,16 +72,16 @@ def test_a_job_that_has_the_wanted_parallelism_runs_on() -> None:
 
 
 @dataclass(frozen=True)
-class Ask(Fault):
+class Ask(ClusterFault):
     """Somebody asks for these, in this order, before move `at`."""
 
     requests: tuple[RescaleRequested | SavepointRequested, ...]
     at: int
 
-    def strikes(self, victim: Any, move: int) -> bool:
+    def inject(self, cluster: Any, move: int) -> bool:
         if move >= self.at:
             for request in self.requests:
-                victim.request(request)
+                cluster.request(request)
         return move >= self.at
 
 

@@ -15,7 +15,6 @@ from rayflink.testing import (
     CRASH,
     UNRELIABLE_NETWORK,
     CancelJob,
-    Fault,
     FreezeTask,
     KillTask,
     Pause,
@@ -26,9 +25,9 @@ from rayflink.testing import (
     TriggerCheckpoint,
     rec,
     simulate,
-    simulated_cluster,
 )
-from rayflink.testing.faults import Victim
+from rayflink.testing.faults import CallFault, ClusterFault, FaultTarget
+from rayflink.testing.simulator import cluster
 from tests.golden_jobs import GOLDEN_JOBS
 
 JOBS = {job.name: job for job in GOLDEN_JOBS}
@@ -86,10 +85,10 @@ def test_a_crash_in_the_script_fails_the_job():
         story.collected("out")
 
 
-class Swallow(Fault):
+class Swallow(CallFault):
     """No call that carries data arrives, and nobody is told."""
 
-    def sent(self, call: Any, nth: int, draw: Any) -> list[Any]:
+    def transmit(self, call: Any, number: int, draw: Any) -> list[Any]:
         return [] if "BufferResponse" in call.frames else [call]
 
 
@@ -103,8 +102,8 @@ def test_a_run_that_hangs_says_what_each_task_waits_for():
     assert "has finished, waits until 1 partitions are fetched" in told
 
 
-class Breaks(Fault):
-    def strikes(self, victim: Victim, move: int) -> bool:
+class Breaks(ClusterFault):
+    def inject(self, cluster: FaultTarget, move: int) -> bool:
         raise RuntimeError("a defect")
 
 
@@ -160,9 +159,9 @@ def test_a_slow_sink_stops_the_source_and_what_is_held_stays_bounded():
         story = simulate(env.get_job_graph(), length, [SlowSink(ms=100), StopJob(at=3_000 * length)])
         assert 0 < len(story.collected("out")) < 5_000
         # a pool of 2 x 2 + 1 buffers, and one slice of at most 1,024 records over it, at least 4 in a buffer
-        assert story.most_held.pop("Source: Custom Source (1/1)") <= 5 + 256
+        assert story.peak_buffers.pop("Source: Custom Source (1/1)") <= 5 + 256
         # the same pool on both sides, and again a slice of at most one batch
-        assert max(story.most_held.values()) <= 12, story.most_held
+        assert max(story.peak_buffers.values()) <= 12, story.peak_buffers
 
 
 @pytest.mark.slow
@@ -179,7 +178,7 @@ def test_a_checkpoint_is_acknowledged_by_every_task_or_declined():
 
 
 def test_a_job_that_restarts_for_ever_is_given_up_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_cluster, "MOST_MOVES", 500)
+    monkeypatch.setattr(cluster, "MOST_MOVES", 500)
     options = {
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": "1000000",

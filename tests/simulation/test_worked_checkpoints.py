@@ -46,9 +46,9 @@ from rayflink.testing import (
     TakeSavepoint,
     simulate,
 )
-from rayflink.testing.faults import Fault
-from rayflink.testing.simulated_cluster import SimulatedCluster
+from rayflink.testing.faults import ClusterFault, Fault
 from rayflink.testing.simulated_storage import SimulatedDisk
+from rayflink.testing.simulation import SimulatedCluster
 from rayflink.testing.story import Story
 
 EVERY_5_MS = {
@@ -120,14 +120,14 @@ def test_without_alignment_there_are_checkpoints_with_money_that_nobody_had() ->
 
 
 @dataclass(frozen=True)
-class KillAfterEachCheckpoint(Fault):
+class KillAfterEachCheckpoint(ClusterFault):
     """Kills the map after each of the first four checkpoints."""
 
     seen: set[int] = field(default_factory=set)
 
-    def strikes(self, victim: Any, move: int) -> bool:
-        latest = victim.job.checkpoints.latest
-        if latest is not None and latest.checkpoint_id not in self.seen and victim.kill_named("Map"):
+    def inject(self, cluster: Any, move: int) -> bool:
+        latest = cluster.job.checkpoints.latest
+        if latest is not None and latest.checkpoint_id not in self.seen and cluster.kill_named("Map"):
             self.seen.add(latest.checkpoint_id)
         return len(self.seen) == 4
 
@@ -275,13 +275,13 @@ class StartAndCount(ProcessWindowFunction):
 
 
 @dataclass(frozen=True)
-class StopAt(Fault):
+class StopAt(ClusterFault):
     """Somebody stops the job with a savepoint at a time of the clock."""
 
     at_ms: int
 
-    def strikes(self, victim: Any, move: int) -> bool:
-        return victim.clock.now_ms() >= self.at_ms and bool(victim.savepoint("/savepoints", StopMode.SUSPEND))
+    def inject(self, cluster: Any, move: int) -> bool:
+        return cluster.clock.now_ms() >= self.at_ms and bool(cluster.savepoint("/savepoints", StopMode.SUSPEND))
 
 
 def counts_per_minute(**options: str) -> JobGraph:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from rayflink.actors.exchange.frames import BufferResponse, Envelope
 from rayflink.actors.local.in_process import InProcessCluster
-from rayflink.actors.messages.commands import SavepointRequested
+from rayflink.actors.messages.commands import DeployTask, SavepointRequested
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.datastream import StreamExecutionEnvironment
@@ -30,10 +31,10 @@ class Watched(InProcessCluster):
                 self.barriers[envelope.receiver, frame.receiver] += 1
         super().deliver(envelope)
 
-    def start_task(self, task: Any) -> None:
-        inputs = task.deployment.inputs
-        self.channels |= {(task.deployment.attempt, channel) for channel in range(len(inputs))}
-        super().start_task(task)
+    def deploy_tasks(self, commands: Sequence[DeployTask]) -> None:
+        for deployment in (command.deployment for command in commands):
+            self.channels |= {(deployment.attempt, channel) for channel in range(len(deployment.inputs))}
+        super().deploy_tasks(commands)
 
 
 def states(cluster: InProcessCluster) -> list[str]:

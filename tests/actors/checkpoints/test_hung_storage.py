@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rayflink.actors.local.in_process import InProcessCluster
-from rayflink.actors.messages.commands import CancelRequested, DiscardFiles, PublishCheckpoint
+from rayflink.actors.messages.commands import CancelRequested, PublishCheckpoint
 from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.connectors.generator import DataGeneratorSource
@@ -24,11 +24,11 @@ class Hung(InProcessCluster):
 
     hung_at: int | None = None
 
-    def work_on_files(self, command: PublishCheckpoint | DiscardFiles) -> None:
-        if isinstance(command, PublishCheckpoint) and command.checkpoint_id == 2:
+    def publish_checkpoint(self, command: PublishCheckpoint) -> None:
+        if command.checkpoint_id == 2:
             self.hung_at = self.clock.now_ms()
-            return
-        super().work_on_files(command)
+        else:
+            super().publish_checkpoint(command)
 
     def until_it_hangs(self) -> None:
         while self.hung_at is None:

@@ -66,8 +66,8 @@ class Watched(InProcessCluster):
         self.most: dict[Any, int] = {}
         self.most_together = 0
 
-    def step(self, attempt: Any, task: Any) -> bool:
-        active = super().step(attempt, task)
+    def step(self, attempt: Any) -> bool:
+        active = super().step(attempt)
         self.most[attempt] = max(self.most.get(attempt, 0), self.memory.manager.reserved(attempt))
         self.most_together = max(self.most_together, self.memory.manager.used)
         return active

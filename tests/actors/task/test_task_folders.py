@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.local.in_process import InProcessCluster
+from rayflink.actors.local.task_executor import TaskExecutor
 from rayflink.actors.messages.commands import DeployTask, SlotsGranted
 from rayflink.actors.messages.messages import TaskDeployment
 from rayflink.actors.task.task_folders import (
@@ -121,18 +123,20 @@ def test_what_a_dying_process_still_writes_is_removed_as_well(tmp_path: Path, mo
     assert remove_folders("0a", config, copies=True, within_s=5) == [] and len(rounds) == 2
 
 
-def test_a_job_that_restarts_has_one_folder_a_subtask_whatever_was_killed(tmp_path: Path) -> None:
+def test_a_job_that_restarts_has_one_folder_a_subtask_whatever_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The killed task is dropped as a process dies: what it spilled stays where it is."""
 
-    class Dying(InProcessCluster):
-        def _drop(self, attempt: str) -> None:
-            self.memory.free(attempt)
-            del self.tasks[attempt]
+    def drop_as_a_process_dies(executor: TaskExecutor, attempt: TaskAddress) -> None:
+        executor.memory.free(attempt)
+        del executor.tasks[attempt]
 
+    monkeypatch.setattr(TaskExecutor, "drop", drop_as_a_process_dies)
     strategy = {"type": "fixed-delay", "fixed-delay.delay": "0 ms", "fixed-delay.attempts": "3"}
     options = {f"restart-strategy.{key}": value for key, value in strategy.items()}
     clock = ManualClock()
-    cluster = Dying(sums(tmp_path, **options).get_job_graph(), clock, clock.advance, {})
+    cluster = InProcessCluster(sums(tmp_path, **options).get_job_graph(), clock, clock.advance, {})
     left: list[Path] = []
     while len(left) < 3 and cluster.result is None:
         if not cluster.turn():
