@@ -76,12 +76,10 @@ class SimulatedCluster:
         self.disk.outcome = lambda operation: Outcome.DONE  # a job that cannot begin is no job
         graph = replace(graph, id=JobID(context.new_id()))
         self._executor = executor = TaskExecutor(graph.configuration, self.clock, self, self.disk.storage)
-        storage = SimulatedStorageWork(context)
+        storage = SimulatedStorageWork(context, self.disk)
         self._tasks = SimulatedTasks(context, executor, self, storage)
         self._network = SimulatedNetwork(context, self._tasks)
-        self._coordinators = SimulatedCoordinators(
-            context, graph, self.disk, self._tasks, self._network, storage, cluster=self
-        )
+        self._coordinators = SimulatedCoordinators(context, graph, self._tasks, self._network, storage, cluster=self)
         context.scheduler.add(self._tasks, self._network.calls, self._network.returns, self._network.commands)
         context.scheduler.add(self._coordinators.events, storage.writes, storage.file_work, self._coordinators)
         self.disk.outcome = self._outcome

@@ -36,7 +36,6 @@ from rayflink.state.storage.ledger import Fenced, LedgerEnded
 from rayflink.state.storage.storage import StorageError
 
 from ..faults import FaultTarget
-from ..simulated_storage import SimulatedDisk
 from .context import SimulationContext
 from .network import SimulatedNetwork
 from .requested_savepoints import RequestedSavepoints
@@ -175,10 +174,9 @@ class SimulatedCoordinators:
     Args:
         context: of the run.
         graph: the job.
-        disk: on which its checkpoints are.
         tasks: what the coordinators deploy.
         network: carries their commands.
-        storage: takes their work on files.
+        storage: has the disk with the checkpoints, and takes the work on files.
         cluster: what faults act on.
     """
 
@@ -186,14 +184,13 @@ class SimulatedCoordinators:
         self,
         context: SimulationContext,
         graph: JobGraph,
-        disk: SimulatedDisk,
         tasks: SimulatedTasks,
         network: SimulatedNetwork,
         storage: SimulatedStorageWork,
         cluster: FaultTarget,
     ) -> None:
         self.context, self.tasks, self.network, self.storage = context, tasks, network, storage
-        self._disk, self._cluster = disk, cluster
+        self._cluster = cluster
         self._cached_files = dict(graph.user_artifacts)
         self.epoch = 0
         self.events = Lanes()
@@ -201,7 +198,7 @@ class SimulatedCoordinators:
         self.savepoints = RequestedSavepoints()
         self.task_state_changes = 0
         self._take_over_event = ScheduledEvent(0, _CLUSTER, self._take_over)
-        self.latest = self._coordinator(graph, recover_or_start(graph, context.new_id, disk.storage))
+        self.latest = self._coordinator(graph, recover_or_start(graph, context.new_id, storage.disk.storage))
         """The one that leads; while none does, the last that did."""
         self._alive: dict[int, SimulatedCoordinator] = {0: self.latest}
 
@@ -291,7 +288,7 @@ class SimulatedCoordinators:
         """Let a new coordinator start from the contents of the storage; it is tried again where that fails."""
         who, graph = f"coordinator {self.epoch}", self.latest.job.graph
         try:
-            beginning = recover_or_start(graph, self.context.new_id, self._disk.storage)
+            beginning = recover_or_start(graph, self.context.new_id, self.storage.disk.storage)
         except (StorageError, Fenced, LedgerEnded) as error:
             self.context.note("take over", who, f"cannot begin: {error}")
             return

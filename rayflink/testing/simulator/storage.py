@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 
 from rayflink.actors.exchange.frames import TaskAddress
 
+from ..simulated_storage import SimulatedDisk
 from .context import SimulationContext
 from .scheduler import Lanes, Pool, ScheduledEvent
 
@@ -17,10 +18,11 @@ class SimulatedStorageWork:
 
     Args:
         context: of the run.
+        disk: on which all checkpoint storages are.
     """
 
-    def __init__(self, context: SimulationContext) -> None:
-        self._context = context
+    def __init__(self, context: SimulationContext, disk: SimulatedDisk) -> None:
+        self._context, self.disk = context, disk
         self.writes = Pool()
         self.file_work = Lanes(keep_places=True)
 
