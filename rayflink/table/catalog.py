@@ -73,15 +73,15 @@ class Catalogs:
             SqlError: there is none of that name.
         """
         path = self.path(parts)
-        found = self._temporary.get(path) or self._database(path[:2], place).objects.get(path[2])
-        if found is None:
-            known = self.names(path[:2])
-            problem = f"there is no table or view {'.'.join(parts)!r}{nearest(parts[-1], known)}"
-            remedy = f"the tables and views are {', '.join(known)}" if known else "create it first with CREATE TABLE"
+        definition = self._temporary.get(path) or self._database(path[:2], place).objects.get(path[2])
+        if definition is None:
+            names = self.names(path[:2])
+            problem = f"there is no table or view {'.'.join(parts)!r}{nearest(parts[-1], names)}"
+            remedy = f"the tables and views are {', '.join(names)}" if names else "create it first with CREATE TABLE"
             raise SqlError(problem, remedy, "", place)
-        return path, found
+        return path, definition
 
-    def create(self, parts: tuple[str, ...], made: Definition, temporary: bool, ignore: bool = False,
+    def create(self, parts: tuple[str, ...], definition: Definition, temporary: bool, ignore: bool = False,
                place: Place | None = None) -> Path:  # fmt: skip
         """Define a table or view.
 
@@ -94,22 +94,22 @@ class Catalogs:
         if there:
             if ignore:
                 return path
-            known = self._temporary[path] if temporary else database.objects[path[2]]
-            what = f"{'temporary ' if temporary else ''}{'view' if isinstance(known, ViewDefinition) else 'table'}"
+            existing = self._temporary[path] if temporary else database.objects[path[2]]
+            what = f"{'temporary ' if temporary else ''}{'view' if isinstance(existing, ViewDefinition) else 'table'}"
             remedy = "drop it first, or write IF NOT EXISTS"
             raise SqlError(f"there is a {what} {'.'.join(parts)!r} already", remedy, "", place)
         if temporary:
-            self._temporary[path] = made
+            self._temporary[path] = definition
         else:
-            database.objects[path[2]] = made
+            database.objects[path[2]] = definition
         return path
 
-    def replace(self, path: Path, made: Definition) -> None:
+    def replace(self, path: Path, definition: Definition) -> None:
         """Define what is defined in another way."""
         if path in self._temporary:
-            self._temporary[path] = made
+            self._temporary[path] = definition
         else:
-            self._database(path[:2], None).objects[path[2]] = made
+            self._database(path[:2], None).objects[path[2]] = definition
 
     def drop(self, parts: tuple[str, ...], kind: type, temporary: bool, ignore: bool,
              place: Place | None = None) -> bool:  # fmt: skip
@@ -132,13 +132,13 @@ class Catalogs:
             return True
         if ignore:
             return False
-        if found := self._temporary.get(path) if temporary else self._temporary.get(path) or objects.get(path[2]):
-            other = "VIEW" if isinstance(found, ViewDefinition) else "TABLE"
+        if definition := self._temporary.get(path) if temporary else self._temporary.get(path) or objects.get(path[2]):
+            other = "VIEW" if isinstance(definition, ViewDefinition) else "TABLE"
             problem = f"{'.'.join(parts)!r} is a {other.lower()}, not a {what}"
             raise SqlError(problem, f"write DROP {'TEMPORARY ' if path in self._temporary else ''}{other}", "", place)
-        known = self.names(path[:2], lambda one: isinstance(one, kind))
+        names = self.names(path[:2], lambda candidate: isinstance(candidate, kind))
         problem = (
-            f"there is no {'temporary ' if temporary else ''}{what} {'.'.join(parts)!r}{nearest(parts[-1], known)}"
+            f"there is no {'temporary ' if temporary else ''}{what} {'.'.join(parts)!r}{nearest(parts[-1], names)}"
         )
         raise SqlError(problem, "write IF EXISTS where it may be absent", "", place)
 
@@ -147,18 +147,24 @@ class Catalogs:
         return {} if database is None else database.objects
 
     def names(
-        self, of: tuple[str, str] | None = None, wanted: Callable[[Definition], bool] = lambda one: True
+        self,
+        database_path: tuple[str, str] | None = None,
+        is_wanted: Callable[[Definition], bool] = lambda definition: True,
     ) -> list[str]:
         """Return names of tables and views of a database, in order.
 
         Raises:
             SqlError: there is no such database.
         """
-        catalog, database = of or (self.catalog, self.database)
+        catalog, database = database_path or (self.catalog, self.database)
         there = self._database((catalog, database), None).objects
-        found = {name for name, one in there.items() if wanted(one)}
-        found |= {path[2] for path, one in self._temporary.items() if path[:2] == (catalog, database) and wanted(one)}
-        return sorted(found)
+        known = {name for name, definition in there.items() if is_wanted(definition)}
+        known |= {
+            path[2]
+            for path, definition in self._temporary.items()
+            if path[:2] == (catalog, database) and is_wanted(definition)
+        }
+        return sorted(known)
 
     def is_temporary(self, path: Path) -> bool:
         """Return whether what the name means is a temporary object."""
@@ -210,9 +216,9 @@ class Catalogs:
             problem = f"there is no database {name!r}{nearest(name, databases)}"
             raise SqlError(problem, f"the databases are {', '.join(databases)}", "", place)
         if databases[name].objects and not cascade:
-            held = ", ".join(databases[name].objects)
+            objects = ", ".join(databases[name].objects)
             raise SqlError(
-                f"database {name!r} is not empty: it has {held}", "drop them first, or write CASCADE", "", place
+                f"database {name!r} is not empty: it has {objects}", "drop them first, or write CASCADE", "", place
             )
         if (catalog, name) == (self.catalog, self.database):
             raise SqlError(f"database {name!r} is the current one", "USE another one first", "", place)

@@ -75,8 +75,8 @@ class TableDefinition:
 
     def with_options(self, changed: Mapping[str, str], reset: tuple[str, ...] = ()) -> TableDefinition:
         """Return the same with other options."""
-        kept = {key: value for key, value in self.options.items() if key not in reset}
-        return replace(self, options={**kept, **changed})
+        remaining = {key: value for key, value in self.options.items() if key not in reset}
+        return replace(self, options={**remaining, **changed})
 
     def statement(self, path: Path, temporary: bool) -> str:
         """CREATE TABLE, as SHOW CREATE TABLE prints it."""

@@ -82,15 +82,15 @@ class SqlError(RayflinkError):
         start = self.text.rfind("\n", 0, self.place.start) + 1
         stop = self.text.find("\n", start)
         line = self.text[start : len(self.text) if stop < 0 else stop]
-        at = self.place.start - start
-        width = max(1, min(self.place.stop - self.place.start, len(line) - at))
-        cut = max(0, at - _MOST_SHOWN // 2)
-        shown = line[cut : max(at + width, cut + _MOST_SHOWN)]
-        return f"  {shown}\n  {' ' * (at - cut)}{'^' * width}"
+        offset = self.place.start - start
+        width = max(1, min(self.place.stop - self.place.start, len(line) - offset))
+        cut = max(0, offset - _MOST_SHOWN // 2)
+        shown = line[cut : max(offset + width, cut + _MOST_SHOWN)]
+        return f"  {shown}\n  {' ' * (offset - cut)}{'^' * width}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """ " (did you mean ...?)" with the known name most like this one; "" where none is."""
-    folded = {one.lower(): one for one in known}
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    return f" (did you mean {folded[found[0]]}?)" if found else ""
+    folded = {name_.lower(): name_ for name_ in known}
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f" (did you mean {folded[matches[0]]}?)" if matches else ""

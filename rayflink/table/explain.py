@@ -31,11 +31,11 @@ def explained(
     modes, costs = ChangelogModes(run), Costs()
     advised = ExplainDetail.PLAN_ADVICE in details
 
-    def line(one: ShownStep) -> str:
-        text = one.text
+    def line(step: ShownStep) -> str:
+        text = step.text
         if ExplainDetail.CHANGELOG_MODE in details:
-            text = f"{text[:-1]}, changelogMode={modes.of(one.relation)})"
-        return f"{text}: {costs.of(one)}" if ExplainDetail.ESTIMATED_COST in details else text
+            text = f"{text[:-1]}, changelogMode={modes.of(step.relation)})"
+        return f"{text}: {costs.of(step)}" if ExplainDetail.ESTIMATED_COST in details else text
 
     roots = [shown.of(plan) for plan in run]
     parts = [
@@ -44,7 +44,7 @@ def explained(
     ]
     if advised:
         parts.append(_advice(run, shown.two_phase))
-    parts.append("== Optimized Execution Plan ==\n" + tree_text(roots, lambda one: one.text, reuse=True))
+    parts.append("== Optimized Execution Plan ==\n" + tree_text(roots, lambda step: step.text, reuse=True))
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{json()}")
     if ExplainDetail.ESTIMATED_COST in details:
@@ -53,8 +53,8 @@ def explained(
 
 
 def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
-    if two_phase or not any(isinstance(one, WindowAggregate) and one.has_local_phase
-                            for plan in plans for one in plan.walk()):  # fmt: skip
+    if two_phase or not any(isinstance(node, WindowAggregate) and node.has_local_phase
+                            for plan in plans for node in plan.walk()):  # fmt: skip
         return "No available advice..."
     line = "You might want to set 'table.optimizer.agg-phase-strategy' to 'AUTO': windows are then aggregated"
     return (

@@ -173,7 +173,7 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
         if isinstance(first_element_or_table, Table):
             query = exp.Subquery(this=first_element_or_table._tree())
             return made(exp.In(this=self._tree, query=query))
-        listed = [tree_of(one) for one in (first_element_or_table, *remaining_elements)]
+        listed = [tree_of(element) for element in (first_element_or_table, *remaining_elements)]
         return made(exp.In(this=self._tree, expressions=listed))
 
     def then(self, if_true: Any, if_false: Any) -> Expression[Any]:

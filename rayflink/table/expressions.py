@@ -69,12 +69,12 @@ def range_(start: str | int, end: str | int) -> Expression[Any]:
 
 def with_columns(head: Any, *tails: Any) -> Expression[Any]:
     """Choose some columns: expressions, numbers from 1 and ranges."""
-    return made(ColumnChoice(expressions=[_column(one) for one in (head, *tails)]))
+    return made(ColumnChoice(expressions=[_column(column) for column in (head, *tails)]))
 
 
 def without_columns(head: Any, *tails: Any) -> Expression[Any]:
     """Return all columns but some."""
-    return made(ColumnChoice(expressions=[_column(one) for one in (head, *tails)], inverted=True))
+    return made(ColumnChoice(expressions=[_column(column) for column in (head, *tails)], inverted=True))
 
 
 def with_all_columns() -> Expression[Any]:
@@ -82,8 +82,8 @@ def with_all_columns() -> Expression[Any]:
     return made(exp.Star())
 
 
-def _column(given: Any) -> Any:
-    return ColumnRange(this=given, expression=given) if isinstance(given, (int, str)) else tree_of(given)
+def _column(column: Any) -> Any:
+    return ColumnRange(this=column, expression=column) if isinstance(column, (int, str)) else tree_of(column)
 
 
 # conditions
@@ -101,8 +101,8 @@ def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
 
 def _joined(kind: Any, predicates: list[Any]) -> Expression[bool]:
     tree = tree_of(predicates[0])
-    for one in predicates[1:]:
-        tree = kind(this=tree, expression=tree_of(one))
+    for predicate in predicates[1:]:
+        tree = kind(this=tree, expression=tree_of(predicate))
     return made(tree)
 
 
@@ -139,7 +139,7 @@ def call(f: Any, *args: Any) -> Expression[Any]:
     """
     from .udf import UserFunction, udf
 
-    trees = [tree_of(one) for one in args]
+    trees = [tree_of(arg) for arg in args]
     if isinstance(f, str):
         return made(exp.Anonymous(this=f, expressions=trees))
     function = f if isinstance(f, UserFunction) else udf(f)
@@ -228,7 +228,7 @@ def temporal_overlaps(
 ) -> Expression[bool]:
     """Test whether two periods, each of a time and a time or length, have a time in common."""
     sides = ((left_time_point, left_temporal), (right_time_point, right_temporal))
-    left, right = (exp.Tuple(expressions=[tree_of(one) for one in side]) for side in sides)
+    left, right = (exp.Tuple(expressions=[tree_of(time) for time in side]) for side in sides)
     return made(exp.Overlaps(this=left, expression=right))
 
 

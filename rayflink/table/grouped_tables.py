@@ -59,9 +59,9 @@ class GroupWindowedTable:
         Raises:
             SqlError: the window is not among them.
         """
-        trees = [tree_of(one) for one in fields]
+        trees = [tree_of(tree) for tree in fields]
         name = self._window.name
-        keys = [one for one in trees if not (isinstance(one, exp.Column) and one.name == name)]
+        keys = [tree for tree in trees if not (isinstance(tree, exp.Column) and tree.name == name)]
         if len(keys) == len(trees):
             remedy = f"write group_by(col({name!r}), ...)"
             raise with_program_line(SqlError(f"group_by leaves out the window {name!r}", remedy))

@@ -38,7 +38,7 @@ class LegacyTables:
         Raises:
             SqlError: there is none.
         """
-        quoted = ".".join(f"`{part.replace('`', '``')}`" for part in table_path)
+        quoted = ".".join(f"`{name.replace('`', '``')}`" for name in table_path)
         return self._self().from_path(quoted)
 
     def register_table_source(self, name: str, table_source: CsvTableSource) -> None:

@@ -96,26 +96,26 @@ class ResolvedSchema:
 
     def get_column_names(self) -> list[str]:
         """Return the names."""
-        return [one.name for one in self.columns]
+        return [column.name for column in self.columns]
 
     def get_column_data_types(self) -> list[DataType]:
         """Return the types."""
-        return [one.data_type for one in self.columns]
+        return [column.data_type for column in self.columns]
 
     def get_column(self, column_index_or_name: int | str) -> Column | None:
         """Return a column by its number from 0 or its name; None: there is none."""
         if isinstance(column_index_or_name, str):
-            return next((one for one in self.columns if one.name == column_index_or_name), None)
+            return next((column for column in self.columns if column.name == column_index_or_name), None)
         return self.columns[column_index_or_name] if 0 <= column_index_or_name < len(self.columns) else None
 
     def to_physical_row_data_type(self) -> DataType:
         """Return the columns as the fields of a ROW."""
-        return DataTypes.ROW([DataTypes.FIELD(one.name, one.data_type) for one in self.columns])
+        return DataTypes.ROW([DataTypes.FIELD(column.name, column.data_type) for column in self.columns])
 
     to_source_row_data_type = to_sink_row_data_type = to_physical_row_data_type
 
     def __str__(self) -> str:
-        return "(\n" + ",\n".join(f"  {one}" for one in self.columns) + "\n)"
+        return "(\n" + ",\n".join(f"  {column}" for column in self.columns) + "\n)"
 
 
 __all__ = ["Column", "ResolvedSchema"]

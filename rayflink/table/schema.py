@@ -64,7 +64,7 @@ class SchemaBuilder:
 
     def from_row_data_type(self, data_type: DataType) -> SchemaBuilder:
         """Return the fields of a ROW as columns."""
-        return self.from_fields([one.name for one in data_type.fields], [one.type for one in data_type.fields])
+        return self.from_fields([field.name for field in data_type.fields], [field.type for field in data_type.fields])
 
     def from_fields(self, field_names: Sequence[str], field_data_types: Sequence[DataType | str]) -> SchemaBuilder:
         """Physical columns.
@@ -107,13 +107,15 @@ class SchemaBuilder:
     def build(self) -> Schema:
         """Return the schema."""
         keyed = tuple(
-            ColumnDefinition(one.name, one.type.not_null()) if one.name in self._key and one.type is not None else one
-            for one in self._columns
+            ColumnDefinition(column.name, column.type.not_null())
+            if column.name in self._key and column.type is not None
+            else column
+            for column in self._columns
         )
         return Schema(keyed, self._watermark, self._key)
 
     def _add(self, column: ColumnDefinition) -> SchemaBuilder:
-        if column.name in [one.name for one in self._columns]:
+        if column.name in [other.name for other in self._columns]:
             raise InvalidTypesError(f"two columns are named {column.name!r}", "give it another name")
         self._columns.append(column)
         return self
@@ -122,23 +124,23 @@ class SchemaBuilder:
 Schema.Builder = SchemaBuilder  # type: ignore[attr-defined]
 
 
-def _text(given: str | Expression[Any]) -> str:
-    if isinstance(given, str):
-        return given
+def _text(expression: str | Expression[Any]) -> str:
+    if isinstance(expression, str):
+        return expression
     from .dsl.rendering import text_of
 
-    return text_of(given)
+    return text_of(expression)
 
 
-def _type(given: DataType | str) -> DataType:
-    if isinstance(given, DataType):
-        return given
-    if not isinstance(given, str):
-        raise InvalidTypesError(f"{given!r} is not a data type", "make one with DataTypes, or write it as a string")
+def _type(data_type: DataType | str) -> DataType:
+    if isinstance(data_type, DataType):
+        return data_type
+    if not isinstance(data_type, str):
+        raise InvalidTypesError(f"{data_type!r} is not a data type", "make one with DataTypes, or write it as a string")
     from .parsing.statement_parser import StatementParser
 
-    found: DataType = (parser := StatementParser(given)).whole(parser.parsed_type)
-    return found
+    parsed: DataType = (parser := StatementParser(data_type)).whole(parser.parsed_type)
+    return parsed
 
 
 @dataclass(frozen=True)
@@ -225,9 +227,9 @@ class TableDescriptorBuilder:
 
     def format(self, format: str | FormatDescriptor, format_option: Any = None) -> TableDescriptorBuilder:
         """Return the format of its files or messages."""
-        found = format if isinstance(format, FormatDescriptor) else FormatDescriptor(format)
-        self._options["format"] = found.format
-        self._options.update({f"{found.format}.{key}": value for key, value in found.options.items()})
+        descriptor = format if isinstance(format, FormatDescriptor) else FormatDescriptor(format)
+        self._options["format"] = descriptor.format
+        self._options.update({f"{descriptor.format}.{key}": value for key, value in descriptor.options.items()})
         return self
 
     def partitioned_by(self, *partition_keys: str) -> TableDescriptorBuilder:

@@ -68,9 +68,9 @@ class Table:
     def __getattr__(self, name: str) -> Expression[Any]:
         plan = self.__dict__.get("_plan")
         if plan is None or name not in plan.names:
-            known = [] if plan is None else plan.names
-            problem = f"the table has no column {name!r}{nearest(name, known)}, and Table no such method"
-            raise AttributeError(f"{problem}; its columns are {', '.join(known)}")
+            names = [] if plan is None else plan.names
+            problem = f"the table has no column {name!r}{nearest(name, names)}, and Table no such method"
+            raise AttributeError(f"{problem}; its columns are {', '.join(names)}")
         return made(selecting.column_tree(name))
 
     # columns
@@ -94,8 +94,8 @@ class Table:
         if len(names) > len(self._plan.names):
             problem = f"{len(names)} names for {len(self._plan.names)} columns"
             raise with_program_line(SqlError(problem, f"the columns are {', '.join(self._plan.names)}"))
-        given = [*names, *self._plan.names[len(names) :]]
-        return self._made(self._tree(selecting.renamed(self._plan.names, given)))
+        new_names = [*names, *self._plan.names[len(names) :]]
+        return self._made(self._tree(selecting.renamed(self._plan.names, new_names)))
 
     def add_columns(self, *fields: Expression[Any]) -> Table:
         """Further columns behind those that are there.
@@ -111,14 +111,14 @@ class Table:
 
     def _with(self, fields: tuple[Expression[Any], ...], replaces: bool) -> Table:
         trees = selecting.named(self._expanded(fields), len(self._plan.names))
-        kept: dict[str, Tree] = {name: selecting.column_tree(name) for name in self._plan.names}
+        columns: dict[str, Tree] = {name: selecting.column_tree(name) for name in self._plan.names}
         for tree in trees:
             name = tree.alias_or_name
-            if name in kept and not replaces:
+            if name in columns and not replaces:
                 remedy = "give it another name with alias(), or use add_or_replace_columns"
                 raise with_program_line(SqlError(f"there is a column {name!r} already", remedy))
-            kept[name] = tree
-        return self._made(self._tree(list(kept.values())))
+            columns[name] = tree
+        return self._made(self._tree(list(columns.values())))
 
     def rename_columns(self, *fields: Expression[Any]) -> Table:
         """Return columns under other names, each given as `col("old").alias("new")`."""
@@ -138,8 +138,8 @@ class Table:
             if not isinstance(tree, exp.Column):
                 raise with_program_line(SqlError("drop_columns takes columns", "write col('name')"))
             dropped.add(self._number(tree.name))
-        kept = [selecting.column_tree(name) for at, name in enumerate(self._plan.names) if at not in dropped]
-        return self._made(self._tree(kept))
+        columns = [selecting.column_tree(name) for index, name in enumerate(self._plan.names) if index not in dropped]
+        return self._made(self._tree(columns))
 
     def _number(self, name: str) -> int:
         if name not in self._plan.names:
@@ -156,12 +156,12 @@ class Table:
         from .dsl.row_functions import of_row
 
         tree = tree_of(func) if isinstance(func, Expression) else of_row(func, self._plan.names)
-        found = self._made(self._tree([exp.Alias(this=tree, alias=exp.to_identifier("f0", quoted=True))]))
-        fields = found._plan.schema[0].type.fields
+        mapped = self._made(self._tree([exp.Alias(this=tree, alias=exp.to_identifier("f0", quoted=True))]))
+        fields = mapped._plan.schema[0].type.fields
         if not fields:
-            return found
+            return mapped
         row = made(selecting.column_tree("f0"))
-        return found.select(*(row.get(one.name).alias(one.name) for one in fields))
+        return mapped.select(*(row.get(field.name).alias(field.name) for field in fields))
 
     # changes of rows
 
@@ -231,9 +231,10 @@ class Table:
 
     def order_by(self, *fields: Expression[Any]) -> Table:
         """Return the rows in order; in batch mode."""
-        keys = [tree_of(one) for one in fields]
+        keys = [tree_of(field) for field in fields]
         keys = [
-            one if isinstance(one, exp.Ordered) else exp.Ordered(this=one, desc=False, nulls_first=True) for one in keys
+            field if isinstance(field, exp.Ordered) else exp.Ordered(this=field, desc=False, nulls_first=True)
+            for field in keys
         ]
         return self._made(self._tree(order=exp.Order(expressions=keys)))
 
@@ -331,13 +332,16 @@ class Table:
         Args:
             func: what `udtf` made, which is called with the row; or a call with columns.
         """
-        call, given = laterals.called(func, self._plan.names)
+        call, new_names = laterals.called(func, self._plan.names)
         table = self.join_lateral(made(call))
         names = table._plan.names[len(self._plan.names) :]
-        temporary = [f"flat map {at}" for at in range(len(names))]
+        temporary = [f"flat map {index}" for index in range(len(names))]
         inner = self.join_lateral(made(laterals.renamed(call, temporary)))
         return inner.select(
-            *(made(selecting.column_tree(old)).alias(new) for old, new in zip(temporary, given or names, strict=True))
+            *(
+                made(selecting.column_tree(old)).alias(new)
+                for old, new in zip(temporary, new_names or names, strict=True)
+            )
         )
 
     def _with_rows(self, side: str, func: Any, predicate: Expression[bool] | None) -> Table:
@@ -370,18 +374,18 @@ class Table:
 
     def get_schema(self) -> TableSchema:
         """Return names and types of the columns."""
-        return TableSchema(self._plan.names, [one.type for one in self._plan.schema])
+        return TableSchema(self._plan.names, [column.type for column in self._plan.schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
         """Return the columns."""
         from .resolved_schema import ResolvedSchema
 
-        return ResolvedSchema.physical(self._plan.names, [one.type for one in self._plan.schema])
+        return ResolvedSchema.physical(self._plan.names, [column.type for column in self._plan.schema])
 
     def print_schema(self) -> None:
         """Write names and types of the columns to the terminal."""
         print("(")
-        print(",\n".join(f"  `{one.name}` {one}" for one in self._plan.schema))
+        print(",\n".join(f"  `{column.name}` {column}" for column in self._plan.schema))
         print(")")
 
     def explain(self, *extra_details: ExplainDetail) -> str:
@@ -448,9 +452,9 @@ class Table:
         """Run the query to its end; all rows as a polars DataFrame."""
         import polars
 
-        found = polars.from_arrow(self.to_arrow())
-        assert isinstance(found, polars.DataFrame)
-        return found
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
 
     # trees
 
@@ -476,12 +480,12 @@ class Table:
             trees = selecting.expanded(self._plan.names, fields)
         except SqlError as error:
             raise with_program_line(error) from error
-        return [one for tree in trees for one in (self._flat(tree) if isinstance(tree, Flattened) else [tree])]
+        return [column for tree in trees for column in (self._flat(tree) if isinstance(tree, Flattened) else [tree])]
 
     def _flat(self, tree: Tree) -> list[Tree]:
         row = exp.Alias(this=tree.this, alias=exp.to_identifier("f0", quoted=True))
         fields = self._made(self._tree([row]))._plan.schema[0].type.fields
-        return [exp.Dot(this=tree.this, expression=exp.to_identifier(one.name, quoted=True)) for one in fields] or [
+        return [exp.Dot(this=tree.this, expression=exp.to_identifier(field.name, quoted=True)) for field in fields] or [
             tree.this
         ]
 

@@ -45,8 +45,8 @@ class TableConfig(Configuration):
         """Return the time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
         from .statements.time_zones import system_zone
 
-        given = super().get(options.LOCAL_TIME_ZONE)
-        return system_zone() if given == "default" else given
+        zone = super().get(options.LOCAL_TIME_ZONE)
+        return system_zone() if zone == "default" else zone
 
     def set_local_timezone(self, timezone_id: str) -> None:
         """Set that zone.

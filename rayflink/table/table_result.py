@@ -62,11 +62,13 @@ class TableResult:
 
     def get_table_schema(self) -> TableSchema:
         """Return names and types of the columns."""
-        return TableSchema([one.name for one in self._schema], [one.type for one in self._schema])
+        return TableSchema([column.name for column in self._schema], [column.type for column in self._schema])
 
     def get_resolved_schema(self) -> ResolvedSchema:
         """Return the columns."""
-        return ResolvedSchema.physical([one.name for one in self._schema], [one.type for one in self._schema])
+        return ResolvedSchema.physical(
+            [column.name for column in self._schema], [column.type for column in self._schema]
+        )
 
     def get_result_kind(self) -> int:
         """`ResultKind.SUCCESS` of a statement that was to be done, else `SUCCESS_WITH_CONTENT`."""
@@ -164,12 +166,12 @@ def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, pri
 
     Columns are as wide as their values where these are known, else as their types, so rows are printed as they come.
     """
-    strings = [SqlFormat(zone=printing.zone).of(one.type) for one in schema]
-    widths = [max(_width(one.type, printing.widest), len(one.name)) for one in schema]
+    strings = [SqlFormat(zone=printing.zone).of(column.type) for column in schema]
+    widths = [max(_width(column.type, printing.widest), len(column.name)) for column in schema]
     if isinstance(rows, list):
         shown = [[text(value) for text, value in zip(strings, row._values, strict=True)] for row in rows]
-        widths = [max([len(one.name), *(len(row[at]) for row in shown)]) for at, one in enumerate(schema)]
-    names = [one.name for one in schema]
+        widths = [max([len(column.name), *(len(row[index]) for row in shown)]) for index, column in enumerate(schema)]
+    names = [column.name for column in schema]
     if changes:
         widths, names = [2, *widths], ["op", *names]
     rule = "+" + "+".join("-" * (width + 2) for width in widths) + "+"

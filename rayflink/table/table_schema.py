@@ -35,8 +35,8 @@ class TableSchema:
 
     def get_field_data_type(self, field: int | str) -> DataType | None:
         """Type of a column by its number from 0 or its name; None: there is none."""
-        at = field if isinstance(field, int) else self._names.index(field) if field in self._names else -1
-        return self._types[at] if 0 <= at < len(self._types) else None
+        index = field if isinstance(field, int) else self._names.index(field) if field in self._names else -1
+        return self._types[index] if 0 <= index < len(self._types) else None
 
     def get_field_count(self) -> int:
         """Return the number of columns."""

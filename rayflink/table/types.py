@@ -178,8 +178,8 @@ class DataType:
 
         root = self.root
         if root in _ARROW:
-            made: pyarrow.DataType = getattr(pyarrow, _ARROW[root])()
-            return made
+            arrow_type: pyarrow.DataType = getattr(pyarrow, _ARROW[root])()
+            return arrow_type
         if root is Root.DECIMAL:
             return pyarrow.decimal128(self.precision, self.scale)
         if root is Root.TIME:
@@ -235,10 +235,10 @@ class DataType:
         return str(root.value)
 
 
-def _ranged(found: int, low: int, high: int, what: str) -> int:
-    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
-        raise InvalidTypesError(f"{what} is {found!r}", f"give a whole number within [{low}, {high}]")
-    return found
+def _ranged(value: int, low: int, high: int, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidTypesError(f"{what} is {value!r}", f"give a whole number within [{low}, {high}]")
+    return value
 
 
 class Resolution:
@@ -438,7 +438,7 @@ class DataTypes:
         upper, lower = upper_resolution, lower_resolution or upper_resolution
         if not isinstance(upper, Resolution) or not isinstance(lower, Resolution):
             raise InvalidTypesError(f"INTERVAL of {upper!r} and {lower!r}", "give units, as DataTypes.DAY()")
-        kinds = [one.unit.value >= Resolution.IntervalUnit.MONTH.value for one in (upper, lower)]
+        kinds = [bound.unit.value >= Resolution.IntervalUnit.MONTH.value for bound in (upper, lower)]
         if kinds[0] is not kinds[1] or upper.unit.value < lower.unit.value:
             problem = f"INTERVAL from {upper} to {lower}"
             raise InvalidTypesError(problem, "give units from DAY down to SECOND, or from YEAR down to MONTH")
@@ -469,7 +469,7 @@ class DataTypes:
         Args:
             row_fields: of `FIELD(...)`, or (name, type) pairs.
         """
-        fields = tuple(one if isinstance(one, Field) else DataTypes.FIELD(*one) for one in row_fields)
+        fields = tuple(item if isinstance(item, Field) else DataTypes.FIELD(*item) for item in row_fields)
         names = [field.name for field in fields]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidTypesError(f"a row has two fields named {twice!r}", "give each field a name of its own")
@@ -483,7 +483,7 @@ class DataTypes:
         return Field(name, _type(data_type), description)
 
 
-def _type(given: Any) -> DataType:
-    if not isinstance(given, DataType):
-        raise InvalidTypesError(f"{given!r} is not a data type", "make one with DataTypes, such as DataTypes.INT()")
-    return given
+def _type(value: Any) -> DataType:
+    if not isinstance(value, DataType):
+        raise InvalidTypesError(f"{value!r} is not a data type", "make one with DataTypes, such as DataTypes.INT()")
+    return value

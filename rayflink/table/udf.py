@@ -63,7 +63,7 @@ class UserFunction:
     def __call__(self, *args: Any) -> Any:
         from .expression import Expression
 
-        if any(isinstance(one, Expression) for one in args):
+        if any(isinstance(arg, Expression) for arg in args):
             from .expressions import call
 
             return call(self, *args)
@@ -96,9 +96,9 @@ class UserTable(UserFunction):
 
     def alias(self, *alias_names: str) -> UserTable:
         """Return the same, with names for its columns where `Table.join_lateral` calls it with the row."""
-        found = UserTable(self.function, self.result_type, self.kind, self.name, self.deterministic)
-        found.names = alias_names
-        return found
+        renamed = UserTable(self.function, self.result_type, self.kind, self.name, self.deterministic)
+        renamed.names = alias_names
+        return renamed
 
 
 def udf(
@@ -197,36 +197,38 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
         raise ValueError(
             f"function {called} has deterministic={deterministic}, but its is_deterministic() returns {own}"
         )
-    given = own if deterministic is None else deterministic
-    return called, True if given is None else given
+    is_deterministic = own if deterministic is None else deterministic
+    return called, True if is_deterministic is None else is_deterministic
 
 
-def _typed(given: DataType | str) -> DataType:
+def _typed(data_type: DataType | str) -> DataType:
     """Return a type, or the one that a text names."""
-    if isinstance(given, DataType):
-        return given
-    if not isinstance(given, str):
-        raise InvalidTypesError(f"{given!r} is not a type", "give one such as DataTypes.BIGINT(), or 'BIGINT'")
+    if isinstance(data_type, DataType):
+        return data_type
+    if not isinstance(data_type, str):
+        raise InvalidTypesError(f"{data_type!r} is not a type", "give one such as DataTypes.BIGINT(), or 'BIGINT'")
     from .parsing.statement_parser import parse_type
 
-    return parse_type(given)
+    return parse_type(data_type)
 
 
-def _row_type(given: Any) -> DataType:
+def _row_type(result_types: Any) -> DataType:
     """Return the columns of a table function's rows, never null themselves."""
-    if isinstance(given, (DataType, str)):
-        found = _typed(given)
-        if found.root is Root.ROW:
-            return found.not_null()
-        given = [found]
-    return DataTypes.ROW([DataTypes.FIELD(f"f{at}", _typed(one)) for at, one in enumerate(given)]).not_null()
+    if isinstance(result_types, (DataType, str)):
+        row_type = _typed(result_types)
+        if row_type.root is Root.ROW:
+            return row_type.not_null()
+        result_types = [row_type]
+    return DataTypes.ROW(
+        [DataTypes.FIELD(f"f{index}", _typed(result_type)) for index, result_type in enumerate(result_types)]
+    ).not_null()
 
 
 def _annotated(function: Any, name: str) -> DataType:
     target = body_of(function)
     target = target if inspect.isroutine(target) else type(target).__call__
     hint = typing.get_type_hints(target).get("return")
-    inner = [one for one in typing.get_args(hint) if one is not type(None)]
+    inner = [argument for argument in typing.get_args(hint) if argument is not type(None)]
     hint = inner[0] if len(inner) == 1 and hint not in _ANNOTATED and typing.get_origin(hint) is not list else hint
     if hint not in _ANNOTATED:
         remedy = f"write @udf(result_type=DataTypes.BIGINT()), or annotate it: def {name}(...) -> int"
@@ -241,7 +243,11 @@ def _arity(function: Any) -> tuple[int, int]:
         parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return 0, 1 << 30
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    least = sum(one.default is one.empty for one in positional)
-    endless = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    positional = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    least = sum(parameter.default is parameter.empty for parameter in positional)
+    endless = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
     return least, 1 << 30 if endless else len(positional)

@@ -36,11 +36,11 @@ class GroupWindow:
         Raises:
             SqlError: it is a window of rows.
         """
-        lengths = [tree_of(one) for one in self.lengths]
-        for one in lengths:
-            if isinstance(one, RowInterval):
+        lengths = [tree_of(length) for length in self.lengths]
+        for length in lengths:
+            if isinstance(length, RowInterval):
                 remedy = "give it a duration, such as lit(5).minutes"
-                raise SqlError(f"a window of {one.this} rows is not supported yet", remedy)
+                raise SqlError(f"a window of {length.this} rows is not supported yet", remedy)
         return exp.Anonymous(this=self.kind.value, expressions=[tree_of(self.time), *lengths])
 
 

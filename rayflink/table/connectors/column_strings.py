@@ -27,13 +27,13 @@ def decimal_strings(column: pyarrow.Array, is_plain: bool = False) -> pyarrow.Ar
     if is_plain:
         return each_distinct(strings, _plain, pyarrow.string())
     special = pc.fill_null(pc.match_substring_regex(strings, _EXPONENT), False)
-    found = strings
+    result = strings
     if column.type.scale > 0:
-        found = pc.replace_substring_regex(strings, r"(\.[0-9]*?)0+$", r"\1")
-        found = pc.utf8_rtrim(found, ".")
+        result = pc.replace_substring_regex(strings, r"(\.[0-9]*?)0+$", r"\1")
+        result = pc.utf8_rtrim(result, ".")
     if not pc.any(special).as_py():
-        return found
-    return pc.replace_with_mask(found, special, each_distinct(strings.filter(special), _stripped, pyarrow.string()))
+        return result
+    return pc.replace_with_mask(result, special, each_distinct(strings.filter(special), _stripped, pyarrow.string()))
 
 
 def timestamp_strings(column: pyarrow.Array, iso: bool = False) -> pyarrow.Array:

@@ -167,31 +167,31 @@ class Connector:
         remedy = f"connector {self.name!r} only reads: insert into another table"
         raise SqlError(f"{table.table} cannot be written", remedy)
 
-    def parsed(self, table: str, given: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    def parsed(self, table: str, options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the options, and those that are passed on.
 
         Raises:
             SqlError: one is missing, unknown, or of another form.
         """
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         passed: dict[str, str] = {}
-        for key, text in given.items():
+        for key, text in options.items():
             if key == "connector":
                 continue
             option = self.options.get(key)
             if option is None:
                 if not key.startswith(self.prefixes) or not self.prefixes:
-                    known = sorted(self.options)
-                    problem = f"{table} has an option {key!r}, which {self.name!r} does not know{nearest(key, known)}"
-                    raise SqlError(problem, f"its options are {', '.join(known)}")
+                    names = sorted(self.options)
+                    problem = f"{table} has an option {key!r}, which {self.name!r} does not know{nearest(key, names)}"
+                    raise SqlError(problem, f"its options are {', '.join(names)}")
                 passed[key] = text
                 continue
             try:
-                found[key] = option.parse(text)
+                values[key] = option.parse(text)
             except ValueError as error:
                 raise SqlError(f"option {key!r} of {table} is {text!r}", f"expected {error}") from error
-        missing = [key for key, option in self.options.items() if option.required and key not in found]
+        missing = [key for key, option in self.options.items() if option.required and key not in values]
         if missing:
             raise SqlError(f"{table} has no option {missing[0]!r}", f"connector {self.name!r} needs it")
         defaults = {key: option.default for key, option in self.options.items()}
-        return {**defaults, **found}, passed
+        return {**defaults, **values}, passed

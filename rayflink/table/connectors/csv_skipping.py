@@ -50,22 +50,22 @@ class SkippingCsvFormat(CsvFormat):
 
         assert self.schema is not None
         values = JsonValues(skips=True)
-        wanted = self.wanted or ()
-        fields = [(one.name, values.converter(one.type)) for one in self.types if one.name in wanted]
+        names_to_read = self.wanted or ()
+        fields = [(column.name, values.converter(column.type)) for column in self.types if column.name in names_to_read]
         names, rows, broken = self.schema.names, list[list[Any]](), 0
         for record in self._records(self.dialect.without_comments(block)):
             if record is None or len(record) > len(names):
                 broken += 1
             elif record:
-                found: dict[str, Any] = dict(zip(names, record, strict=False))
+                values_by_name: dict[str, Any] = dict(zip(names, record, strict=False))
                 broken += len(record) < len(names)
-                rows.append(values.row(fields, found))
+                rows.append(values.row(fields, values_by_name))
         if self.errors is not None:
             self.errors.inc(broken + values.skipped)
         columns = dict(
             zip([name for name, _ in fields], list(zip(*rows, strict=True)) or [()] * len(fields), strict=True)
         )
-        schema = pyarrow.schema([self.schema.field(name) for name in wanted])
+        schema = pyarrow.schema([self.schema.field(name) for name in names_to_read])
         return pyarrow.RecordBatch.from_arrays(
             [pyarrow.array(columns[field.name], field.type) for field in schema], schema=schema
         )
@@ -75,12 +75,12 @@ class SkippingCsvFormat(CsvFormat):
         nulls = self.dialect.null_values
         strings = set[int]()
         if not self.dialect.strings_can_be_null:
-            strings = {at for at, one in enumerate(self.types) if one.type.is_text}
+            strings = {index for index, field in enumerate(self.types) if field.type.is_text}
         for line in block.split(b"\n"):
             try:
                 text = line.decode("utf-8").rstrip("\r")
-                found: list[str] = next(self.dialect.reader([text]), [])
+                record: list[str] = next(self.dialect.reader([text]), [])
             except (UnicodeDecodeError, csv.Error):
                 yield None
                 continue
-            yield [None if value in nulls and at not in strings else value for at, value in enumerate(found)]
+            yield [None if value in nulls and index not in strings else value for index, value in enumerate(record)]

@@ -58,56 +58,56 @@ class GeneratedField:
         import numpy
         import pyarrow
 
-        wanted = self.type.to_arrow()
+        target = self.type.to_arrow()
         if self.sequence is not None:
-            return pyarrow.array(numbers + self.sequence[0], pyarrow.int64()).cast(wanted)
-        made = self._made(drawn(numbers, zlib.crc32(self.name.encode())), now_ms)
+            return pyarrow.array(numbers + self.sequence[0], pyarrow.int64()).cast(target)
+        array = self._made(drawn(numbers, zlib.crc32(self.name.encode())), now_ms)
         rate = float(self.settings.get("null-rate", "0"))
         if rate:
             absent = drawn(numbers, zlib.crc32(self.name.encode()) + 1) < numpy.uint64(int(rate * (2**64 - 1)))
-            made = pyarrow.compute.if_else(pyarrow.array(absent), pyarrow.scalar(None, made.type), made)
-        return made if made.type == wanted else made.cast(wanted)
+            array = pyarrow.compute.if_else(pyarrow.array(absent), pyarrow.scalar(None, array.type), array)
+        return array if array.type == target else array.cast(target)
 
-    def _made(self, given: NDArray[np.uint64], now_ms: int) -> pyarrow.Array:
+    def _made(self, draws: NDArray[np.uint64], now_ms: int) -> pyarrow.Array:
         import numpy
         import pyarrow
 
         root = self.type.root
         if root is Root.BOOLEAN:
-            return pyarrow.array((given & numpy.uint64(1)).astype(bool))
+            return pyarrow.array((draws & numpy.uint64(1)).astype(bool))
         if self.type.is_text:
-            return _strings(given, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
+            return _strings(draws, int(self.settings.get("length", str(min(self.type.length, _LONGEST)))))
         if root in _BOUNDS:
             low = int(self.settings.get("min", str(-(2 ** _BOUNDS[root]))))
             high = int(self.settings.get("max", str(2 ** _BOUNDS[root] - 1)))
             width = high - low + 1
-            offset = given if width >= 2**64 else given % numpy.uint64(width)
+            offset = draws if width >= 2**64 else draws % numpy.uint64(width)
             return pyarrow.array((offset + numpy.uint64(low % 2**64)).astype(numpy.int64))
-        part = given.astype(numpy.float64) / 2.0**64
+        fractions = draws.astype(numpy.float64) / 2.0**64
         if root in (Root.FLOAT, Root.DOUBLE):
             low_, high_ = float(self.settings.get("min", "0")), float(self.settings.get("max", "1"))
-            return pyarrow.array(low_ + part * (high_ - low_))
+            return pyarrow.array(low_ + fractions * (high_ - low_))
         if root is Root.DECIMAL:
             most = 10 ** min(self.type.precision, 18)
             low = int(float(self.settings.get("min", "0")) * 10**self.type.scale)
             high = int(float(self.settings["max"]) * 10**self.type.scale) if "max" in self.settings else most - 1
-            whole = (given % numpy.uint64(high - low + 1)).astype(numpy.int64) + low
+            whole = (draws % numpy.uint64(high - low + 1)).astype(numpy.int64) + low
             words = numpy.stack([whole, whole >> 63], axis=1)  # 128 bits, the low ones first
             buffers = [None, pyarrow.py_buffer(numpy.ascontiguousarray(words))]
             return pyarrow.Array.from_buffers(self.type.to_arrow(), len(whole), buffers)
         past = DURATION.read(self.settings["max-past"]).to_millis() if "max-past" in self.settings else 0
-        stamps = pyarrow.array(now_ms - (part * past).astype(numpy.int64)).cast(pyarrow.timestamp("ms"))
+        stamps = pyarrow.array(now_ms - (fractions * past).astype(numpy.int64)).cast(pyarrow.timestamp("ms"))
         return stamps.cast(pyarrow.timestamp("ms", "UTC")) if root is Root.TIMESTAMP_LTZ else stamps
 
 
-def _strings(given: NDArray[np.uint64], length: int) -> pyarrow.Array:
+def _strings(draws: NDArray[np.uint64], length: int) -> pyarrow.Array:
     """Hexadecimal digits."""
     import numpy
     import pyarrow
 
-    rows = len(given)
+    rows = len(draws)
     blocks = -(-length // 16)
-    parts = numpy.stack([drawn(given.astype(numpy.int64), block) for block in range(blocks)], axis=1)
+    parts = numpy.stack([drawn(draws.astype(numpy.int64), block) for block in range(blocks)], axis=1)
     nibbles = numpy.stack([(parts.view(numpy.uint8) >> 4), (parts.view(numpy.uint8) & 15)], axis=2)
     digits = numpy.frombuffer(b"0123456789abcdef", numpy.uint8)[nibbles.reshape(rows, -1)[:, :length]]
     offsets = numpy.arange(rows + 1, dtype=numpy.int32) * length
@@ -157,10 +157,12 @@ class DatagenSource(TableSource):
         return replace(self, count=rows if self.count is None else min(rows, self.count))
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        settings = {field: dict(given) for field, given in self.fields}
-        made = tuple(GeneratedField(one.name, one.type, settings.get(one.name, {})) for one in self.schema)
+        settings = {field: dict(options) for field, options in self.fields}
+        fields = tuple(
+            GeneratedField(column.name, column.type, settings.get(column.name, {})) for column in self.schema
+        )
         source = DataGeneratorSource(None, self.count, self.rate)
-        return GeneratedRows(made, arrow_schema(self.schema)).stream(env, source, strategy, name, "Rows")
+        return GeneratedRows(fields, arrow_schema(self.schema)).stream(env, source, strategy, name, "Rows")
 
 
 class Datagen(Connector):
@@ -175,7 +177,7 @@ class Datagen(Connector):
 
     def source(self, table: Connected) -> TableSource:
         fields: dict[str, dict[str, str]] = {}
-        names = [one.name for one in table.schema]
+        names = [column.name for column in table.schema]
         for key, text in table.formats.items():
             name, _, setting = key.removeprefix("fields.").rpartition(".")
             if name not in names:
@@ -188,13 +190,13 @@ class Datagen(Connector):
                 raise SqlError(problem, f"the settings of a field are {', '.join(_SETTINGS)}")
             fields.setdefault(name, {})[setting] = text
         counts = [table.options["number-of-rows"]] if table.options["number-of-rows"] is not None else []
-        for one in table.schema:
-            field = GeneratedField(one.name, one.type, fields.get(one.name, {}))
+        for column in table.schema:
+            field = GeneratedField(column.name, column.type, fields.get(column.name, {}))
             _check(field, table.table)
             if field.sequence is not None:
                 counts.append(field.sequence[1] - field.sequence[0] + 1)
-        given = tuple((name, tuple(settings.items())) for name, settings in fields.items())
-        return DatagenSource(table.schema, given, min(counts, default=None), table.options["rows-per-second"])
+        options = tuple((name, tuple(settings.items())) for name, settings in fields.items())
+        return DatagenSource(table.schema, options, min(counts, default=None), table.options["rows-per-second"])
 
 
 def _check(field: GeneratedField, table: str) -> None:

@@ -38,11 +38,11 @@ def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
     try:
         sized = [(path, os.stat(path)) for path in paths]
         step = -(-len(sized) // MOST_FILES) if sized else 1
-        asked = sized[::step]
-        parts = [read(path, found.st_size, found.st_mtime_ns) for path, found in asked]
+        sample = sized[::step]
+        parts = [read(path, status.st_size, status.st_mtime_ns) for path, status in sample]
     except (*UNPACK_ERRORS, ValueError, ImportError, pyarrow.ArrowException):
         return None
-    whole, seen = (float(sum(found.st_size for _, found in of)) for of in (sized, asked))
+    whole, seen = (float(sum(status.st_size for _, status in files)) for files in (sized, sample))
     rows = sum(count for count, _ in parts) * (whole / seen if seen else 1)
     names = {name for _, columns in parts for name in columns}
     columns = {
@@ -50,7 +50,7 @@ def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
         for name in sorted(names)
         if all(name in columns for _, columns in parts)
     }
-    origin = f"{how} of {len(asked)} of {len(sized)} files" if step > 1 else how
+    origin = f"{how} of {len(sample)} of {len(sized)} files" if step > 1 else how
     return TableStatistics(rows, origin, columns)
 
 
@@ -59,14 +59,14 @@ def _parquet(path: str, size: int, changed_ns: int) -> _Part:
     from pyarrow import parquet
 
     with open_bytes(path) as raw:
-        found = parquet.ParquetFile(raw).metadata
-    step = max(1, -(-found.num_row_groups // MOST_GROUPS))
+        metadata = parquet.ParquetFile(raw).metadata
+    step = max(1, -(-metadata.num_row_groups // MOST_GROUPS))
     parts: dict[str, list[tuple[float, ColumnStatistics]]] = {}
-    for group in map(found.row_group, range(0, found.num_row_groups, step)):
-        for at in range(group.num_columns):
-            column = group.column(at)
+    for group in map(metadata.row_group, range(0, metadata.num_row_groups, step)):
+        for index in range(group.num_columns):
+            column = group.column(index)
             parts.setdefault(column.path_in_schema, []).append((float(group.num_rows), _chunk(column, group.num_rows)))
-    return float(found.num_rows), {name: joined(of) for name, of in parts.items()}
+    return float(metadata.num_rows), {name: joined(groups) for name, groups in parts.items()}
 
 
 def _chunk(column: Any, rows: int) -> ColumnStatistics:

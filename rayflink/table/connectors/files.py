@@ -89,15 +89,21 @@ class FilesSource(TableSource):
         return replace(self, names=tuple(names))
 
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
-        keys = {} if self.partitions is None else {one.name: at for at, one in enumerate(self.partitions.keys)}
-        taken = [one for one in conditions if _is_over(one, keys)]
-        moved = [one.mapped(lambda part: _at(part, keys)) for one in taken]
-        left = [one for one in conditions if one not in taken]
-        asked = [found for one in left if (found := wanted(one)) and FORMATS[self.format].has_statistics]
-        if not taken and not asked:
+        keys = (
+            {}
+            if self.partitions is None
+            else {condition.name: index for index, condition in enumerate(self.partitions.keys)}
+        )
+        by_partition = [condition for condition in conditions if _is_over(condition, keys)]
+        moved = [condition.mapped(lambda node: _at(node, keys)) for condition in by_partition]
+        left = [condition for condition in conditions if condition not in by_partition]
+        searches = [
+            search for condition in left if (search := wanted(condition)) and FORMATS[self.format].has_statistics
+        ]
+        if not by_partition and not searches:
             return None
-        made = replace(self, conditions=(*self.conditions, *moved), wanted=(*self.wanted, *asked))
-        return made, left  # statistics are of many rows
+        source = replace(self, conditions=(*self.conditions, *moved), wanted=(*self.wanted, *searches))
+        return source, left  # statistics are of many rows
 
     def limited(self, rows: int) -> TableSource | None:
         return replace(self, most=rows)
@@ -112,7 +118,7 @@ class FilesSource(TableSource):
         return statistics_of(paths, self.format)
 
     def pushed(self) -> tuple[str, ...]:
-        whole = list(self.names) == [one.name for one in self.schema]
+        whole = list(self.names) == [column.name for column in self.schema]
         shown = {
             "partitions": map(str, self.conditions),
             "filter": map(str, self.wanted),
@@ -133,9 +139,9 @@ class FilesSource(TableSource):
         return self._whole_form() if self.most is None else FirstRows(self._whole_form(), self.most)
 
     def _whole_form(self) -> FileFormat:
-        keys = () if self.partitions is None else tuple(one.name for one in self.partitions.keys)
+        keys = () if self.partitions is None else tuple(column.name for column in self.partitions.keys)
         beside = {*keys, *(name for name, _ in self.metadata)}
-        stored = tuple(one for one in self.schema if one.name not in beside)
+        stored = tuple(column for column in self.schema if column.name not in beside)
         read = [name for name in self.names if name not in beside]
         form = FORMATS[self.format].reads(stored, read or [stored[0].name], dict(self.options))
         if self.wanted and isinstance(form, ParquetFormat):
@@ -149,13 +155,13 @@ class FilesSource(TableSource):
 def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:
     """Return whether partitions alone decide on a condition, in whatever time zone."""
     parts = list(condition.walk())
-    columns = [one for one in parts if isinstance(one, Column)]
-    zoned = any(one.type.root is Root.TIMESTAMP_LTZ for one in parts)
-    return bool(columns) and all(one.name in keys for one in columns) and not zoned
+    columns = [part for part in parts if isinstance(part, Column)]
+    zoned = any(part.type.root is Root.TIMESTAMP_LTZ for part in parts)
+    return bool(columns) and all(part.name in keys for part in columns) and not zoned
 
 
-def _at(part: Expr, keys: Mapping[str, int]) -> Expr:
-    return replace(part, index=keys[part.name]) if isinstance(part, Column) else part
+def _at(node: Expr, keys: Mapping[str, int]) -> Expr:
+    return replace(node, index=keys[node.name]) if isinstance(node, Column) else node
 
 
 @dataclass(frozen=True)
@@ -181,7 +187,7 @@ class FilesSink(TableSink):
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink:
         keys = () if self.partitions is None else self.partitions.keys
-        whole = all(one.name in partition for one in keys)
+        whole = all(key.name in partition for key in keys)
         folder = self.path
         if self.partitions is not None and whole:
             folder = os.path.join(self.path, partition_folder(self.partitions, partition))
@@ -242,10 +248,10 @@ class Filesystem(Connector):
             path,
             form,
             table.schema,
-            tuple(one.name for one in table.schema),
+            tuple(column.name for column in table.schema),
             tuple(options.items()),
             self._partitions(path, table),
-            tuple((table.schema[at].name, key) for at, key in table.metadata.items()),
+            tuple((table.schema[index].name, key) for index, key in table.metadata.items()),
             table.options["source.path.regex-pattern"],
             None if monitor is None else monitor.to_millis(),
         )
@@ -257,11 +263,11 @@ class Filesystem(Connector):
             problem = f"{table.table} has the metadata column {name!r}, which cannot be written"
             raise SqlError(problem, f"declare it {name} ... METADATA VIRTUAL")
         partitions = self._partitions(path, table)
-        kept = tuple(one for one in table.schema if one.name not in table.partition_keys)
+        stored = tuple(column for column in table.schema if column.name not in table.partition_keys)
         buckets = BucketAssigner.base_path_bucket_assigner()
         if partitions is not None:
-            buckets = PartitionBuckets(partitions, [one.name for one in kept])
-        writer = FORMATS[form].writes(kept, options)
+            buckets = PartitionBuckets(partitions, [column.name for column in stored])
+        writer = FORMATS[form].writes(stored, options)
         partitioned = table.options["sink.shuffle-by-partition.enable"]
         return FilesSink(
             path, writer, self._settings(table, f".{form}", buckets), partitions, is_partitioned=partitioned
@@ -269,8 +275,8 @@ class Filesystem(Connector):
 
     def _settings(self, table: Connected, suffix: str, buckets: BucketAssigner) -> FileSinkSettings:
         def chosen(name: str, otherwise: int) -> int:
-            found = table.options[f"sink.rolling-policy.{name}"]
-            return otherwise if found is None else int(found.to_millis())
+            value = table.options[f"sink.rolling-policy.{name}"]
+            return otherwise if value is None else int(value.to_millis())
 
         size = table.options["sink.rolling-policy.file-size"]
         policy = RollingPolicy(
@@ -308,17 +314,17 @@ class Filesystem(Connector):
                 f"{table.table} has the format {form!r}{nearest(form, FORMATS)}",
                 f"the formats are {', '.join(FORMATS)}",
             )
-        known = FORMATS[form].options
+        names = FORMATS[form].options
         own = [key for key in table.formats if key.startswith(f"{form}.")]
-        given = {key.removeprefix(f"{form}."): table.formats[key] for key in own}
-        for key in [*given, *(key for key in table.formats if key not in own)]:
-            if key not in known:
-                problem = f"the format {form!r} of {table.table} does not know an option {key!r}{nearest(key, known)}"
-                raise SqlError(problem, f"its options are {', '.join(known) or 'none'}")
-        parsed = {key: option.default for key, option in known.items()}
-        for key, text in given.items():
+        options = {key.removeprefix(f"{form}."): table.formats[key] for key in own}
+        for key in [*options, *(key for key in table.formats if key not in own)]:
+            if key not in names:
+                problem = f"the format {form!r} of {table.table} does not know an option {key!r}{nearest(key, names)}"
+                raise SqlError(problem, f"its options are {', '.join(names) or 'none'}")
+        parsed = {key: option.default for key, option in names.items()}
+        for key, text in options.items():
             try:
-                parsed[key] = known[key].parse(text)
+                parsed[key] = names[key].parse(text)
             except ValueError as error:
                 raise SqlError(f"option '{form}.{key}' of {table.table} is {text!r}", f"expected {error}") from error
         FORMATS[form].check(parsed)

@@ -38,22 +38,22 @@ class Format(ABC):
     """Whether files tell the least and greatest values of their parts."""
 
     @abstractmethod
-    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+    def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         """Return the format that reads some columns of a file.
 
         Args:
-            given: the options, parsed.
+            options: the options, parsed.
         """
 
     @abstractmethod
-    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+    def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         """Return the factory of writers of files.
 
         Raises:
             SqlError: it has no form of a column.
         """
 
-    def check(self, given: Mapping[str, Any]) -> None:  # noqa: B027
+    def check(self, options: Mapping[str, Any]) -> None:  # noqa: B027
         """Check whether the options go together.
 
         Raises:
@@ -62,10 +62,10 @@ class Format(ABC):
 
 
 def _character(text: str) -> str:
-    found = {"\\t": "\t"}.get(text, text)
-    if len(found.encode()) != 1:
+    character = {"\\t": "\t"}.get(text, text)
+    if len(character.encode()) != 1:
         raise ValueError("one character of ASCII")
-    return found
+    return character
 
 
 class Csv(Format):
@@ -83,28 +83,29 @@ class Csv(Format):
         "write-bigdecimal-in-scientific-notation": Option(truth, True),
     }
 
-    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+    def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         import pyarrow
 
         _refuse_nested(tuple(named(schema, name) for name in names))
-        quote = None if given["disable-quote-character"] else given["quote-character"]
+        quote = None if options["disable-quote-character"] else options["quote-character"]
         dialect = CsvDialect(
-            given["field-delimiter"], (given["null-literal"] or "",), quote=quote, escape=given["escape-character"],
-            comments=given["allow-comments"], strings_can_be_null=given["null-literal"] is not None,
-            newlines_in_values=given["newlines-in-values"],
+            options["field-delimiter"], (options["null-literal"] or "",), quote=quote,
+            escape=options["escape-character"], comments=options["allow-comments"],
+            strings_can_be_null=options["null-literal"] is not None,
+            newlines_in_values=options["newlines-in-values"],
         )  # fmt: skip
-        fields = pyarrow.schema([pyarrow.field(one.name, one.type.to_arrow()) for one in schema])
-        if given["ignore-parse-errors"]:
+        fields = pyarrow.schema([pyarrow.field(column.name, column.type.to_arrow()) for column in schema])
+        if options["ignore-parse-errors"]:
             return SkippingCsvFormat(fields, dialect, header="none", columns=tuple(names), types=tuple(schema))
         return CsvFormat(fields, dialect, header="none", columns=tuple(names))
 
-    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+    def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         _refuse_nested(schema)
-        quote = None if given["disable-quote-character"] else given["quote-character"]
+        quote = None if options["disable-quote-character"] else options["quote-character"]
         marks = CsvMarks(
-            given["field-delimiter"], quote, given["escape-character"], null=given["null-literal"] or "",
+            options["field-delimiter"], quote, options["escape-character"], null=options["null-literal"] or "",
         )  # fmt: skip
-        return CsvColumns(marks, not given["write-bigdecimal-in-scientific-notation"])
+        return CsvColumns(marks, not options["write-bigdecimal-in-scientific-notation"])
 
 
 def _refuse_nested(schema: Schema) -> None:
@@ -113,7 +114,7 @@ def _refuse_nested(schema: Schema) -> None:
     Raises:
         SqlError: those of one are.
     """
-    nested = [one for one in schema if one.type.items or one.type.fields or one.type.is_bytes]
+    nested = [column for column in schema if column.type.items or column.type.fields or column.type.is_bytes]
     if nested:
         problem = f"CSV cannot represent column {nested[0].name!r}, which is {nested[0].type}"
         raise SqlError(problem, "take json, parquet or arrow, or make the column a STRING")
@@ -133,29 +134,29 @@ class Json(Format):
         "decode.json-parser.enabled": Option(truth, True),
     }
 
-    def check(self, given: Mapping[str, Any]) -> None:
-        if given["fail-on-missing-field"] and given["ignore-parse-errors"]:
+    def check(self, options: Mapping[str, Any]) -> None:
+        if options["fail-on-missing-field"] and options["ignore-parse-errors"]:
             problem = "'json.fail-on-missing-field' and 'json.ignore-parse-errors' are both true"
             raise SqlError(problem, "set only one of them")
 
-    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+    def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         _refuse_maps(schema)
         return JsonFormat(
             tuple(named(schema, name) for name in names),
-            given["timestamp-format.standard"] == "ISO-8601",
-            given["fail-on-missing-field"],
-            given["ignore-parse-errors"],
+            options["timestamp-format.standard"] == "ISO-8601",
+            options["fail-on-missing-field"],
+            options["ignore-parse-errors"],
         )
 
-    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+    def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         from .json_strings import JsonColumns
 
         _refuse_maps(schema)
         return JsonColumns(
             schema,
-            given["timestamp-format.standard"] == "ISO-8601",
-            given["encode.ignore-null-fields"],
-            given["encode.decimal-as-plain-number"],
+            options["timestamp-format.standard"] == "ISO-8601",
+            options["encode.ignore-null-fields"],
+            options["encode.decimal-as-plain-number"],
         )
 
 
@@ -168,7 +169,7 @@ def _refuse_maps(schema: Schema) -> None:
 
     def within(kind: DataType) -> Sequence[DataType]:
         inner = [*kind.items, *(field.type for field in kind.fields)]
-        return [kind, *(one for part in inner for one in within(part))]
+        return [kind, *(nested for item in inner for nested in within(item))]
 
     for column in schema:
         for kind in within(column.type):
@@ -182,26 +183,26 @@ class Parquet(Format):
 
     has_statistics = True
 
-    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+    def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         return ParquetFormat(arrow_schema(tuple(named(schema, name) for name in names)))
 
-    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+    def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         return ParquetBulkWriters.for_row_type(arrow_schema(schema))
 
 
 class Arrow(Format):
     """Arrow IPC files."""
 
-    def reads(self, schema: Schema, names: Sequence[str], given: Mapping[str, Any]) -> FileFormat:
+    def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         return ArrowFormat(arrow_schema(tuple(named(schema, name) for name in names)))
 
-    def writes(self, schema: Schema, given: Mapping[str, Any]) -> BulkWriterFactory:
+    def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         return ArrowBulkWriters.for_row_type(arrow_schema(schema))
 
 
 def named(schema: Schema, name: str) -> Attribute:
     """Return the column of a name."""
-    return next(one for one in schema if one.name == name)
+    return next(column for column in schema if column.name == name)
 
 
 FORMATS: dict[str, Format] = {"csv": Csv(), "json": Json(), "parquet": Parquet(), "arrow": Arrow()}

@@ -94,6 +94,6 @@ class HeldTable(TableSource):
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         chosen = self._table.select(list(self._names)).combine_chunks()
         blocks = chosen.to_batches(max_chunksize=BLOCK_ROWS)
-        part = FramePart(0, 0, "", len(blocks), chosen.num_rows, chosen.nbytes)
-        source = FrameSource(HeldColumns(blocks), [part], chosen.schema)
+        frame_part = FramePart(0, 0, "", len(blocks), chosen.num_rows, chosen.nbytes)
+        source = FrameSource(HeldColumns(blocks), [frame_part], chosen.schema)
         return env.from_source(source, strategy, name).set_parallelism(1)

@@ -20,9 +20,9 @@ def statistics_of(table: pyarrow.Table) -> TableStatistics:
 
     rows, seen = table.num_rows, table
     if rows > MOST_ROWS:  # drawn by the same seed each time: each n-th row could be one of a kind
-        drawn = numpy.random.default_rng(0).integers(0, rows, MOST_ROWS)
-        seen = table.take(pyarrow.array(numpy.unique(drawn)))
-    columns = {name: _column(seen.column(at), rows) for at, name in enumerate(table.column_names)}
+        sample = numpy.random.default_rng(0).integers(0, rows, MOST_ROWS)
+        seen = table.take(pyarrow.array(numpy.unique(sample)))
+    columns = {name: _column(seen.column(index), rows) for index, name in enumerate(table.column_names)}
     return TableStatistics(float(rows), "counted", columns)
 
 
@@ -57,8 +57,8 @@ def _range(values: pyarrow.ChunkedArray) -> tuple[float | None, float | None]:
     elif types.is_temporal(values.type):
         scale = 1.0 if types.is_date64(values.type) else _MILLISECONDS[values.type.unit]
         values = values.cast(pyarrow.int64())
-    found = [as_number(one.as_py()) for one in compute.min_max(values).values()]
-    low, high = (None if one is None else one * scale for one in found)
+    bounds = [as_number(bound.as_py()) for bound in compute.min_max(values).values()]
+    low, high = (None if bound is None else bound * scale for bound in bounds)
     return low, high
 
 

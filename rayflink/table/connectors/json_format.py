@@ -71,15 +71,15 @@ class _Reading:
         import pyarrow
 
         self._form, self._path = form, path
-        self._types = [one.type for one in form.schema]
+        self._types = [column.type for column in form.schema]
         self._values = JsonValues(form.iso, form.fails_on_missing, form.skips)
-        self._fields = [(one.name, self._values.converter(one.type)) for one in form.schema]
-        self._wanted = pyarrow.schema([(one.name, one.type.to_arrow()) for one in form.schema])
+        self._fields = [(column.name, self._values.converter(column.type)) for column in form.schema]
+        self._wanted = pyarrow.schema([(column.name, column.type.to_arrow()) for column in form.schema])
         raw = [_raw_type(kind) for kind in self._types]
-        known = [kind for kind in raw if kind is not None]
+        types = [kind for kind in raw if kind is not None]
         self._raw = (
-            pyarrow.schema(zip([one.name for one in form.schema], known, strict=True))
-            if len(known) == len(raw)
+            pyarrow.schema(zip([column.name for column in form.schema], types, strict=True))
+            if len(types) == len(raw)
             else None
         )
 
@@ -89,10 +89,10 @@ class _Reading:
         Raises:
             ValueError: a line is no JSON, or a value not of its type; names file and line.
         """
-        found = self._quickly(block)
-        if found is None:
-            found = self._by_column(block)
-        return self._by_line(block, offset) if found is None else found
+        result = self._quickly(block)
+        if result is None:
+            result = self._by_column(block)
+        return self._by_line(block, offset) if result is None else result
 
     def _quickly(self, block: bytes) -> pyarrow.RecordBatch | None:
         import pyarrow
@@ -123,13 +123,13 @@ class _Reading:
             column = pyarrow.concat_arrays(column.chunks)
         if kind.root in _TEXTUAL:
             return _from_strings(column, kind, self._form.iso)
-        if not any(one.root in _TEXTUAL for one in _within(kind)):
+        if not any(inner_kind.root in _TEXTUAL for inner_kind in _within(kind)):
             return column if column.type == kind.to_arrow() else column.cast(kind.to_arrow())
         mask = column.is_null() if column.null_count else None
         if kind.root is Root.ARRAY:
             values = self._typed(column.flatten(), kind.items[0])
             return pyarrow.ListArray.from_arrays(_offsets(column), values, kind.to_arrow(), mask=mask)
-        inner = [self._typed(column.field(at), field.type) for at, field in enumerate(kind.fields)]
+        inner = [self._typed(column.field(index), field.type) for index, field in enumerate(kind.fields)]
         return pyarrow.StructArray.from_arrays(inner, fields=list(kind.to_arrow()), mask=mask)
 
     def _by_column(self, block: bytes) -> pyarrow.RecordBatch | None:
@@ -145,11 +145,11 @@ class _Reading:
                 row for line in block.decode("utf-8").split("\n") if line and not line.isspace() for row in parse(line)
             ]
             arrays = []
-            for (name, convert), one in zip(self._fields, self._form.schema, strict=True):
+            for (name, convert), column_ in zip(self._fields, self._form.schema, strict=True):
                 values = [row.get(name) for row in rows]
-                if not _PLAIN.get(one.type.root, frozenset()).issuperset(map(type, values)):
+                if not _PLAIN.get(column_.type.root, frozenset()).issuperset(map(type, values)):
                     values = [None if value is None else convert(value) for value in values]
-                arrays.append(pyarrow.array(values, one.type.to_arrow()))
+                arrays.append(pyarrow.array(values, column_.type.to_arrow()))
             if self._values.skipped != skipped:
                 return None
         except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError, pyarrow.ArrowException):
@@ -163,16 +163,16 @@ class _Reading:
 
         form, rows = self._form, list[list[Any]]()
         skipped = -self._values.skipped
-        for at, line in enumerate(block.split(b"\n")):
+        for number, line in enumerate(block.split(b"\n")):
             if not line.strip():
                 continue
             try:
-                rows += [self._values.row(self._fields, one) for one in self._values.parsed(line.decode("utf-8"))]
+                rows += [self._values.row(self._fields, value) for value in self._values.parsed(line.decode("utf-8"))]
             except (ValueError, RecursionError) as error:
                 if form.skips:
                     skipped += 1
                     continue
-                place = f"{self._path!r}, line {line_number(self._path, offset) + at}"
+                place = f"{self._path!r}, line {line_number(self._path, offset) + number}"
                 shown = "" if isinstance(error, BadValue) else f"{shorten(line.decode('utf-8', 'replace'), 120)}: "
                 remedy = (
                     "correct the line, or set 'json.ignore-parse-errors' = 'true' to leave such lines and values out"
@@ -189,7 +189,7 @@ class _Reading:
 def _within(kind: DataType) -> Sequence[DataType]:
     """Return the type and all within it."""
     inner = [*kind.items, *(field.type for field in kind.fields)]
-    return [kind, *(one for part in inner for one in _within(part))]
+    return [kind, *(nested for item in inner for nested in _within(item))]
 
 
 def _raw_type(kind: DataType) -> Any:
@@ -265,7 +265,7 @@ def _check_form(strings: pyarrow.Array, iso: bool, is_instant: bool) -> None:
         raise BadValue("another form")
 
 
-def _characters(strings: pyarrow.Array, at: int) -> Any:
+def _characters(strings: pyarrow.Array, index: int) -> Any:
     """Return the byte of each text at a place; strings are to have 19 at least."""
     import numpy
 
@@ -275,7 +275,7 @@ def _characters(strings: pyarrow.Array, at: int) -> Any:
     bounds = numpy.frombuffer(starts, numpy.int32)[strings.offset : strings.offset + len(strings) + 1]
     if (numpy.diff(bounds) < _SHORTEST).any():
         raise BadValue("another form")
-    return numpy.frombuffer(data, numpy.uint8)[bounds[:-1] + at if at >= 0 else bounds[1:] + at]
+    return numpy.frombuffer(data, numpy.uint8)[bounds[:-1] + index if index >= 0 else bounds[1:] + index]
 
 
 def _from_base64(strings: pyarrow.Array) -> pyarrow.Array:

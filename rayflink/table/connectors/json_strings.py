@@ -39,20 +39,20 @@ class JsonColumns(BulkWriterFactory):
 
     def strings(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
         """Return the object of each row."""
-        columns = [self._strings(column, one.type) for column, one in zip(data.columns, self.schema, strict=True)]
-        return self._objects([one.name for one in self.schema], columns, data.num_rows)
+        columns = [self._strings(column, field.type) for column, field in zip(data.columns, self.schema, strict=True)]
+        return self._objects([field.name for field in self.schema], columns, data.num_rows)
 
     def _objects(self, names: list[str], columns: list[pyarrow.Array], rows: int) -> pyarrow.Array:
         """Objects of columns of JSON, whose nulls stand for NULL."""
         if not names:
             return pyarrow.array(["{}"] * rows, pyarrow.string())
         parts: list[Any] = []
-        for at, (name, column) in enumerate(zip(names, columns, strict=True)):
+        for index, (name, column) in enumerate(zip(names, columns, strict=True)):
             key = f"{json.dumps(name, ensure_ascii=False)}:"
             if self.ignore_null_fields:
                 parts.append(pc.fill_null(pc.binary_join_element_wise(key, column, ",", ""), ""))
             else:
-                parts += [f"{',' if at else '{'}{key}", pc.fill_null(column, "null")]
+                parts += [f"{',' if index else '{'}{key}", pc.fill_null(column, "null")]
         if not self.ignore_null_fields:
             return pc.binary_join_element_wise(*parts, "}", "")
         inner = pc.utf8_rtrim(pc.binary_join_element_wise(*parts, ""), ",")
@@ -66,9 +66,11 @@ class JsonColumns(BulkWriterFactory):
         if root in (Root.MAP, Root.MULTISET):
             return self._maps(column, kind)
         if root is Root.ROW:
-            inner = [self._strings(part, field.type) for part, field in zip(column.flatten(), kind.fields, strict=True)]
-            made = self._objects([field.name for field in kind.fields], inner, len(column))
-            return pc.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.string()), made)
+            inner = [
+                self._strings(values, field.type) for values, field in zip(column.flatten(), kind.fields, strict=True)
+            ]
+            objects = self._objects([field.name for field in kind.fields], inner, len(column))
+            return pc.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.string()), objects)
         return self._scalars(column, kind)
 
     def _scalars(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -99,8 +101,8 @@ class JsonColumns(BulkWriterFactory):
             [pyarrow.array([0], pyarrow.int32()), pc.cumulative_sum(sizes).cast(pyarrow.int32())]
         )
         lists = pyarrow.ListArray.from_arrays(starts, pc.fill_null(elements, "null"))
-        made = pc.binary_join_element_wise(marks[0], pc.binary_join(lists, ","), marks[1], "")
-        return pc.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.string()), made)
+        arrays = pc.binary_join_element_wise(marks[0], pc.binary_join(lists, ","), marks[1], "")
+        return pc.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.string()), arrays)
 
     def _maps(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
         whole = kind.items[1] if len(kind.items) > 1 else DataType(Root.INT)

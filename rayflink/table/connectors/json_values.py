@@ -59,8 +59,8 @@ class JsonValues:
         Raises:
             ValueError: there is none.
         """
-        found = json.loads(line, parse_float=Number, parse_constant=_no_constant)
-        rows = found if isinstance(found, list) else [found]
+        value = json.loads(line, parse_float=Number, parse_constant=_no_constant)
+        rows = value if isinstance(value, list) else [value]
         for row in rows:
             if not isinstance(row, dict):
                 raise BadValue(f"{shorten(row, 80)} is found, an object is wanted")
@@ -72,8 +72,8 @@ class JsonValues:
         decode = json.JSONDecoder(parse_float=Number if exact else None, parse_constant=_no_constant).decode
 
         def rows(line: str) -> list[Any]:
-            found = decode(line)
-            return found if type(found) is list else [found]
+            value = decode(line)
+            return value if type(value) is list else [value]
 
         return rows
 
@@ -83,22 +83,22 @@ class JsonValues:
         Raises:
             BadValue: one is missing, or not of its type.
         """
-        found: list[Any] = []
+        values: list[Any] = []
         for name, convert in fields:
             inner = value.get(name)
             if inner is None:
                 if self._fails_on_missing and name not in value:
                     raise BadValue(f"field {name!r} is missing, which 'json.fail-on-missing-field' forbids")
-                found.append(None)
+                values.append(None)
                 continue
             try:
-                found.append(convert(inner))
+                values.append(convert(inner))
             except (ValueError, TypeError, OverflowError, InvalidOperation) as error:
                 if not self._skips:
                     raise BadValue(f"field {name!r}: {error}") from error
                 self.skipped += 1
-                found.append(None)
-        return found
+                values.append(None)
+        return values
 
     def converter(self, kind: DataType) -> Convert:
         """Return the conversion to values of a type."""
@@ -147,7 +147,7 @@ class JsonValues:
         def entries(value: Any) -> list[tuple[Any, Any]]:
             if not isinstance(value, dict):
                 raise _unfit(value, kind)
-            return [(key(name), convert(one)) for name, one in value.items()]
+            return [(key(name), convert(item)) for name, item in value.items()]
 
         return entries
 
@@ -161,10 +161,10 @@ class JsonValues:
             pattern = re.compile(f"{_DATE}{self._between}{_TIME}{'Z' if root is Root.TIMESTAMP_LTZ else ''}")
 
         def moment(value: Any) -> int:
-            found = pattern.fullmatch(value) if isinstance(value, str) else None
-            if found is None:
+            match = pattern.fullmatch(value) if isinstance(value, str) else None
+            if match is None:
                 raise _unfit(value, kind)
-            parts = list(found.groups())
+            parts = list(match.groups())
             days = 0
             if root is not Root.TIME:
                 days = datetime.date(*map(int, parts[:3])).toordinal() - _EPOCH
@@ -174,9 +174,9 @@ class JsonValues:
             hour, minute, second = map(int, parts[:3])
             time = datetime.time(hour, minute, second)
             seconds = days * 86_400 + time.hour * 3600 + time.minute * 60 + time.second
-            part = int((parts[3] or "").ljust(9, "0"))
+            fraction = int((parts[3] or "").ljust(9, "0"))
             cut = int(10 ** (9 - kind.precision))
-            return (seconds * 1_000_000_000 + part // cut * cut) // _STEPS[kind.unit]
+            return (seconds * 1_000_000_000 + fraction // cut * cut) // _STEPS[kind.unit]
 
         return moment
 
@@ -206,16 +206,16 @@ def _whole(bits: int, kind: DataType) -> Convert:
             raise _unfit(value, kind)
         try:
             if isinstance(value, Number):
-                found = int(float(value))
+                number = int(float(value))
             else:
-                found = int(value.strip()) if isinstance(value, str) else int(value)
+                number = int(value.strip()) if isinstance(value, str) else int(value)
         except ValueError as error:
             raise _unfit(value, kind) from error
         if type(value) is str and not re.fullmatch(r"\s*[+-]?[0-9]+\s*", value):
             raise _unfit(value, kind)
-        if not -(1 << bits) <= found < 1 << bits:
-            raise BadValue(f"{found} is found, which {kind} does not hold")
-        return found
+        if not -(1 << bits) <= number < 1 << bits:
+            raise BadValue(f"{number} is found, which {kind} does not hold")
+        return number
 
     return whole
 
@@ -233,14 +233,14 @@ def _decimal(kind: DataType) -> Convert:
         if isinstance(value, (bool, dict, list)):
             raise _unfit(value, kind)
         try:
-            found = Decimal(value.strip() if isinstance(value, str) else value)
+            decimal = Decimal(value.strip() if isinstance(value, str) else value)
         except InvalidOperation as error:
             raise _unfit(value, kind) from error
-        if not found.is_finite():
+        if not decimal.is_finite():
             raise _unfit(value, kind)
-        if abs(found) >= limit * 10:
+        if abs(decimal) >= limit * 10:
             return None  # as in Flink: what does not fit is NULL
-        rounded = found.quantize(quantum, ROUND_HALF_UP, _WIDE)
+        rounded = decimal.quantize(quantum, ROUND_HALF_UP, _WIDE)
         return rounded if abs(rounded) < limit else None
 
     return number
@@ -257,7 +257,7 @@ def _text(value: Any) -> str:
 def _written(value: Any) -> str:
     """JSON of a value, its numbers as Java writes them."""
     if isinstance(value, dict):
-        pairs = [f"{json.dumps(name, ensure_ascii=False)}:{_written(one)}" for name, one in value.items()]
+        pairs = [f"{json.dumps(name, ensure_ascii=False)}:{_written(item)}" for name, item in value.items()]
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_written, value)) + "]"
@@ -281,6 +281,6 @@ def _array(convert: Convert, kind: DataType) -> Convert:
     def elements(value: Any) -> list[Any]:
         if not isinstance(value, list):
             raise _unfit(value, kind)
-        return [convert(one) for one in value]
+        return [convert(item) for item in value]
 
     return elements

@@ -36,10 +36,10 @@ def check_metadata_types(table: str, schema: Schema, metadata: Mapping[int, str]
     Raises:
         SqlError: one is not.
     """
-    for at, key in metadata.items():
-        if schema[at].type.root not in METADATA[key]:
-            wanted = " or ".join(root.value.replace("VARCHAR", "STRING") for root in METADATA[key])
-            raise SqlError(f"{table} has {key!r} as {schema[at].type}", f"declare the column as {wanted}")
+    for index, key in metadata.items():
+        if schema[index].type.root not in METADATA[key]:
+            expected = " or ".join(root.value.replace("VARCHAR", "STRING") for root in METADATA[key])
+            raise SqlError(f"{table} has {key!r} as {schema[index].type}", f"declare the column as {expected}")
 
 
 @dataclass(frozen=True)
@@ -67,25 +67,25 @@ class LocatedFormat(FileFormat):
         return replace(self, inner=self.inner.counting(metrics))
 
     def open_split(self, split: FileSplit) -> SplitCursor:
-        known = self._known(split.path)
-        return _LocatedCursor(self.inner.open_split(split), self.schema, known)
+        constants = self._known(split.path)
+        return _LocatedCursor(self.inner.open_split(split), self.schema, constants)
 
     def _known(self, path: str) -> dict[str, pyarrow.Scalar]:
         """Return the columns that have one value in the whole file."""
         import pyarrow
 
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if self.partitions is not None:
-            names = [one.name for one in self.partitions.keys]
-            found = dict(zip(names, self.partitions.values(path), strict=True))
+            names = [column.name for column in self.partitions.keys]
+            values = dict(zip(names, self.partitions.values(path), strict=True))
         for name, key in self.metadata:
-            found[name] = _read_value(path, key)
-        types = {one.name: one.type.to_arrow() for one in self.schema}
+            values[name] = _read_value(path, key)
+        types = {column.name: column.type.to_arrow() for column in self.schema}
         scalars = {}
         for name, kind in types.items():
-            if name not in found:
+            if name not in values:
                 continue
-            value = found[name]
+            value = values[name]
             if isinstance(value, pyarrow.Scalar):
                 scalars[name] = value.cast(kind)
             else:
@@ -108,11 +108,11 @@ def _read_value(path: str, key: str) -> Any:
 
 
 class _LocatedCursor:
-    def __init__(self, inner: SplitCursor, schema: Sequence[Any], known: Mapping[str, pyarrow.Scalar]) -> None:
+    def __init__(self, inner: SplitCursor, schema: Sequence[Any], constants: Mapping[str, pyarrow.Scalar]) -> None:
         import pyarrow
 
-        self._inner, self._known = inner, known
-        self._schema = pyarrow.schema([(one.name, one.type.to_arrow()) for one in schema])
+        self._inner, self._known = inner, constants
+        self._schema = pyarrow.schema([(column.name, column.type.to_arrow()) for column in schema])
 
     def read(self, max_records: int) -> Any:
         batch = self._inner.read(max_records)

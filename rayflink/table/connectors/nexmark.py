@@ -43,21 +43,21 @@ class NexmarkEvents(NumberedRows):
         import pyarrow
 
         kinds = self._rules.kinds(numbers)
-        made = [
+        events = [
             pyarrow.array(kinds)
             if field.name == _EVENT_TYPE
             else self._events(field.type, numbers, kinds == _KINDS[field.name], _KINDS[field.name])
             for field in self._schema
         ]
-        return pyarrow.RecordBatch.from_arrays(made, schema=self._schema)
+        return pyarrow.RecordBatch.from_arrays(events, schema=self._schema)
 
-    def _events(self, wanted: pyarrow.StructType, numbers: Any, of_kind: Any, kind: int) -> pyarrow.Array:
+    def _events(self, struct: pyarrow.StructType, numbers: Any, of_kind: Any, kind: int) -> pyarrow.Array:
         """Events of a kind, in their places."""
         import numpy
         import pyarrow
 
         columns = _columns(self._rules, kind)(numbers[of_kind])
-        fields = [wanted.field(at) for at in range(wanted.num_fields)]
+        fields = [struct.field(index) for index in range(struct.num_fields)]
         events = pyarrow.StructArray.from_arrays([columns[field.name] for field in fields], fields=fields)
         return events.take(pyarrow.array(numpy.cumsum(of_kind) - 1, mask=~of_kind))
 
@@ -86,7 +86,9 @@ class NexmarkSource(TableSource):
         return self.count is not None
 
     def projected(self, names: Sequence[str]) -> TableSource:
-        return replace(self, schema=tuple(next(one for one in self.schema if one.name == name) for name in names))
+        return replace(
+            self, schema=tuple(next(column for column in self.schema if column.name == name) for name in names)
+        )
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         numbers = NexmarkNumbers(self.count, self.per_second)
@@ -163,11 +165,13 @@ def _check(table: Connected, rules: Nexmark) -> None:
         if column.name == _EVENT_TYPE and str(column.type.nullable()) == "INT":
             continue
         if column.name not in _KINDS:
-            known = (_EVENT_TYPE, *_KINDS)
-            problem = f"{table.table} has a column {column.name!r} of type {column.type}{nearest(column.name, known)}"
+            names = (_EVENT_TYPE, *_KINDS)
+            problem = f"{table.table} has a column {column.name!r} of type {column.type}{nearest(column.name, names)}"
             raise SqlError(problem, "the columns of 'nexmark' are event_type INT, and person, auction and bid as ROW")
         kind = _KINDS[column.name]
-        there = {name: one.type for name, one in _columns(rules, kind)(rules.numbers(kind, 0, rules.epoch)).items()}
+        there = {
+            name: values.type for name, values in _columns(rules, kind)(rules.numbers(kind, 0, rules.epoch)).items()
+        }
         for field in column.type.fields:
             if there.get(field.name) != field.type.to_arrow():
                 described = ", ".join(f"{name} {there[name]}" for name in there)

@@ -54,8 +54,8 @@ class NumberedRows(ABC):
 class NumberedRowsOperator(Operator):
     """Gives the rows of the numbers that come in."""
 
-    def __init__(self, made: NumberedRows) -> None:
-        self._made = made
+    def __init__(self, numbered: NumberedRows) -> None:
+        self._made = numbered
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         import numpy
@@ -68,8 +68,8 @@ class NumberedRowsOperator(Operator):
 class _TimestampsOfNumbers:
     """The timestamps that a watermark strategy assigns to rows made from numbers."""
 
-    def __init__(self, of_rows: BatchTimestamps, made: NumberedRows) -> None:
-        self._of_rows, self._made = of_rows, made
+    def __init__(self, of_rows: BatchTimestamps, numbered: NumberedRows) -> None:
+        self._of_rows, self._made = of_rows, numbered
 
     def __call__(self, numbers: Sequence[int]) -> Any:
         import numpy
@@ -77,10 +77,10 @@ class _TimestampsOfNumbers:
         return self._of_rows.of(ArrowBatch(self._made.rows(numpy.array(numbers, numpy.int64), 0)))
 
 
-def _of_numbers(strategy: WatermarkStrategy, made: NumberedRows) -> WatermarkStrategy:
+def _of_numbers(strategy: WatermarkStrategy, numbered: NumberedRows) -> WatermarkStrategy:
     assigner = strategy.timestamp_assigner
     assert isinstance(assigner, BatchTimestamps), assigner
-    return strategy.with_batch_timestamp_assigner(_TimestampsOfNumbers(assigner, made))
+    return strategy.with_batch_timestamp_assigner(_TimestampsOfNumbers(assigner, numbered))
 
 
 __all__ = ["NumberedRows", "NumberedRowsOperator"]

@@ -8,12 +8,12 @@ from typing import Any
 from rayflink.common.options.option_types import ValueType
 
 
-def one_of(*known: str) -> Callable[[str], str]:
+def one_of(*values: str) -> Callable[[str], str]:
     """Return a reader of options that accepts one of some strings."""
 
     def parse(text: str) -> str:
-        if text not in known:
-            raise ValueError(" or ".join(known))
+        if text not in values:
+            raise ValueError(" or ".join(values))
         return text
 
     return parse

@@ -24,8 +24,8 @@ class PartitionBuckets(BucketAssigner):
         kept: names of the columns that are written, in order.
     """
 
-    def __init__(self, partitions: Partitions, kept: Sequence[str]) -> None:
-        self._partitions, self._kept = partitions, list(kept)
+    def __init__(self, partitions: Partitions, stored: Sequence[str]) -> None:
+        self._partitions, self._kept = partitions, list(stored)
 
     def divided(self, batch: Batch, now_ms: int) -> Iterator[tuple[str, Batch]]:
         import numpy
@@ -41,16 +41,16 @@ class PartitionBuckets(BucketAssigner):
         order = numpy.argsort(codes, kind="stable")
         bounds = numpy.searchsorted(codes[order], numpy.arange(len(folders.dictionary) + 1))
         sorted_rows = written.take(pyarrow.array(order))
-        for at, folder in enumerate(folders.dictionary.to_pylist()):
-            start, stop = int(bounds[at]), int(bounds[at + 1])
+        for index, folder in enumerate(folders.dictionary.to_pylist()):
+            start, stop = int(bounds[index]), int(bounds[index + 1])
             yield folder, ArrowBatch(sorted_rows.slice(start, stop - start))
 
     def _folders(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
         """Return the path of each row's partition."""
         from pyarrow import compute
 
-        parts = [self._names(data.column(data.schema.get_field_index(one.name)), one.type, one.name)
-                 for one in self._partitions.keys]  # fmt: skip
+        parts = [self._names(data.column(data.schema.get_field_index(key.name)), key.type, key.name)
+                 for key in self._partitions.keys]  # fmt: skip
         return parts[0] if len(parts) == 1 else compute.binary_join_element_wise(*parts, "/")
 
     def _names(self, column: pyarrow.Array, kind: DataType, name: str) -> pyarrow.Array:
@@ -60,8 +60,8 @@ class PartitionBuckets(BucketAssigner):
         coded = column.dictionary_encode("encode")
         strings = partition_strings(coded.dictionary, kind)
         default = self._partitions.default_name
-        made = [f"{escaped(name)}={escaped(text) if text else default}" for text in strings]
-        return pyarrow.array(made, pyarrow.string()).take(coded.indices)
+        names = [f"{escaped(name)}={escaped(text) if text else default}" for text in strings]
+        return pyarrow.array(names, pyarrow.string()).take(coded.indices)
 
 
 def partition_folder(partitions: Partitions, values: Mapping[str, Any]) -> str:
@@ -72,7 +72,7 @@ def partition_folder(partitions: Partitions, values: Mapping[str, Any]) -> str:
     """
     import pyarrow
 
-    row = pyarrow.RecordBatch.from_pydict({one.name: pyarrow.repeat(values[one.name], 1) for one in partitions.keys})
+    row = pyarrow.RecordBatch.from_pydict({key.name: pyarrow.repeat(values[key.name], 1) for key in partitions.keys})
     return str(PartitionBuckets(partitions, ())._folders(row)[0])
 
 

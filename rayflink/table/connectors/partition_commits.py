@@ -88,12 +88,12 @@ class PartitionTime:
         Raises:
             ValueError: it is no time.
         """
-        values = dict(part.partition("=")[::2] for part in bucket.split("/"))
+        values = dict(folder.partition("=")[::2] for folder in bucket.split("/"))
         text = self._pattern
         for key in self._keys:
             text = text.replace(f"${key}", unescaped(values[key]))
-        found = self._local(text)
-        return int(found.replace(tzinfo=zone_of(self._zone)).timestamp() * 1000)
+        time = self._local(text)
+        return int(time.replace(tzinfo=zone_of(self._zone)).timestamp() * 1000)
 
     def _local(self, text: str) -> datetime.datetime:
         try:

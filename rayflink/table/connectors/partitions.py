@@ -30,9 +30,9 @@ def check_partition_types(table: str, keys: Schema) -> None:
     Raises:
         SqlError: those of one cannot.
     """
-    for one in keys:
-        if one.type.root not in _KNOWN:
-            problem = f"{table} is partitioned by {one.name!r} of type {one.type}"
+    for key in keys:
+        if key.type.root not in _KNOWN:
+            problem = f"{table} is partitioned by {key.name!r} of type {key.type}"
             raise SqlError(problem, "partition by strings, truth values, numbers but DECIMAL, DATE or TIMESTAMP")
 
 
@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
     >>> escaped("a/b=50%"), unescaped("a%2Fb%3D50%25")
     ('a%2Fb%3D50%25', 'a/b=50%')
     """
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def unescaped(text: str) -> str:
@@ -62,10 +62,10 @@ def value_of(text: str, kind: DataType, default_name: str) -> Any:
         return text
     if kind.root is Root.TIMESTAMP:
         text = text.replace("T", " ") + (":00" if text.count(":") == 1 else "")
-    found = JsonValues().converter(kind)(text)
+    value = JsonValues().converter(kind)(text)
     if kind.root is Root.BOOLEAN and text.lower() not in ("true", "false"):
         raise ValueError(f"found {text!r}, expected {kind}")
-    return found
+    return value
 
 
 @dataclass(frozen=True)
@@ -89,22 +89,22 @@ class Partitions:
             ValueError: a folder's name says nothing of its key's type.
         """
         parts = os.path.relpath(path, self.root).split(os.sep)
-        found = []
-        for one, part in zip(self.keys, parts, strict=False):
-            text = unescaped(part.partition("=")[2])
+        parsed = []
+        for key, folder in zip(self.keys, parts, strict=False):
+            text = unescaped(folder.partition("=")[2])
             try:
-                found.append(value_of(text, one.type, self.default_name))
+                parsed.append(value_of(text, key.type, self.default_name))
             except ValueError as error:
-                remedy = f"rename the folder, or declare column {one.name!r} as what it holds"
-                raise ValueError(f"{path!r}: folder {part!r}: {error}; {remedy}") from error
-        return found
+                remedy = f"rename the folder, or declare column {key.name!r} as what it holds"
+                raise ValueError(f"{path!r}: folder {folder!r}: {error}; {remedy}") from error
+        return parsed
 
     def folders(self) -> list[str]:
         """Return the folders of all partitions, in order of name."""
-        found = [self.root]
-        for one in self.keys:
-            found = [folder for above in found for folder in self._within(above, one.name)]
-        return found
+        level = [self.root]
+        for key in self.keys:
+            level = [folder for above in level for folder in self._within(above, key.name)]
+        return level
 
     def _within(self, folder: str, key: str) -> list[str]:
         try:
@@ -126,10 +126,12 @@ class Partitions:
         from pyarrow import compute
 
         rows = [self.values(os.path.join(folder, "file")) for folder in folders]
-        columns = [pyarrow.array([row[at] for row in rows], one.type.to_arrow()) for at, one in enumerate(self.keys)]
-        found = Evaluation(columns, len(rows), Session())
-        kept = [compute.fill_null(found.column(condition), False).to_pylist() for condition in conditions]
-        return [folder for folder, *each in zip(folders, *kept, strict=True) if all(each)]
+        columns = [
+            pyarrow.array([row[index] for row in rows], key.type.to_arrow()) for index, key in enumerate(self.keys)
+        ]
+        evaluation = Evaluation(columns, len(rows), Session())
+        is_chosen = [compute.fill_null(evaluation.column(condition), False).to_pylist() for condition in conditions]
+        return [folder for folder, *each in zip(folders, *is_chosen, strict=True) if all(each)]
 
 
 class TableFiles(FileEnumeratorProvider):
@@ -149,8 +151,8 @@ class TableFiles(FileEnumeratorProvider):
 
     def list_files(self, paths: Sequence[str], watching: bool) -> list[str]:
         folders = paths if self._partitions is None else self._partitions.chosen(self._conditions)
-        found = find_files(folders, may_be_empty=True) if folders else []
+        files = find_files(folders, may_be_empty=True) if folders else []
         if self._pattern is None:
-            return found
+            return files
         pattern = re.compile(self._pattern)
-        return [path for path in found if pattern.fullmatch(os.path.abspath(path))]
+        return [path for path in files if pattern.fullmatch(os.path.abspath(path))]

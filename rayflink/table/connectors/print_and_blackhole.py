@@ -52,7 +52,9 @@ class _Print(TableSink):
     def attach(self, stream: DataStream, name: str) -> Step:
         from ..conversion.row_format import JavaFormat, RowFormat
 
-        sink = PrintSink(self._identifier, self._stderr, RowFormat([one.type for one in self._schema], JavaFormat()))
+        sink = PrintSink(
+            self._identifier, self._stderr, RowFormat([column.type for column in self._schema], JavaFormat())
+        )
         return stream.sink_to(sink).name(name)
 
 

@@ -28,8 +28,8 @@ def wanted(condition: Expr) -> Wanted | None:
         return Wanted(column.name, name)
     if name not in _MIRRORED and name != "IN":
         return None
-    constants = [*args[1:], *(one for listed in condition.options for one in listed)] if name == "IN" else args[1:]
-    values = [_value(column.type, one) for one in constants]
+    constants = [*args[1:], *(value for listed in condition.options for value in listed)] if name == "IN" else args[1:]
+    values = [_value(column.type, value) for value in constants]
     return None if None in values else Wanted(column.name, name, tuple(values))
 
 

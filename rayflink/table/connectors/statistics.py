@@ -71,11 +71,11 @@ def joined(parts: list[tuple[float, ColumnStatistics]]) -> ColumnStatistics:
     min 0, max 2, nulls 0.375
     """
     rows = sum(count for count, _ in parts) or 1.0
-    with_values = [(count, one) for count, one in parts if one.nulls != 1]
-    lows, highs = ([getattr(one, name) for _, one in with_values] for name in ("low", "high"))
+    with_values = [(count, statistics) for count, statistics in parts if statistics.nulls != 1]
+    lows, highs = ([getattr(statistics, name) for _, statistics in with_values] for name in ("low", "high"))
 
     def mean(name: str) -> float | None:
-        values = [(count, getattr(one, name)) for count, one in parts]
+        values = [(count, getattr(statistics, name)) for count, statistics in parts]
         return None if any(value is None for _, value in values) else sum(n * value for n, value in values) / rows
 
     return ColumnStatistics(

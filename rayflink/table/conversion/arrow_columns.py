@@ -20,7 +20,7 @@ def arrow_schema(schema: Schema) -> pyarrow.Schema:
     """Return the columns as Arrow's schema."""
     import pyarrow
 
-    return pyarrow.schema([one.type.to_arrow_field(one.name) for one in schema])
+    return pyarrow.schema([column.type.to_arrow_field(column.name) for column in schema])
 
 
 def type_of(field: pyarrow.Field) -> DataType:
@@ -41,9 +41,9 @@ def _type(kind: pyarrow.DataType, name: str) -> DataType:
         (types.is_float64, DataTypes.DOUBLE), (types.is_string, DataTypes.STRING), (types.is_binary, DataTypes.BYTES),
         (types.is_date32, DataTypes.DATE), (types.is_null, DataTypes.STRING),
     ]  # fmt: skip
-    for is_it, made in plain:
+    for is_it, data_type in plain:
         if is_it(kind):
-            return made()
+            return data_type()
     if types.is_decimal(kind):
         return DataTypes.DECIMAL(kind.precision, kind.scale)
     if types.is_timestamp(kind):
@@ -58,7 +58,7 @@ def _type(kind: pyarrow.DataType, name: str) -> DataType:
     if types.is_map(kind):
         return DataTypes.MAP(_type(kind.key_type, name), _type(kind.item_type, name))
     if types.is_struct(kind):
-        return DataTypes.ROW([DataTypes.FIELD(one.name, type_of(one)) for one in kind])
+        return DataTypes.ROW([DataTypes.FIELD(field.name, type_of(field)) for field in kind])
     raise InvalidTypesError(f"column {name!r} is {kind}", "cast it to a type that tables have, such as int64 or string")
 
 
@@ -70,9 +70,9 @@ def normalized(table: pyarrow.Table) -> pyarrow.Table:
     """
     import pyarrow
 
-    fields = [pyarrow.field(one.name, _plain(one.type), one.nullable) for one in table.schema]
-    made = [pyarrow.field(one.name, type_of(one).to_arrow(), one.nullable) for one in fields]
-    return table.cast(pyarrow.schema(made))
+    fields = [pyarrow.field(field.name, _plain(field.type), field.nullable) for field in table.schema]
+    target_fields = [pyarrow.field(field.name, type_of(field).to_arrow(), field.nullable) for field in fields]
+    return table.cast(pyarrow.schema(target_fields))
 
 
 def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
@@ -96,5 +96,5 @@ def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
     if types.is_large_list(kind) or types.is_list_view(kind) or types.is_list(kind):
         return pyarrow.list_(_plain(kind.value_type))
     if types.is_struct(kind):
-        return pyarrow.struct([pyarrow.field(one.name, _plain(one.type), one.nullable) for one in kind])
+        return pyarrow.struct([pyarrow.field(field.name, _plain(field.type), field.nullable) for field in kind])
     return kind

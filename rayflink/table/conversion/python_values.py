@@ -23,15 +23,15 @@ def plain_of(kind: DataType) -> Callable[[Any], Any] | None:
             values = value._values if isinstance(value, Row) else value
             if not isinstance(values, (tuple, list)) or len(values) != len(inner):
                 return value  # pyarrow says what is wrong
-            return {name: shaped(plain, one) for name, plain, one in zip(names, inner, values, strict=True)}
+            return {name: shaped(plain, element) for name, plain, element in zip(names, inner, values, strict=True)}
 
         return row
     if kind.root in (Root.MAP, Root.MULTISET):
         key, item = plain_of(kind.items[0]), plain_of(kind.items[1]) if kind.root is Root.MAP else None
-        return lambda value: [(shaped(key, one), shaped(item, other)) for one, other in dict(value).items()]
+        return lambda value: [(shaped(key, element), shaped(item, other)) for element, other in dict(value).items()]
     if kind.root is Root.ARRAY:
         plain = plain_of(kind.items[0])
-        return None if plain is None else lambda value: [shaped(plain, one) for one in value]
+        return None if plain is None else lambda value: [shaped(plain, element) for element in value]
     return None
 
 
@@ -42,17 +42,17 @@ def plain_rows(rows: Sequence[Any], names: Sequence[str], types: Sequence[DataTy
         rows: Rows, tuples, lists, dicts; another value stands for a row of one field.
         names: of the fields, in the order of the types.
     """
-    plain = [(at, made) for at, one in enumerate(types) if (made := plain_of(one)) is not None]
+    plain = [(index, to_plain) for index, kind in enumerate(types) if (to_plain := plain_of(kind)) is not None]
     if not plain:
         return rows
-    found = []
+    result = []
     for row in rows:
         values = _fields(row, names)
-        for at, one in plain:
-            if at < len(values):
-                values[at] = shaped(one, values[at])
-        found.append(tuple(values))
-    return found
+        for index, kind in plain:
+            if index < len(values):
+                values[index] = shaped(kind, values[index])
+        result.append(tuple(values))
+    return result
 
 
 def _fields(row: Any, names: Sequence[str]) -> list[Any]:

@@ -166,11 +166,11 @@ def _array(item: Text) -> Text:
 def _map(key: Text, value_text: Text) -> Text:
     def text(value: Any) -> str:
         pairs = value.items() if isinstance(value, dict) else value
-        return "{" + ", ".join(f"{key(one)}={value_text(other)}" for one, other in pairs) + "}"
+        return "{" + ", ".join(f"{key(key_)}={value_text(other)}" for key_, other in pairs) + "}"
 
     return text
 
 
 def _fields(value: Any, strings: Sequence[Text], names: Sequence[str]) -> list[str]:
     values = [value[name] for name in names] if isinstance(value, dict) else list(value)
-    return [one(item) for one, item in zip(strings, values, strict=True)]
+    return [to_string(item) for to_string, item in zip(strings, values, strict=True)]

@@ -37,7 +37,9 @@ class TableRows(RowTypeInfo):
 
     def __init__(self, columns: Sequence[Field], time: int | None = None) -> None:
         self.columns, self.time = tuple(columns), time
-        super().__init__([_field_type(one.type) for one in self.columns], [one.name for one in self.columns])
+        super().__init__(
+            [_field_type(column.type) for column in self.columns], [column.name for column in self.columns]
+        )
 
     def of_other_times(self) -> TypeInformation:
         return self if self.time is None else TableRows(self.columns)
@@ -45,7 +47,7 @@ class TableRows(RowTypeInfo):
     def arrow_schema(self) -> pyarrow.Schema:
         import pyarrow
 
-        return pyarrow.schema([one.type.to_arrow_field(one.name) for one in self.columns])
+        return pyarrow.schema([column.type.to_arrow_field(column.name) for column in self.columns])
 
     def text_of(self, row: Any) -> str:
         """Format a row as Java's Row prints itself: `+I[ann, 2026-01-01T08:00]`."""
@@ -56,7 +58,7 @@ class TableRows(RowTypeInfo):
     def _text(self) -> Any:
         from .row_format import JavaFormat, RowFormat
 
-        return RowFormat([one.type for one in self.columns], JavaFormat())
+        return RowFormat([column.type for column in self.columns], JavaFormat())
 
     def _parameters(self) -> tuple[Any, ...]:
         return (self.columns, self.time)
@@ -69,9 +71,9 @@ class TableRows(RowTypeInfo):
 
 
 def _field_type(kind: DataType) -> TypeInformation:
-    made = _PLAIN.get(kind.root)
-    found: TypeInformation = Types.PICKLED_BYTE_ARRAY() if made is None else made()
-    return found
+    factory = _PLAIN.get(kind.root)
+    type_info: TypeInformation = Types.PICKLED_BYTE_ARRAY() if factory is None else factory()
+    return type_info
 
 
 __all__ = ["TableRows"]

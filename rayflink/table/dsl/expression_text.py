@@ -84,7 +84,7 @@ def made(tree: Tree) -> Expression[Any]:
 
 def call_tree(name: str, *args: Any) -> Tree:
     """Return a call of a function by its name; arguments that are None are left out."""
-    return exp.Anonymous(this=name, expressions=[tree_of(one) for one in args if one is not None])
+    return exp.Anonymous(this=name, expressions=[tree_of(arg) for arg in args if arg is not None])
 
 
 def column_tree(name: str) -> Tree:
@@ -92,89 +92,89 @@ def column_tree(name: str) -> Tree:
     return exp.Column(this=exp.to_identifier(name, quoted=True))
 
 
-def tree_of(given: Any) -> Tree:
+def tree_of(value: Any) -> Tree:
     """Return the tree of an expression or of a value of Python.
 
     Raises:
         InvalidTypesError: it is neither.
     """
-    if isinstance(given, Written):
-        return given._tree
-    if isinstance(given, exp.Expression):
-        return given
-    if isinstance(given, DataType):
-        return Typed(this=given)
-    return value_tree(given)
+    if isinstance(value, Written):
+        return value._tree
+    if isinstance(value, exp.Expression):
+        return value
+    if isinstance(value, DataType):
+        return Typed(this=value)
+    return value_tree(value)
 
 
-def value_tree(given: Any) -> Tree:
+def value_tree(value: Any) -> Tree:
     """Return a value of Python as a constant.
 
     Raises:
         InvalidTypesError: there is no type for it.
     """
-    if given is None:
+    if value is None:
         return exp.Null()
-    if isinstance(given, (list, tuple)) and not isinstance(given, Row):
-        return call_tree("ARRAY", *map(value_tree, given))
-    if isinstance(given, dict):
-        return call_tree("MAP", *(tree for pair in given.items() for tree in map(value_tree, pair)))
-    if isinstance(given, Row):
-        return call_tree("ROW", *map(value_tree, given._values))
-    return Value(this=literal(given))
+    if isinstance(value, (list, tuple)) and not isinstance(value, Row):
+        return call_tree("ARRAY", *map(value_tree, value))
+    if isinstance(value, dict):
+        return call_tree("MAP", *(tree for pair in value.items() for tree in map(value_tree, pair)))
+    if isinstance(value, Row):
+        return call_tree("ROW", *map(value_tree, value._values))
+    return Value(this=literal(value))
 
 
-def literal(given: Any) -> Literal:
+def literal(value: Any) -> Literal:
     """Return a typed constant of a single value.
 
     Raises:
         InvalidTypesError: there is no type for it.
     """
-    if isinstance(given, bool):
-        return Literal(DataTypes.BOOLEAN(False), given)
-    if isinstance(given, int):
-        if -(2**31) <= given < 2**31:
-            return Literal(DataTypes.INT(False), given)
-        if -(2**63) <= given < 2**63:
-            return Literal(DataTypes.BIGINT(False), given)
-        return _decimal(Decimal(given))
-    if isinstance(given, float):
-        return Literal(DataTypes.DOUBLE(False), given)
-    if isinstance(given, str):
-        return literals.text(given, None)
-    if isinstance(given, (bytes, bytearray)):
-        return literals.binary(bytes(given).hex(), None)
-    if isinstance(given, Decimal):
-        return _decimal(given)
-    if isinstance(given, datetime.datetime):
-        return _timestamp(given)
-    if isinstance(given, datetime.date):
-        return Literal(DataTypes.DATE(False), given)
-    if isinstance(given, datetime.time):
-        return Literal(DataTypes.TIME(_digits(given.microsecond), False), given)
-    if isinstance(given, datetime.timedelta):
-        return Literal(DataTypes.INTERVAL_DAY_TIME(3, False), given // datetime.timedelta(milliseconds=1))
+    if isinstance(value, bool):
+        return Literal(DataTypes.BOOLEAN(False), value)
+    if isinstance(value, int):
+        if -(2**31) <= value < 2**31:
+            return Literal(DataTypes.INT(False), value)
+        if -(2**63) <= value < 2**63:
+            return Literal(DataTypes.BIGINT(False), value)
+        return _decimal(Decimal(value))
+    if isinstance(value, float):
+        return Literal(DataTypes.DOUBLE(False), value)
+    if isinstance(value, str):
+        return literals.text(value, None)
+    if isinstance(value, (bytes, bytearray)):
+        return literals.binary(bytes(value).hex(), None)
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if isinstance(value, datetime.datetime):
+        return _timestamp(value)
+    if isinstance(value, datetime.date):
+        return Literal(DataTypes.DATE(False), value)
+    if isinstance(value, datetime.time):
+        return Literal(DataTypes.TIME(_digits(value.microsecond), False), value)
+    if isinstance(value, datetime.timedelta):
+        return Literal(DataTypes.INTERVAL_DAY_TIME(3, False), value // datetime.timedelta(milliseconds=1))
     remedy = "give an expression, such as col('name'), or a value of a type that tables have"
-    raise InvalidTypesError(f"{given!r} of type {type(given).__name__} is not an expression", remedy)
+    raise InvalidTypesError(f"{value!r} of type {type(value).__name__} is not an expression", remedy)
 
 
-def _timestamp(given: datetime.datetime) -> Literal:
-    digits = _digits(given.microsecond)
-    if given.tzinfo is None:
-        return Literal(DataTypes.TIMESTAMP(digits, False), given)
-    return Literal(DataTypes.TIMESTAMP_LTZ(digits, False), given.astimezone(datetime.timezone.utc))
+def _timestamp(moment: datetime.datetime) -> Literal:
+    digits = _digits(moment.microsecond)
+    if moment.tzinfo is None:
+        return Literal(DataTypes.TIMESTAMP(digits, False), moment)
+    return Literal(DataTypes.TIMESTAMP_LTZ(digits, False), moment.astimezone(datetime.timezone.utc))
 
 
 def _digits(microseconds: int) -> int:
     return 0 if not microseconds else 3 if microseconds % 1000 == 0 else 6
 
 
-def _decimal(given: Decimal) -> Literal:
-    if not given.is_finite():
-        raise InvalidTypesError(f"{given} is not a DECIMAL", "give a finite number")
-    scale = max(0, -int(given.as_tuple().exponent))
-    precision = max(len(given.as_tuple().digits) + max(0, int(given.as_tuple().exponent)), scale, 1)
-    return Literal(DataTypes.DECIMAL(precision, scale, False), given)
+def _decimal(number: Decimal) -> Literal:
+    if not number.is_finite():
+        raise InvalidTypesError(f"{number} is not a DECIMAL", "give a finite number")
+    scale = max(0, -int(number.as_tuple().exponent))
+    precision = max(len(number.as_tuple().digits) + max(0, int(number.as_tuple().exponent)), scale, 1)
+    return Literal(DataTypes.DECIMAL(precision, scale, False), number)
 
 
 def shown(tree: Tree) -> str:
@@ -191,9 +191,9 @@ def shown(tree: Tree) -> str:
         return f"{tree.name}({', '.join(map(shown, tree.expressions))})"
     if isinstance(tree, exp.Binary):
         return f"({shown(tree.this)} {_SIGNS.get(type(tree), type(tree).__name__.upper())} {shown(tree.expression)})"
-    parts = [one for value in tree.args.values() for one in (value if isinstance(value, list) else [value])]
+    parts = [part for value in tree.args.values() for part in (value if isinstance(value, list) else [value])]
     described = [
-        shown(one) if isinstance(one, exp.Expression) else str(one) for one in parts if one not in (None, False)
+        shown(part) if isinstance(part, exp.Expression) else str(part) for part in parts if part not in (None, False)
     ]
     return f"{type(tree).__name__}({', '.join(described)})" if described else type(tree).__name__
 

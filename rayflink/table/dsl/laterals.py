@@ -32,12 +32,12 @@ def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
     if not isinstance(func, Written):
         remedy = "pass a function made by udtf, or a call of it with columns"
         raise InvalidTypesError(f"{func!r} is not a table function", remedy)
-    found = tree_of(func)
-    if isinstance(found, MoreNames):
-        return found.this, list(found.args["expressions"])
-    if isinstance(found, exp.Alias):
-        return found.this, [found.alias]
-    return found, []
+    call = tree_of(func)
+    if isinstance(call, MoreNames):
+        return call.this, list(call.args["expressions"])
+    if isinstance(call, exp.Alias):
+        return call.this, [call.alias]
+    return call, []
 
 
 def renamed(call: Tree, names: Sequence[str]) -> Tree:
@@ -47,7 +47,7 @@ def renamed(call: Tree, names: Sequence[str]) -> Tree:
 
 def tree(call: Tree, names: Sequence[str]) -> Tree:
     """Return the call as a part of FROM."""
-    alias = exp.TableAlias(columns=[exp.to_identifier(one, quoted=True) for one in names]) if names else None
+    alias = exp.TableAlias(columns=[exp.to_identifier(name, quoted=True) for name in names]) if names else None
     if isinstance(call, exp.Anonymous):  # by its name in the catalog
         return exp.Lateral(this=call, alias=alias)
     return exp.Unnest(expressions=[call], alias=alias)

@@ -31,7 +31,7 @@ def to_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> ToChan
     codes: Codes = tuple(KINDS.items())
     if mapping is not None:
         codes = tuple((code, kind) for names, code in mapping.items() for kind in _kinds(names))
-    columns = tuple(Attribute(one.name, one.type) for one in plan.schema)
+    columns = tuple(Attribute(column.name, column.type) for column in plan.schema)
     return ToChangelog((Attribute(op, DataTypes.STRING()), *columns), plan, codes)
 
 
@@ -42,48 +42,50 @@ def from_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> From
         problem = f"there is no column {op!r}{nearest(op, plan.names)}"
         remedy = f"name a column by descriptor(...).as_argument('op'); the columns are {', '.join(plan.names)}"
         raise SqlError(problem, remedy)
-    at = plan.names.index(op)
-    if not plan.schema[at].type.is_text:
-        raise SqlError(f"column {op!r} is of type {plan.schema[at].type}", "CAST it to STRING")
+    index = plan.names.index(op)
+    if not plan.schema[index].type.is_text:
+        raise SqlError(f"column {op!r} is of type {plan.schema[index].type}", "CAST it to STRING")
     codes: Codes = tuple(KINDS.items())
     if mapping is not None:
-        codes = tuple((code, kind) for part, name in mapping.items() for code in _parts(part) for kind in _kinds(name))
+        codes = tuple(
+            (code, kind) for codes_text, name in mapping.items() for code in _parts(codes_text) for kind in _kinds(name)
+        )
     kinds = {kind for _, kind in codes}
     if RowKind.UPDATE_AFTER in kinds and RowKind.UPDATE_BEFORE not in kinds:
         remedy = "map a code to UPDATE_BEFORE as well: its rows say which rows are replaced"
         raise SqlError("op_mapping has UPDATE_AFTER and no UPDATE_BEFORE", remedy)
-    columns = tuple(Attribute(one.name, one.type) for one in plan.schema[:at] + plan.schema[at + 1 :])
-    return FromChangelog(columns, plan, codes, at)
+    columns = tuple(Attribute(column.name, column.type) for column in plan.schema[:index] + plan.schema[index + 1 :])
+    return FromChangelog(columns, plan, codes, index)
 
 
-def _parts(part: str) -> list[str]:
-    return [one.strip() for one in part.split(",")]
+def _parts(codes: str) -> list[str]:
+    return [code.strip() for code in codes.split(",")]
 
 
-def _kinds(part: str) -> list[RowKind]:
+def _kinds(kinds: str) -> list[RowKind]:
     """Return the kinds of a list of names.
 
     Raises:
         SqlError: one is none.
     """
-    names = _parts(part)
-    unknown = next((one for one in names if one not in KINDS), None)
+    names = _parts(kinds)
+    unknown = next((name for name in names if name not in KINDS), None)
     if unknown is not None:
         raise SqlError(
             f"op_mapping has {unknown!r}{nearest(unknown, KINDS)}", f"the kinds of change are {', '.join(KINDS)}"
         )
-    return [KINDS[one] for one in names]
+    return [KINDS[name] for name in names]
 
 
-def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str] | None]:
+def _arguments(arguments: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str] | None]:
     """Return the name of the column, and the mapping; None: strings are names of kinds.
 
     Raises:
         SqlError: an argument is not known, or of another form.
     """
     op, mapping = "op", None
-    for one in given:
-        tree = tree_of(one)
+    for argument in arguments:
+        tree = tree_of(argument)
         name = str(tree.this) if isinstance(tree, NamedArgument) else ""
         if name == "op" and isinstance(tree.expression, Descriptor) and len(tree.expression.expressions) == 1:
             op = tree.expression.expressions[0].name
@@ -91,23 +93,23 @@ def _arguments(given: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str]
             mapping = _mapping(tree.expression)
         else:
             remedy = "give descriptor('op').as_argument('op'), or map_('INSERT', 'I', ...).as_argument('op_mapping')"
-            raise SqlError(f"{one} is not an argument of this function", remedy)
+            raise SqlError(f"{argument} is not an argument of this function", remedy)
     return op, mapping
 
 
 def _mapping(tree: Any) -> Mapping[str, str]:
     expr = ExpressionBinder(Scope(())).bind(tree)
-    strings = expr.type.root is Root.MAP and all(one.is_text for one in expr.type.items)
-    if not strings or any(isinstance(one, Column) for one in expr.walk()):
+    strings = expr.type.root is Root.MAP and all(item.is_text for item in expr.type.items)
+    if not strings or any(isinstance(item, Column) for item in expr.walk()):
         raise SqlError(f"op_mapping is {expr}", "give a map of strings, as map_('INSERT', 'I', 'DELETE', 'D')")
-    found = dict(Evaluation([], 1, Session("UTC")).column(expr)[0].as_py())
-    used: list[str] = [part for key in found for part in _parts(key)]
-    twice = next((one for one in used if used.count(one) > 1), None)
-    if twice is not None or None in found.values():
+    mapping = dict(Evaluation([], 1, Session("UTC")).column(expr)[0].as_py())
+    used: list[str] = [code for key in mapping for code in _parts(key)]
+    twice = next((item for item in used if used.count(item) > 1), None)
+    if twice is not None or None in mapping.values():
         raise SqlError(
             f"op_mapping has {twice!r} twice" if twice else "op_mapping has NULL", "give each kind of change one string"
         )
-    return found
+    return mapping
 
 
 __all__ = ["from_changelog", "to_changelog"]

@@ -20,7 +20,7 @@ _SIGNS: dict[type, str] = {
 }  # fmt: skip
 
 
-def text_of(given: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a text as it is, or that of an expression.
 
     >>> from rayflink.table.expressions import col, lit
@@ -30,7 +30,7 @@ def text_of(given: Any) -> str:
     Raises:
         InvalidTypesError: the expression has something that is written in another way.
     """
-    return _text(given._tree) if isinstance(given, Written) else str(given)
+    return _text(value._tree) if isinstance(value, Written) else str(value)
 
 
 def _text(tree: Tree) -> str:

@@ -47,10 +47,10 @@ class OnRow(ScalarFunction):
             return self._fields(call(row))
         return self._structs(call(self._frame(args)))
 
-    def _fields(self, found: Any) -> Any:
-        if not self._results or found is None or isinstance(found, dict):
-            return found
-        return dict(zip(self._results, found, strict=True))
+    def _fields(self, result: Any) -> Any:
+        if not self._results or result is None or isinstance(result, dict):
+            return result
+        return dict(zip(self._results, result, strict=True))
 
     def _frame(self, columns: Sequence[Any]) -> Any:
         named = dict(zip(self._names, columns, strict=True))
@@ -66,17 +66,17 @@ class OnRow(ScalarFunction):
 
         return pyarrow.RecordBatch.from_pydict(named)
 
-    def _structs(self, found: Any) -> Any:
+    def _structs(self, result: Any) -> Any:
         """Return a table of results as one column of rows."""
         if not self._results:
-            return found
+            return result
         import pyarrow
 
         if self._kind == "polars":
-            return found.rename(dict(zip(found.columns, self._results, strict=True))).to_struct("f0")
+            return result.rename(dict(zip(result.columns, self._results, strict=True))).to_struct("f0")
         if self._kind == "pandas":
-            found = pyarrow.RecordBatch.from_pandas(found, preserve_index=False)
-        return pyarrow.StructArray.from_arrays(found.columns, names=self._results)
+            result = pyarrow.RecordBatch.from_pandas(result, preserve_index=False)
+        return pyarrow.StructArray.from_arrays(result.columns, names=self._results)
 
 
 def of_row(func: Any, names: Sequence[str]) -> Tree:
@@ -86,10 +86,10 @@ def of_row(func: Any, names: Sequence[str]) -> Tree:
         func: what `udf` or `udtf` made, or what `udf` takes.
     """
     user = func if isinstance(func, UserFunction) else udf(func)
-    results = [one.name for one in user.result_type.fields]
+    results = [field.name for field in user.result_type.fields]
     wrapped = OnRow(user.function, names, user.kind, results)
-    made = type(user)(wrapped, user.result_type, user.kind, user.name, user.deterministic)
-    return Applied(this=made.registered(user.name), expressions=[column_tree(name) for name in names])
+    function = type(user)(wrapped, user.result_type, user.kind, user.name, user.deterministic)
+    return Applied(this=function.registered(user.name), expressions=[column_tree(name) for name in names])
 
 
 __all__ = ["of_row"]

@@ -25,11 +25,11 @@ def expanded(names: Sequence[str], fields: Iterable[Any]) -> list[Tree]:
     Raises:
         SqlError: a choice names a column that is not there.
     """
-    found: list[Tree] = []
+    columns: list[Tree] = []
     for field in fields:
         tree = column_tree(field) if isinstance(field, str) and field in names else tree_of(field)
-        found += _columns(names, tree)
-    return found
+        columns += _columns(names, tree)
+    return columns
 
 
 def _columns(names: Sequence[str], tree: Tree) -> list[Tree]:
@@ -38,32 +38,32 @@ def _columns(names: Sequence[str], tree: Tree) -> list[Tree]:
     if isinstance(tree, ColumnRange):
         return [column_tree(name) for name in names[_place(names, tree.this) : _place(names, tree.expression) + 1]]
     if isinstance(tree, ColumnChoice):
-        chosen = [one for part in tree.expressions for one in _columns(names, part)]
+        chosen = [column for item in tree.expressions for column in _columns(names, item)]
         if not tree.args.get("inverted"):
             return chosen
-        without = [one.name for one in chosen]
+        without = [column.name for column in chosen]
         return [column_tree(name) for name in names if name not in without]
     if tree.find(ColumnChoice, ColumnRange) is None:
         return [tree]
-    return [tree.transform(lambda one: _with_columns(names, one))]
+    return [tree.transform(lambda column: _with_columns(names, column))]
 
 
 def _with_columns(names: Sequence[str], call: Tree) -> Tree:
     """Return a call whose arguments are the columns that are chosen."""
     arguments = call.args.get("expressions") or []
-    if not isinstance(call, ColumnChoice) and any(isinstance(one, (ColumnChoice, ColumnRange)) for one in arguments):
-        call.set("expressions", [one for part in arguments for one in _columns(names, part)])
+    if not isinstance(call, ColumnChoice) and any(isinstance(item, (ColumnChoice, ColumnRange)) for item in arguments):
+        call.set("expressions", [item for argument in arguments for item in _columns(names, argument)])
     return call
 
 
-def _place(names: Sequence[str], given: str | int) -> int:
-    if isinstance(given, int):
-        if not 1 <= given <= len(names):
-            raise SqlError(f"there is no column {given}", f"columns are numbered 1 to {len(names)}")
-        return given - 1
-    if given not in names:
-        raise SqlError(f"there is no column {given!r}{nearest(given, names)}", f"the columns are {', '.join(names)}")
-    return list(names).index(given)
+def _place(names: Sequence[str], column: str | int) -> int:
+    if isinstance(column, int):
+        if not 1 <= column <= len(names):
+            raise SqlError(f"there is no column {column}", f"columns are numbered 1 to {len(names)}")
+        return column - 1
+    if column not in names:
+        raise SqlError(f"there is no column {column!r}{nearest(column, names)}", f"the columns are {', '.join(names)}")
+    return list(names).index(column)
 
 
 def named(trees: Sequence[Tree], first: int = 0) -> list[Tree]:
@@ -72,19 +72,19 @@ def named(trees: Sequence[Tree], first: int = 0) -> list[Tree]:
     Args:
         first: number of the first one.
     """
-    asked: list[Any] = []
+    properties: list[Any] = []
     for tree in trees:
-        for one in tree.find_all(exp.Anonymous, WindowPart, bfs=False):
-            if (isinstance(one, WindowPart) or aggregates_in(one) == [one]) and one not in asked:
-                asked.append(one)
-    found = []
-    for at, tree in enumerate(trees):
+        for node in tree.find_all(exp.Anonymous, WindowPart, bfs=False):
+            if (isinstance(node, WindowPart) or aggregates_in(node) == [node]) and node not in properties:
+                properties.append(node)
+    items = []
+    for position, tree in enumerate(trees):
         if isinstance(tree, (exp.Alias, exp.Column, exp.Star)):
-            found.append(tree)
+            items.append(tree)
             continue
-        name = f"EXPR${asked.index(tree)}" if tree in asked else _field_name(tree) or f"_c{first + at}"
-        found.append(exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True)))
-    return found
+        name = f"EXPR${properties.index(tree)}" if tree in properties else _field_name(tree) or f"_c{first + position}"
+        items.append(exp.Alias(this=tree, alias=exp.to_identifier(name, quoted=True)))
+    return items
 
 
 def _field_name(tree: Tree) -> str:
@@ -95,9 +95,9 @@ def _field_name(tree: Tree) -> str:
     return f"{above}${tree.expression.name}" if above else ""
 
 
-def renamed(names: Sequence[str], given: Sequence[str]) -> list[Tree]:
+def renamed(names: Sequence[str], new_names: Sequence[str]) -> list[Tree]:
     """Return all columns under other names."""
     return [
         column_tree(old) if old == new else exp.Alias(this=column_tree(old), alias=exp.to_identifier(new, quoted=True))
-        for old, new in zip(names, given, strict=True)
+        for old, new in zip(names, new_names, strict=True)
     ]

@@ -94,8 +94,8 @@ class Strings(Written[T]):
 
     def like(self, pattern: Any = None, escape: Any = None) -> Expression[bool]:
         """Test whether it is as a pattern, in which % stands for any characters and _ for one."""
-        found: Any = exp.Like(this=self._tree, expression=tree_of(pattern))
-        return made(found if escape is None else exp.Escape(this=found, expression=tree_of(escape)))
+        condition: Any = exp.Like(this=self._tree, expression=tree_of(pattern))
+        return made(condition if escape is None else exp.Escape(this=condition, expression=tree_of(escape)))
 
     def similar(self, pattern: Any = None) -> Expression[bool]:
         """Test whether it is as a regular expression of SQL."""

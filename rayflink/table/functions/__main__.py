@@ -34,7 +34,7 @@ _TAIL = """## What differs from Flink
 def markdown() -> str:
     """Return the page with a table for each family."""
     parts = [_HEAD]
-    for family, functions in groupby(all_functions(), key=lambda one: one.family):
+    for family, functions in groupby(all_functions(), key=lambda function: function.family):
         rows = "\n".join(map(_row, functions))
         parts.append(f"## {family}\n\n| Function | Gives |\n|---|---|\n{rows}\n")
     return "\n".join([*parts, _TAIL])

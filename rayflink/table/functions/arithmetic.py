@@ -56,7 +56,7 @@ def _numeric(exact: Callable[[Values, Values, DataType], Values], plain: Callabl
 
 def nulls_like(arguments: Arguments) -> Values:
     """Nulls of the result's type, one where all arguments are constants."""
-    if all(isinstance(one, pyarrow.Scalar) for one in arguments.values):
+    if all(isinstance(value, pyarrow.Scalar) for value in arguments.values):
         return pyarrow.scalar(None, arguments.result)
     return pyarrow.nulls(arguments.rows, arguments.result)
 
@@ -66,16 +66,16 @@ def _quotient(left: Values, right: Values) -> Values:
     if not pyarrow.types.is_integer(left.type):
         return pc.divide(left, right)
     try:
-        found = pc.divide(left, right)
+        quotient = pc.divide(left, right)
     except pyarrow.ArrowInvalid as error:
         raise decimals.divided_by_zero() from error
     least = pyarrow.scalar(-(2 ** (left.type.bit_width - 1)), left.type)
     if isinstance(right, pyarrow.Scalar) and right.as_py() != -1:
-        return found
+        return quotient
     if isinstance(left, pyarrow.Scalar) and left.as_py() != least.as_py():
-        return found
+        return quotient
     beyond = pc.and_(pc.equal(left, least), pc.equal(right, pyarrow.scalar(-1, right.type)))
-    return pc.if_else(pc.fill_null(beyond, False), least, found)
+    return pc.if_else(pc.fill_null(beyond, False), least, quotient)
 
 
 def _remainder(left: Values, right: Values) -> Values:
@@ -92,8 +92,8 @@ def _remainder_kernel(arguments: Arguments) -> Values:
         return _numeric(decimals.remaining, _remainder)(arguments)
     both = sum_type(left.type, right.type)
     a, b = arguments.values
-    found = _remainder(as_number(a, left.type, both), as_number(b, right.type, both))
-    return as_number(found, both, kind)
+    remainder = _remainder(as_number(a, left.type, both), as_number(b, right.type, both))
+    return as_number(remainder, both, kind)
 
 
 def _may_divide_by_zero(call: Call) -> bool:
@@ -117,8 +117,8 @@ def _scaled(arguments: Arguments) -> Values:
         interval, number = number, interval
         factor = arguments.call.args[0].type
     whole = as_number(number, factor, BIGINT)
-    found = pc.multiply(pc.cast(interval, pyarrow.int64()), whole)
-    return pc.cast(found, kind.to_arrow(), safe=False)
+    product = pc.multiply(pc.cast(interval, pyarrow.int64()), whole)
+    return pc.cast(product, kind.to_arrow(), safe=False)
 
 
 arithmetic.add(

@@ -54,7 +54,7 @@ def _bools(mask: Any) -> Any:
 def _codes(values: Any) -> Any:
     """Return a number for each element, the same for equal ones: int64[n]."""
     if pyarrow.types.is_nested(values.type):
-        values = pyarrow.array([repr(one) for one in values.to_pylist()], pyarrow.string())
+        values = pyarrow.array([repr(value) for value in values.to_pylist()], pyarrow.string())
     return values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(numpy.int64)
 
 
@@ -89,7 +89,8 @@ def _interleaved(columns: Sequence[Any], rows: int) -> Any:
 def _as(columns: Sequence[Any], arguments: Arguments, kind: DataType, step: int = 1, start: int = 0) -> list[Any]:
     args = arguments.call.args[start::step]
     return [
-        converted(one, arg.type, kind, arguments.session) for one, arg in zip(columns[start::step], args, strict=True)
+        converted(column, arg.type, kind, arguments.session)
+        for column, arg in zip(columns[start::step], args, strict=True)
     ]
 
 
@@ -102,7 +103,7 @@ def _array(arguments: Arguments, columns: Any) -> Any:
 
 
 def _infer_map(args: Sequence[Expr]) -> DataType | str:
-    key, value = common_type([one.type for one in args[::2]]), common_type([one.type for one in args[1::2]])
+    key, value = common_type([arg.type for arg in args[::2]]), common_type([arg.type for arg in args[1::2]])
     if not args or len(args) % 2 or key is None or value is None or key.root is Root.NULL:
         return "keys of one kind, each with a value of one kind"
     return DataTypes.MAP(key, value).not_null()
@@ -136,7 +137,7 @@ def made_maps(keys: Any, values: Any, counts: Any, nulls: Any) -> Any:
 
 
 def _infer_row(args: Sequence[Expr]) -> DataType:
-    return DataTypes.ROW([DataTypes.FIELD(f"EXPR${at}", arg.type) for at, arg in enumerate(args)]).not_null()
+    return DataTypes.ROW([DataTypes.FIELD(f"EXPR${index}", arg.type) for index, arg in enumerate(args)]).not_null()
 
 
 @collections("ROW(value1, value2, ...)", "A row of the values.", _infer_row, name="ROW")
@@ -153,7 +154,7 @@ def _infer_field(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | s
         return "a row and the name of a field"
     field = args[0].type.field(options[0])
     if field is None:
-        names = ", ".join(one.name for one in args[0].type.fields)
+        names = ", ".join(member.name for member in args[0].type.fields)
         return f"a row with the field {options[0]}; it has {names}"
     return field.type.as_nullable(field.type.is_nullable or args[0].type.is_nullable)
 
@@ -181,24 +182,24 @@ def _infer_item(args: Sequence[Expr]) -> DataType | str:
              _infer_item, name="[]")  # fmt: skip
 @by_columns
 def _item(arguments: Arguments, columns: Any) -> Any:
-    values, wanted = columns
+    values, key = columns
     if arguments.call.args[0].type.root is Root.MAP:
-        return _of_key(arguments, values, wanted)
-    counts, index = sizes(values), pc.fill_null(pc.cast(wanted, pyarrow.int64()), 0).to_numpy(zero_copy_only=False)
+        return _of_key(arguments, values, key)
+    counts, index = sizes(values), pc.fill_null(pc.cast(key, pyarrow.int64()), 0).to_numpy(zero_copy_only=False)
     inside = (index >= 1) & (index <= counts)
     return elements(values).take(pyarrow.array(_starts(counts) + index - 1, mask=~inside))
 
 
-def _of_key(arguments: Arguments, maps: Any, wanted: Any) -> Any:
-    key, given = arguments.call.args[0].type.items[0], arguments.call.args[1].type
-    both = common_type([key, given])
+def _of_key(arguments: Arguments, maps: Any, needle_values: Any) -> Any:
+    key, needle_type = arguments.call.args[0].type.items[0], arguments.call.args[1].type
+    both = common_type([key, needle_type])
     assert both is not None
     entries, rows = elements(maps), parents(sizes(maps))
     keys = converted(entries.field(0), key, both, arguments.session)
-    needles = converted(wanted, given, both, arguments.session).take(pyarrow.array(rows))
-    found = numpy.flatnonzero(_bools(equal_or_both_null(keys, needles)))
+    needles = converted(needle_values, needle_type, both, arguments.session).take(pyarrow.array(rows))
+    positions = numpy.flatnonzero(_bools(equal_or_both_null(keys, needles)))
     places = numpy.full(len(maps), -1)
-    places[rows[found]] = found
+    places[rows[positions]] = positions
     return entries.field(1).take(pyarrow.array(places, mask=places < 0))
 
 
@@ -233,11 +234,11 @@ def _with_needle(gives: Any, null: bool | None = None) -> Callable[[Sequence[Exp
     plain = takes(ARRAY, ANYTHING, gives=gives, null=null)
 
     def infer(args: Sequence[Expr]) -> DataType | str:
-        found = plain(args)
-        if isinstance(found, str) or args[0].type.root is Root.NULL:
-            return found
+        kind = plain(args)
+        if isinstance(kind, str) or args[0].type.root is Root.NULL:
+            return kind
         return (
-            found if common_type([_element_type(args), args[1].type]) else "an array and a value of its elements' kind"
+            kind if common_type([_element_type(args), args[1].type]) else "an array and a value of its elements' kind"
         )
 
     return infer
@@ -246,13 +247,13 @@ def _with_needle(gives: Any, null: bool | None = None) -> Callable[[Sequence[Exp
 def _matches(arguments: Arguments, columns: Any) -> tuple[Any, Any]:
     """Return which elements are equal to the row's value, and the row of each."""
     values, needle = columns
-    item, given = arguments.call.args[0].type.items[0], arguments.call.args[1].type
-    both = common_type([item, given])
+    item, needle_type = arguments.call.args[0].type.items[0], arguments.call.args[1].type
+    both = common_type([item, needle_type])
     assert both is not None
     rows = parents(sizes(values))
-    found = converted(elements(values), item, both, arguments.session)
-    needles = converted(needle, given, both, arguments.session).take(pyarrow.array(rows))
-    return _bools(equal_or_both_null(found, needles)), rows
+    candidates = converted(elements(values), item, both, arguments.session)
+    needles = converted(needle, needle_type, both, arguments.session).take(pyarrow.array(rows))
+    return _bools(equal_or_both_null(candidates, needles)), rows
 
 
 def _array_nullable(args: Sequence[Expr]) -> DataType:
@@ -260,16 +261,16 @@ def _array_nullable(args: Sequence[Expr]) -> DataType:
 
 
 def _infer_contains(args: Sequence[Expr]) -> DataType | str:
-    found = _with_needle(BOOLEAN)(args)
-    return found if isinstance(found, str) else found.as_nullable(args[0].type.is_nullable)
+    result = _with_needle(BOOLEAN)(args)
+    return result if isinstance(result, str) else result.as_nullable(args[0].type.is_nullable)
 
 
 @collections("ARRAY_CONTAINS(array, value)", "Whether one of the elements is the value, also null.", _infer_contains)
 @by_columns
 def _contains(arguments: Arguments, columns: Any) -> Any:
-    found, rows = _matches(arguments, columns)
+    matches, rows = _matches(arguments, columns)
     hits = numpy.zeros(len(columns[0]), bool)
-    hits[rows[found]] = True
+    hits[rows[matches]] = True
     return pyarrow.array(hits, mask=nulls_of(columns[0]))
 
 
@@ -277,23 +278,23 @@ def _contains(arguments: Arguments, columns: Any) -> Any:
              _with_needle(INT))  # fmt: skip
 @by_columns
 def _position(arguments: Arguments, columns: Any) -> Any:
-    found, rows = _matches(arguments, columns)
-    places, counts = numpy.flatnonzero(found), sizes(columns[0])
+    matches, rows = _matches(arguments, columns)
+    places, counts = numpy.flatnonzero(matches), sizes(columns[0])
     first = numpy.zeros(len(counts), numpy.int32)
     first[rows[places][::-1]] = (places - _starts(counts)[rows[places]] + 1)[::-1]
     return pyarrow.array(first, mask=nulls_of(columns[0]) | nulls_of(columns[1]))
 
 
 def _infer_remove(args: Sequence[Expr]) -> DataType | str:
-    found = _with_needle(like_argument(0))(args)
-    return found if isinstance(found, str) else found.as_nullable(args[0].type.is_nullable)
+    result = _with_needle(like_argument(0))(args)
+    return result if isinstance(result, str) else result.as_nullable(args[0].type.is_nullable)
 
 
 @collections("ARRAY_REMOVE(array, value)", "The array without the elements that are the value.", _infer_remove)
 @by_columns
 def _removed(arguments: Arguments, columns: Any) -> Any:
-    found, rows = _matches(arguments, columns)
-    return _kept(columns[0], numpy.flatnonzero(~found), rows)
+    matches, rows = _matches(arguments, columns)
+    return _kept(columns[0], numpy.flatnonzero(~matches), rows)
 
 
 # Changing.
@@ -321,9 +322,9 @@ def _reversed(arguments: Arguments, columns: Any) -> Any:
 
 def _concatenated(arrays: Sequence[Any], nulls: Any) -> Any:
     """Return the elements of the first array of a row, of the second, and so on."""
-    counts = [sizes(one) for one in arrays]
-    order = numpy.argsort(numpy.concatenate([parents(one) for one in counts]), kind="stable")
-    items = pyarrow.concat_arrays([elements(one) for one in arrays]).take(pyarrow.array(order))
+    counts = [sizes(array) for array in arrays]
+    order = numpy.argsort(numpy.concatenate([parents(array) for array in counts]), kind="stable")
+    items = pyarrow.concat_arrays([elements(array) for array in arrays]).take(pyarrow.array(order))
     total = sum(counts)
     if nulls.any():
         rows = parents(total)
@@ -339,7 +340,7 @@ def _infer_arrays(args: Sequence[Expr]) -> DataType | str:
 
 
 def _any_null(columns: Sequence[Any]) -> Any:
-    return numpy.logical_or.reduce([nulls_of(one) for one in columns])
+    return numpy.logical_or.reduce([nulls_of(column) for column in columns])
 
 
 @collections("ARRAY_CONCAT(array1, array2, ...)", "All elements of the arrays; null where one is.", _infer_arrays)
@@ -375,20 +376,20 @@ collections.add("ARRAY_PREPEND(array, value)", "The array with the value at its 
 def _members(arguments: Arguments, columns: Any) -> tuple[Any, Any, Any]:
     """Return the first array without repetitions, the row of each element, and whether the second array has it too."""
     kind = arguments.call.type
-    one, other = _as(columns, arguments, kind)
-    one = _without_repetitions(one)
-    rows, others = parents(sizes(one)), parents(sizes(other))
-    codes = _codes(pyarrow.concat_arrays([elements(one), elements(other)]))
+    left, right = _as(columns, arguments, kind)
+    left = _without_repetitions(left)
+    rows, others = parents(sizes(left)), parents(sizes(right))
+    codes = _codes(pyarrow.concat_arrays([elements(left), elements(right)]))
     size = codes.max() + 1 if len(codes) else 1
     inside = numpy.isin(rows * size + codes[: len(rows)], others * size + codes[len(rows) :])
-    return one, rows, inside
+    return left, rows, inside
 
 
 def _combined(keep: bool) -> Any:
     def computed(arguments: Arguments, columns: Any) -> Any:
-        one, rows, inside = _members(arguments, columns)
-        found = _kept(one, numpy.flatnonzero(inside if keep else ~inside), rows)
-        return _concatenated([found], _any_null(columns))
+        left, rows, inside = _members(arguments, columns)
+        result = _kept(left, numpy.flatnonzero(inside if keep else ~inside), rows)
+        return _concatenated([result], _any_null(columns))
 
     return by_columns(computed)
 
@@ -447,17 +448,17 @@ def _slice(arguments: Arguments, columns: Any) -> Any:
     values = columns[0]
     counts = sizes(values)
 
-    def place(at: int) -> Any:
-        found = pc.fill_null(pc.cast(columns[at], pyarrow.int64()), 0).to_numpy(zero_copy_only=False)
-        return numpy.where(found < 0, counts + found + 1, found)
+    def place(index: int) -> Any:
+        numbers = pc.fill_null(pc.cast(columns[index], pyarrow.int64()), 0).to_numpy(zero_copy_only=False)
+        return numpy.where(numbers < 0, counts + numbers + 1, numbers)
 
     first = numpy.maximum(place(1), 1)
     last = numpy.minimum(place(2) if len(columns) > 2 else counts, counts)
     nulls = _any_null(columns)
     size = numpy.where(nulls, 0, numpy.maximum(last - first + 1, 0))
     rows = parents(size)
-    within = numpy.arange(len(rows)) - _starts(size)[rows]
-    places = _starts(counts)[rows] + first[rows] - 1 + within
+    offsets = numpy.arange(len(rows)) - _starts(size)[rows]
+    places = _starts(counts)[rows] + first[rows] - 1 + offsets
     return lists_of(elements(values).take(pyarrow.array(places)), size, nulls)
 
 
@@ -478,13 +479,13 @@ def _join(arguments: Arguments, columns: Any, separator: str, null_text: str | N
 # Maps.
 
 
-def _entry_types(at: int) -> Callable[[Sequence[Expr]], DataType]:
-    return lambda args: DataTypes.ARRAY(args[0].type.items[at])
+def _entry_types(index: int) -> Callable[[Sequence[Expr]], DataType]:
+    return lambda args: DataTypes.ARRAY(args[0].type.items[index])
 
 
-def _part(at: int) -> Any:
+def _part(index: int) -> Any:
     def computed(arguments: Arguments, columns: Any) -> Any:
-        return lists_of(elements(columns[0]).field(at), sizes(columns[0]), nulls_of(columns[0]))
+        return lists_of(elements(columns[0]).field(index), sizes(columns[0]), nulls_of(columns[0]))
 
     return by_columns(computed)
 
@@ -501,8 +502,8 @@ def _entries_type(args: Sequence[Expr]) -> DataType:
 @collections("MAP_ENTRIES(map)", "The entries as rows of key and value.", takes(MAP, gives=_entries_type))
 @by_columns
 def _entries(arguments: Arguments, columns: Any) -> Any:
-    found = elements(columns[0])
-    rows = rows_of([found.field(0), found.field(1)], arguments.call.type.items[0])
+    entries = elements(columns[0])
+    rows = rows_of([entries.field(0), entries.field(1)], arguments.call.type.items[0])
     return lists_of(rows, sizes(columns[0]), nulls_of(columns[0]))
 
 
@@ -512,7 +513,7 @@ def _entries(arguments: Arguments, columns: Any) -> Any:
 @by_columns
 def _from_arrays(arguments: Arguments, columns: Any) -> Any:
     nulls = _any_null(columns)
-    keys, values = (_concatenated([one], nulls) for one in columns)
+    keys, values = (_concatenated([column], nulls) for column in columns)
     if (sizes(keys) != sizes(values)).any():
         raise RowError("the arrays of MAP_FROM_ARRAYS have different lengths", "give as many values as keys")
     return made_maps(elements(keys), elements(values), sizes(keys), nulls)
@@ -529,12 +530,13 @@ def _infer_maps(args: Sequence[Expr]) -> DataType | str:
 @by_columns
 def _map_union(arguments: Arguments, columns: Any) -> Any:
     maps = _as(columns, arguments, arguments.call.type)
-    counts = [sizes(one) for one in maps]
-    order = numpy.argsort(numpy.concatenate([parents(one) for one in counts]), kind="stable")
+    counts = [sizes(map_) for map_ in maps]
+    order = numpy.argsort(numpy.concatenate([parents(map_) for map_ in counts]), kind="stable")
     nulls = _any_null(columns)
     total = sum(counts)
     order = order[~nulls[parents(total)]]
     parts = [
-        pyarrow.concat_arrays([elements(one).field(at) for one in maps]).take(pyarrow.array(order)) for at in (0, 1)
+        pyarrow.concat_arrays([elements(map_).field(index) for map_ in maps]).take(pyarrow.array(order))
+        for index in (0, 1)
     ]
     return made_maps(parts[0], parts[1], numpy.where(nulls, 0, total), nulls)

@@ -37,20 +37,20 @@ def _infer(args: Sequence[Expr]) -> DataType | str:
 
 
 def _infer_ordered(args: Sequence[Expr]) -> DataType | str:
-    found = _infer(args)
+    result = _infer(args)
     nested = any(arg.type.root in NESTED for arg in args)
-    return "two values with an order: numbers, strings, times, truth values" if nested else found
+    return "two values with an order: numbers, strings, times, truth values" if nested else result
 
 
 def _type_of_all(types: Sequence[DataType]) -> DataType:
     kind = common_type(types)
-    return next(one for one in types if not one.is_text) if kind is None else kind  # a text beside a time
+    return next(kind_ for kind_ in types if not kind_.is_text) if kind is None else kind  # a text beside a time
 
 
 def alike(values: Sequence[Values], types: Sequence[DataType], session: Session) -> tuple[list[Values], DataType]:
     """Convert values of several types to the one in which they are compared."""
     kind = _type_of_all(types)
-    return [converted(value, one, kind, session) for value, one in zip(values, types, strict=True)], kind
+    return [converted(value, source, kind, session) for value, source in zip(values, types, strict=True)], kind
 
 
 def _compared(name: str) -> Callable[[Arguments], Values]:
@@ -79,10 +79,10 @@ def _nested(arguments: Arguments, a: Values, b: Values, unequal: bool) -> Values
     """Rows, arrays and maps are equal or not; unknown only where one is null itself."""
 
     def computed(_: Arguments, values: Sequence[Any]) -> pyarrow.Array:
-        found = equal_or_both_null(*values)
-        found = pc.invert(found) if unequal else found
-        known = pc.and_(pc.is_valid(values[0]), pc.is_valid(values[1]))
-        return pc.if_else(known, found, pyarrow.scalar(None, pyarrow.bool_()))
+        result = equal_or_both_null(*values)
+        result = pc.invert(result) if unequal else result
+        both_valid = pc.and_(pc.is_valid(values[0]), pc.is_valid(values[1]))
+        return pc.if_else(both_valid, result, pyarrow.scalar(None, pyarrow.bool_()))
 
     return by_columns(computed)(Arguments([a, b], arguments.rows, arguments.call, arguments.session))
 
@@ -95,7 +95,7 @@ def _may_misread(call: Call) -> bool:
 
 def _listed_types(options: tuple[Any, ...]) -> list[DataType]:
     """Return the types of the constants of a long IN."""
-    return [kind for one in options for kind in one.types]
+    return [kind for listed in options for kind in listed.types]
 
 
 for _sign, _name, _about in (
@@ -136,13 +136,13 @@ def _is_not_null(arguments: Arguments) -> Values:
 def _same(arguments: Arguments) -> Values:
     """Return whether both are equal or both are null."""
     a, b = arguments.values
-    found = pc.fill_null(_compared("equal")(arguments), False)
-    return pc.or_(found, pc.and_(pc.is_null(a), pc.is_null(b)))
+    equal = pc.fill_null(_compared("equal")(arguments), False)
+    return pc.or_(equal, pc.and_(pc.is_null(a), pc.is_null(b)))
 
 
 def _never_null(args: Sequence[Expr]) -> DataType | str:
-    found = _infer(args)
-    return found.not_null() if isinstance(found, DataType) else found
+    result = _infer(args)
+    return result.not_null() if isinstance(result, DataType) else result
 
 
 comparison.add(
@@ -166,7 +166,7 @@ comparison.add(
 
 
 def _infer_in(args: Sequence[Expr]) -> DataType | str:
-    if len(args) < 2 or not all(are_comparable(args[0].type, one.type) for one in args[1:]):
+    if len(args) < 2 or not all(are_comparable(args[0].type, arg.type) for arg in args[1:]):
         return "a value and values of its kind"
     return BOOLEAN.as_nullable(is_nullable(args))
 
@@ -176,7 +176,7 @@ def _infer_listed(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | 
         return _infer_in(args)
     if not all(are_comparable(args[0].type, kind) for kind in _listed_types(options)):
         return f"a value that is compared with {', '.join(map(str, _listed_types(options)))}"
-    return BOOLEAN.as_nullable(args[0].type.is_nullable or any(one.has_null for one in options))
+    return BOOLEAN.as_nullable(args[0].type.is_nullable or any(listed.has_null for listed in options))
 
 
 def _is_listed(arguments: Arguments, listed: ValueList) -> Values:
@@ -188,14 +188,14 @@ def _is_listed(arguments: Arguments, listed: ValueList) -> Values:
         columns = [converted(values, own, kind, session) for own, values in listed.parts]
         return pyarrow.chunked_array(columns, kind.to_arrow()).combine_chunks()
 
-    known = listed.once((arg.type, session.zone), constants)
+    value_set = listed.once((arg.type, session.zone), constants)
     value = converted(value, arg.type, kind, session)
     rows = pyarrow.array([value.as_py()], value.type) if isinstance(value, pyarrow.Scalar) else value
-    found, unknown = known.has(rows), pc.is_null(rows)
+    result, unknown = value_set.has(rows), pc.is_null(rows)
     if listed.has_null:
-        unknown = pc.or_(unknown, pc.invert(pc.fill_null(found, False)))
-    found = pc.if_else(unknown, pyarrow.scalar(None, pyarrow.bool_()), found)
-    return found[0] if isinstance(value, pyarrow.Scalar) else found
+        unknown = pc.or_(unknown, pc.invert(pc.fill_null(result, False)))
+    result = pc.if_else(unknown, pyarrow.scalar(None, pyarrow.bool_()), result)
+    return result[0] if isinstance(value, pyarrow.Scalar) else result
 
 
 def _is_in(arguments: Arguments) -> Values:
@@ -203,24 +203,28 @@ def _is_in(arguments: Arguments) -> Values:
         return _is_listed(arguments, *arguments.call.options)
     types = [arg.type for arg in arguments.call.args]
     values, kind = alike(arguments.values, types, arguments.session)
-    value, rest = values[0], values[1:]
-    if kind.root in NESTED or kind.is_approximate or not all(isinstance(one, pyarrow.Scalar) for one in rest):
-        return _one_of(arguments, value, rest, kind)
-    known = [one for one in rest if one.is_valid]
-    found = pc.is_in(value, pyarrow.array([one.as_py() for one in known], kind.to_arrow()))
+    value, candidates = values[0], values[1:]
+    if (
+        kind.root in NESTED
+        or kind.is_approximate
+        or not all(isinstance(candidate, pyarrow.Scalar) for candidate in candidates)
+    ):
+        return _one_of(arguments, value, candidates, kind)
+    constants = [candidate for candidate in candidates if candidate.is_valid]
+    result = pc.is_in(value, pyarrow.array([candidate.as_py() for candidate in constants], kind.to_arrow()))
     unknown = pc.is_null(value)
-    if len(known) < len(rest):
-        unknown = pc.or_(unknown, pc.invert(found))
-    return pc.if_else(unknown, pyarrow.scalar(None, pyarrow.bool_()), found)
+    if len(constants) < len(candidates):
+        unknown = pc.or_(unknown, pc.invert(result))
+    return pc.if_else(unknown, pyarrow.scalar(None, pyarrow.bool_()), result)
 
 
-def _one_of(arguments: Arguments, value: Values, rest: Sequence[Values], kind: DataType) -> Values:
+def _one_of(arguments: Arguments, value: Values, candidates: Sequence[Values], kind: DataType) -> Values:
     """Compare with one after the other: for types without a hash here, and floats, whose NaN is in no list."""
-    found: Values = pyarrow.scalar(False)
-    for one in rest:
-        equal = _nested(arguments, value, one, False) if kind.root in NESTED else pc.equal(value, one)
-        found = pc.or_kleene(found, equal)
-    return found
+    result: Values = pyarrow.scalar(False)
+    for candidate in candidates:
+        equal = _nested(arguments, value, candidate, False) if kind.root in NESTED else pc.equal(value, candidate)
+        result = pc.or_kleene(result, equal)
+    return result
 
 
 comparison.add(
@@ -249,8 +253,8 @@ def _extreme(best: str) -> Callable[[Arguments], Values]:
         if kind.root is Root.NULL:
             return values[0]
         if kind.root is Root.BOOLEAN:
-            found = getattr(pc, best)(*[pc.cast(one, pyarrow.int8()) for one in values], skip_nulls=False)
-            return pc.cast(found, pyarrow.bool_())
+            result = getattr(pc, best)(*[pc.cast(truth, pyarrow.int8()) for truth in values], skip_nulls=False)
+            return pc.cast(result, pyarrow.bool_())
         return pc.cast(getattr(pc, best)(*values, skip_nulls=False), arguments.result)
 
     return computed

@@ -23,9 +23,9 @@ def _infer_case(args: Sequence[Expr]) -> DataType | str:
     conditions, results = args[:-1:2], [*args[1:-1:2], *args[-1:]]
     if len(args) < 3 or len(args) % 2 == 0:
         return "WHEN condition THEN value, and an ELSE"
-    if not all(one.type.root in (Root.BOOLEAN, Root.NULL) for one in conditions):
+    if not all(expr.type.root in (Root.BOOLEAN, Root.NULL) for expr in conditions):
         return "conditions that are true or false"
-    kind = common_type([one.type for one in results])
+    kind = common_type([expr.type for expr in results])
     return "values of one kind" if kind is None else kind.as_nullable(is_nullable(results))
 
 
@@ -33,11 +33,11 @@ def _case(call: Call, evaluation: Evaluation) -> Values:
     *pairs, other = call.args
     if any(map(can_raise, call.args[1:])):
         return _case_by_rows(call, evaluation)
-    conditions = [_truths(evaluation.values(one)) for one in pairs[::2]]
-    found = _branch(call, evaluation, other)
+    conditions = [_truths(evaluation.values(condition_expr)) for condition_expr in pairs[::2]]
+    result = _branch(call, evaluation, other)
     for condition, value in reversed(list(zip(conditions, pairs[1::2], strict=True))):
-        found = _chosen(condition, _branch(call, evaluation, value), found)
-    return found
+        result = _chosen(condition, _branch(call, evaluation, value), result)
+    return result
 
 
 def _chosen(condition: Values, value: Values, other: Values) -> Values:
@@ -64,9 +64,9 @@ def _case_by_rows(call: Call, evaluation: Evaluation) -> Values:
             break
         tested = Picked(evaluation)
         tested.add(left, partial(_truth_column, condition))
-        taken = pc.and_(left, pc.fill_null(tested.column(pyarrow.bool_()), False))
-        _pick(picked, taken, call, value)
-        left = pc.and_not(left, taken)
+        is_true = pc.and_(left, pc.fill_null(tested.column(pyarrow.bool_()), False))
+        _pick(picked, is_true, call, value)
+        left = pc.and_not(left, is_true)
     _pick(picked, left, call, call.args[-1])
     return picked.column(call.type.to_arrow())
 
@@ -106,19 +106,19 @@ def _infer_coalesce(args: Sequence[Expr]) -> DataType | str:
 def _coalesce(call: Call, evaluation: Evaluation) -> Values:
     if not any(map(can_raise, call.args[1:])):
         values = [_branch(call, evaluation, arg) for arg in call.args]
-        if all(isinstance(one, pyarrow.Scalar) for one in values):
-            return next((one for one in values if one.is_valid), values[-1])
+        if all(isinstance(value, pyarrow.Scalar) for value in values):
+            return next((value for value in values if value.is_valid), values[-1])
         return pc.coalesce(*values)
     picked = Picked(evaluation)
     left = pyarrow.repeat(pyarrow.scalar(True), evaluation.rows)
-    found: Any = None
+    result: Any = None
     for arg in call.args:
         picked = Picked(evaluation)
         _pick(picked, left, call, arg)
-        part = picked.column(call.type.to_arrow())
-        found = part if found is None else pc.coalesce(found, part)
-        left = pc.is_null(found)
-    return found
+        branch = picked.column(call.type.to_arrow())
+        result = branch if result is None else pc.coalesce(result, branch)
+        left = pc.is_null(result)
+    return result
 
 
 conditional.add(
@@ -129,8 +129,8 @@ conditional.add(
 def _infer_ifnull(args: Sequence[Expr]) -> DataType | str:
     if len(args) != 2:
         return "a value, and one of its kind for null"
-    found = _infer_coalesce(args)
-    return found if isinstance(found, str) else found.as_nullable(args[1].type.is_nullable)
+    result = _infer_coalesce(args)
+    return result if isinstance(result, str) else result.as_nullable(args[1].type.is_nullable)
 
 
 conditional.add(

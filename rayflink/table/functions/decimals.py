@@ -31,23 +31,23 @@ def rounded(values: Values, kind: DataType) -> Values:
     >>> rounded(numbers, DataTypes.DECIMAL(2, 1)).to_pylist()
     [None, Decimal('0.3')]
     """
-    wanted, found = kind.to_arrow(), values.type
-    if found == wanted:
+    target, source = kind.to_arrow(), values.type
+    if source == target:
         return values
-    if found.scale > kind.scale:
-        wide = decimal_type(min(found.precision + 1, _MOST), found.scale)
+    if source.scale > kind.scale:
+        wide = decimal_type(min(source.precision + 1, _MOST), source.scale)
         values = pc.round(pc.cast(values, wide), kind.scale, "half_towards_infinity")
     try:
-        return pc.cast(values, wanted)
+        return pc.cast(values, target)
     except pyarrow.ArrowInvalid:  # some do not fit
-        return pc.cast(_fitting(values, kind.precision - kind.scale), wanted)
+        return pc.cast(_fitting(values, kind.precision - kind.scale), target)
 
 
 def _fitting(values: Values, whole: int) -> Values:
     """Return the same with null where there are more digits before the point."""
-    found = values.type
-    if whole + 1 + found.scale > found.precision:
-        values = pc.cast(values, decimal_type(min(whole + 1 + found.scale, _MOST), found.scale))
+    source = values.type
+    if whole + 1 + source.scale > source.precision:
+        values = pc.cast(values, decimal_type(min(whole + 1 + source.scale, _MOST), source.scale))
     limit = pyarrow.scalar(decimal.Decimal(10) ** whole, values.type)
     return pc.if_else(pc.less(pc.abs(values), limit), values, pyarrow.scalar(None, values.type))
 
@@ -103,10 +103,10 @@ def divided(left: Values, right: Values, kind: DataType) -> Values:
     more = _more_digits(a, b, kind.scale)
     left = pc.cast(left, decimal_type(min(a.precision + more, _MOST), a.scale + more))
     try:
-        found = pc.divide(_wide(left, digits), _wide(right, digits))
+        quotient = pc.divide(_wide(left, digits), _wide(right, digits))
     except pyarrow.ArrowInvalid as error:
         raise divided_by_zero() from error
-    return rounded(found, kind)
+    return rounded(quotient, kind)
 
 
 def remaining(left: Values, right: Values, kind: DataType) -> Values:
@@ -139,16 +139,16 @@ def _quotient_digits(a: Any, b: Any, scale: int) -> int:
 
 def _wide(values: Values, digits: int) -> Values:
     """Return the same in a decimal of 256 bits, where this many digits come out."""
-    found = values.type
-    return pc.cast(values, pyarrow.decimal256(found.precision, found.scale)) if digits > 38 else values
+    source = values.type
+    return pc.cast(values, pyarrow.decimal256(source.precision, source.scale)) if digits > 38 else values
 
 
 def _narrowed(values: Values) -> Values:
     """Narrow decimals to the digits that their values have."""
-    found = values.type
+    source = values.type
     most = values.as_py() if isinstance(values, pyarrow.Scalar) else pc.max(pc.abs(values)).as_py()
-    digits = 1 if most is None else len(str(int(abs(most).scaleb(found.scale, _EXACT))))
-    return pc.cast(values, decimal_type(max(digits, found.scale, 1), found.scale))
+    digits = 1 if most is None else len(str(int(abs(most).scaleb(source.scale, _EXACT))))
+    return pc.cast(values, decimal_type(max(digits, source.scale, 1), source.scale))
 
 
 _EXACT = decimal.Context(prec=_MOST)
@@ -164,18 +164,20 @@ def _one_by_one(operation: Callable[[Any, Any], Any], left: Values, right: Value
             return None
         with decimal.localcontext(digits):
             try:
-                found = operation(a, b).quantize(quantum)
+                result = operation(a, b).quantize(quantum)
             except decimal.DivisionByZero as error:
                 raise divided_by_zero() from error
             except decimal.InvalidOperation as error:
                 if b == 0:
                     raise divided_by_zero() from error
                 return None
-            return found if abs(found) < limit else None
+            return result if abs(result) < limit else None
 
     if isinstance(left, pyarrow.Scalar) and isinstance(right, pyarrow.Scalar):
         return pyarrow.scalar(computed(left.as_py(), right.as_py()), kind.to_arrow())
     rows = len(right) if isinstance(left, pyarrow.Scalar) else len(left)
-    sides = [pyarrow.repeat(one, rows) if isinstance(one, pyarrow.Scalar) else one for one in (left, right)]
-    found = numpy.frompyfunc(computed, 2, 1)(*[side.to_numpy(zero_copy_only=False) for side in sides])
-    return pyarrow.array(found, kind.to_arrow())
+    sides = [
+        pyarrow.repeat(operand, rows) if isinstance(operand, pyarrow.Scalar) else operand for operand in (left, right)
+    ]
+    result = numpy.frompyfunc(computed, 2, 1)(*[side.to_numpy(zero_copy_only=False) for side in sides])
+    return pyarrow.array(result, kind.to_arrow())

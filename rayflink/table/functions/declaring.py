@@ -30,13 +30,13 @@ class Kind:
     holds: Callable[[DataType], bool]
     default: DataType
 
-    def takes(self, found: DataType) -> bool:
+    def takes(self, kind: DataType) -> bool:
         """Return whether a value of the type may be given."""
-        return found.root is Root.NULL or self.holds(found)
+        return kind.root is Root.NULL or self.holds(kind)
 
 
 def _rooted(*roots: Root) -> Callable[[DataType], bool]:
-    return lambda found: found.root in roots
+    return lambda kind: kind.root in roots
 
 
 STRING = DataTypes.STRING()
@@ -89,17 +89,20 @@ def takes(
 
     def infer(args: Sequence[Expr]) -> DataType | str:
         fits = least <= len(args) and (more is not None or len(args) <= len(kinds))
-        wanted = [*kinds, *[more] * (len(args) - len(kinds))] if more is not None else kinds
-        if not fits or not all(kind.takes(arg.type) for kind, arg in zip(wanted, args, strict=False) if kind):
+        expected = [*kinds, *[more] * (len(args) - len(kinds))] if more is not None else kinds
+        if not fits or not all(kind.takes(arg.type) for kind, arg in zip(expected, args, strict=False) if kind):
             return _expected_arguments(kinds, least, more)
-        found = gives if isinstance(gives, DataType) else gives(args)
-        return found if isinstance(found, str) else found.as_nullable(is_nullable(args) if null is None else null)
+        result = gives if isinstance(gives, DataType) else gives(args)
+        return result if isinstance(result, str) else result.as_nullable(is_nullable(args) if null is None else null)
 
     return infer
 
 
 def _expected_arguments(kinds: Sequence[Kind], least: int, more: Kind | None) -> str:
-    expected = [kind.description if at < least else f"{kind.description} or nothing" for at, kind in enumerate(kinds)]
+    expected = [
+        kind.description if position < least else f"{kind.description} or nothing"
+        for position, kind in enumerate(kinds)
+    ]
     if more is not None:
         expected.append(f"any number of arguments, each {more.description}")
     return ", ".join(expected) or "no arguments"
@@ -111,18 +114,18 @@ def either(*choices: Infer) -> Infer:
     def infer(args: Sequence[Expr]) -> DataType | str:
         problems = []
         for choice in choices:
-            found = choice(args)
-            if isinstance(found, DataType):
-                return found
-            problems.append(found)
+            result = choice(args)
+            if isinstance(result, DataType):
+                return result
+            problems.append(result)
         return "; or ".join(dict.fromkeys(problems))
 
     return infer
 
 
-def like_argument(at: int) -> Callable[[Sequence[Expr]], DataType]:
+def like_argument(position: int) -> Callable[[Sequence[Expr]], DataType]:
     """Return an inference of the result type: that of an argument."""
-    return lambda args: args[at].type
+    return lambda args: args[position].type
 
 
 class Family:
@@ -173,9 +176,9 @@ def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> K
 
     def computed(arguments: Arguments) -> Values:
         values = arguments.values
-        if values and all(isinstance(one, pyarrow.Scalar) for one in values):
-            return kernel(arguments, [column(one, 1) for one in values])[0]
-        return kernel(arguments, [column(one, arguments.rows) for one in values])
+        if values and all(isinstance(value, pyarrow.Scalar) for value in values):
+            return kernel(arguments, [column(value, 1) for value in values])[0]
+        return kernel(arguments, [column(value, arguments.rows) for value in values])
 
     return computed
 
@@ -186,8 +189,8 @@ def joined_present(values: Sequence[Values], separator: Values | str) -> Values:
     Arrow leaves out the rows where all are null; they are empty strings here.
     """
     missing = pc.is_null(values[0])
-    for one in values[1:]:
-        missing = pc.and_(missing, pc.is_null(one))
+    for value in values[1:]:
+        missing = pc.and_(missing, pc.is_null(value))
     first = pc.if_else(missing, "", values[0])
     return pc.binary_join_element_wise(first, *values[1:], separator, null_handling="skip")
 
@@ -210,15 +213,15 @@ def fixed(*places: int) -> Callable[[Fixed], Kernel]:
     def made(kernel: Fixed) -> Kernel:
         def computed(arguments: Arguments) -> Values:
             values = arguments.values
-            given = [values[at] for at in places if at < len(values)]
-            constants = all(isinstance(one, pyarrow.Scalar) for one in values)
+            choices = [values[position] for position in places if position < len(values)]
+            constants = all(isinstance(value, pyarrow.Scalar) for value in values)
             rows = 1 if constants else arguments.rows
-            if all(isinstance(one, pyarrow.Scalar) for one in given):
-                chosen = tuple(one.as_py() for one in given)
-                found = _of_choice(kernel, arguments, chosen, [column(one, rows) for one in values])
+            if all(isinstance(value, pyarrow.Scalar) for value in choices):
+                chosen = tuple(value.as_py() for value in choices)
+                result = _of_choice(kernel, arguments, chosen, [column(value, rows) for value in values])
             else:
-                found = _by_choice(kernel, arguments, given, rows)
-            return found[0] if constants else found
+                result = _by_choice(kernel, arguments, choices, rows)
+            return result[0] if constants else result
 
         return computed
 
@@ -228,16 +231,16 @@ def fixed(*places: int) -> Callable[[Fixed], Kernel]:
 def _of_choice(kernel: Fixed, arguments: Arguments, chosen: tuple[Any, ...], columns: list[Any]) -> Any:
     if None in chosen:
         return pyarrow.nulls(len(columns[0]), arguments.result)
-    found = kernel(arguments, columns, *chosen)
-    return found if found.type == arguments.result else found.cast(arguments.result)
+    result = kernel(arguments, columns, *chosen)
+    return result if result.type == arguments.result else result.cast(arguments.result)
 
 
-def _by_choice(kernel: Fixed, arguments: Arguments, given: list[Any], rows: int) -> Any:
-    columns = [column(one, rows) for one in arguments.values]
+def _by_choice(kernel: Fixed, arguments: Arguments, chosen: list[Any], rows: int) -> Any:
+    columns = [column(item, rows) for item in arguments.values]
     codes = numpy.zeros(rows, numpy.int64)
     choices: list[tuple[Any, ...]] = [()]
-    for one in given:
-        coded = column(one, rows).dictionary_encode(null_encoding="encode")
+    for item in chosen:
+        coded = column(item, rows).dictionary_encode(null_encoding="encode")
         size = len(coded.dictionary)
         codes = codes * size + coded.indices.to_numpy(zero_copy_only=False)
         choices = [(*choice, value) for choice in choices for value in coded.dictionary.to_pylist()]
@@ -245,8 +248,8 @@ def _by_choice(kernel: Fixed, arguments: Arguments, given: list[Any], rows: int)
     for code in numpy.unique(codes).tolist():
         here = numpy.flatnonzero(codes == code)
         places[here] = numpy.arange(size, size + len(here))
-        taken = [one.take(pyarrow.array(here)) for one in columns]
-        parts.append(_of_choice(kernel, arguments, choices[code], taken))
+        chosen_columns = [item.take(pyarrow.array(here)) for item in columns]
+        parts.append(_of_choice(kernel, arguments, choices[code], chosen_columns))
         size += len(here)
     if not parts:
         return pyarrow.nulls(0, arguments.result)

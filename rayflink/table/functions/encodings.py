@@ -41,7 +41,9 @@ def _binary(values: Any) -> Any:
 def _hashed(name: str) -> Any:
     """Neither Arrow nor polars has these hashes: each different text is hashed once."""
     return by_columns(
-        lambda arguments, columns: each_distinct(_binary(columns[0]), lambda one: _hash(name, one), pyarrow.string())
+        lambda arguments, columns: each_distinct(
+            _binary(columns[0]), lambda value: _hash(name, value), pyarrow.string()
+        )
     )
 
 
@@ -60,7 +62,7 @@ for _name, _bits in (("MD5", 128), ("SHA1", 160), ("SHA224", 224), ("SHA256", 25
 def _sha2(arguments: Arguments, columns: Any, bits: int) -> Any:
     if bits not in (224, 256, 384, 512):
         raise RowError(f"there is no SHA-2 hash of {bits} bits", "give 224, 256, 384 or 512")
-    return each_distinct(_binary(columns[0]), lambda one: _hash(f"sha{bits}", one), pyarrow.string())
+    return each_distinct(_binary(columns[0]), lambda value: _hash(f"sha{bits}", value), pyarrow.string())
 
 
 # Bytes and numbers of characters.
@@ -85,8 +87,8 @@ _CHARACTERS = [chr(one) for one in range(256)]
 @by_columns
 def _character(arguments: Arguments, columns: Any) -> Any:
     numbers = pc.cast(columns[0], pyarrow.int64())
-    found = pyarrow.array(_CHARACTERS).take(pc.bit_wise_and(numbers, 255))
-    return pc.if_else(pc.less(numbers, 0), "", found)
+    characters = pyarrow.array(_CHARACTERS).take(pc.bit_wise_and(numbers, 255))
+    return pc.if_else(pc.less(numbers, 0), "", characters)
 
 
 _CHARSETS = {"US-ASCII": "ascii", "ISO-8859-1": "latin-1", "UTF-8": "utf-8", "UTF-16BE": "utf-16-be"}
@@ -94,10 +96,10 @@ _CHARSETS |= {"UTF-16LE": "utf-16-le", "UTF-16": "utf-16"}
 
 
 def _charset(name: str) -> str:
-    found = _CHARSETS.get(name.upper())
-    if found is None:
+    charset = _CHARSETS.get(name.upper())
+    if charset is None:
         raise RowError(f"there is no character set {name!r}", f"give one of {', '.join(_CHARSETS)}")
-    return found
+    return charset
 
 
 @strings("ENCODE(text, charset)", "The bytes of the text in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
@@ -166,13 +168,13 @@ def _each(compute: Callable[[str], Any]) -> Any:
 
 
 def _url_decoded(text: str) -> str:
-    if "%" in text and not all(_is_hex(part[:2]) for part in text.split("%")[1:]):
+    if "%" in text and not all(_is_hex(escape[:2]) for escape in text.split("%")[1:]):
         raise ValueError(text)
     return urllib.parse.unquote_plus(text, errors="replace")
 
 
 def _is_hex(digits: str) -> bool:
-    return len(digits) == 2 and all(one in "0123456789abcdefABCDEF" for one in digits)
+    return len(digits) == 2 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
 
 
 strings.add("URL_ENCODE(text)", "The text as it stands in a URL.", takes(TEXT, gives=STRING, null=True),
@@ -190,17 +192,17 @@ _URL = (
        "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO; or the value of a key of QUERY.",
        takes(TEXT, TEXT, TEXT, gives=STRING, least=2, null=True))  # fmt: skip
 @fixed(1, 2)
-def _url_part(arguments: Arguments, columns: Any, part: str, key: str | None = None) -> Any:
+def _url_part(arguments: Arguments, columns: Any, part_name: str, key: str | None = None) -> Any:
     values = strings_of(columns[0])
-    found = pc.extract_regex(values, _URL)
+    match = pc.extract_regex(values, _URL)
 
     def group(name: str) -> Any:
-        return pc.struct_field(found, name)
+        return pc.struct_field(match, name)
 
     none = pyarrow.scalar(None, pyarrow.string())
     query = pc.if_else(pc.equal(group("mark"), "?"), group("query"), none)
     if key is not None:
-        if part != "QUERY":
+        if part_name != "QUERY":
             return pyarrow.nulls(len(values), pyarrow.string())
         pattern = rf"(?:^|&){_quoted(key)}=(?P<value>[^&]*)"
         return pc.struct_field(pc.extract_regex(query, pattern), "value")
@@ -216,7 +218,7 @@ def _url_part(arguments: Arguments, columns: Any, part: str, key: str | None = N
         "FILE": lambda: pc.coalesce(pc.binary_join_element_wise(group("path"), query, "?"), group("path")),
         "USERINFO": lambda: user,
     }
-    return parts[part]() if part in parts else pyarrow.nulls(len(values), pyarrow.string())
+    return parts[part_name]() if part_name in parts else pyarrow.nulls(len(values), pyarrow.string())
 
 
 def _quoted(text: str) -> str:
@@ -238,15 +240,15 @@ def _address_number(arguments: Arguments, columns: Any) -> Any:
     numbers = pc.cast(pieces.flatten(), pyarrow.int64()).to_numpy()
     ends, counts = pieces.offsets.to_numpy()[1:] - pieces.offsets.to_numpy()[0], numpy.diff(pieces.offsets.to_numpy())
     last = numbers[ends - 1]
-    found, valid = last.copy(), last < numpy.array([0, 2**32, 2**24, 2**16, 2**8])[counts]
-    for at in range(3):
-        there = counts > at + 1
-        part = numbers[numpy.where(there, ends - counts + at, 0)]
-        valid &= ~there | (part < 256)
-        found += numpy.where(there, part << (24 - 8 * at), 0)
+    number, valid = last.copy(), last < numpy.array([0, 2**32, 2**24, 2**16, 2**8])[counts]
+    for position in range(3):
+        there = counts > position + 1
+        byte = numbers[numpy.where(there, ends - counts + position, 0)]
+        valid &= ~there | (byte < 256)
+        number += numpy.where(there, byte << (24 - 8 * position), 0)
     return pc.if_else(
         pc.and_(pc.fill_null(good, False), pyarrow.array(valid)),
-        pyarrow.array(found),
+        pyarrow.array(number),
         pyarrow.scalar(None, pyarrow.int64()),
     )
 
@@ -256,7 +258,7 @@ def _address_number(arguments: Arguments, columns: Any) -> Any:
 @by_columns
 def _address_text(arguments: Arguments, columns: Any) -> Any:
     numbers = pc.cast(columns[0], pyarrow.int64())
-    bytes_ = pyarrow.array([str(one) for one in range(256)])
+    bytes_ = pyarrow.array([str(byte) for byte in range(256)])
     parts = [bytes_.take(pc.bit_wise_and(pc.shift_right(numbers, shift), 255)) for shift in (24, 16, 8, 0)]
     inside = pc.and_(pc.greater_equal(numbers, 0), pc.less_equal(numbers, 2**32 - 1))
     return pc.if_else(inside, pc.binary_join_element_wise(*parts, "."), pyarrow.scalar(None, pyarrow.string()))

@@ -27,10 +27,10 @@ _SPEC = re.compile(r"%(?P<flags>[-0+, ]*)(?P<width>\d+)?(?:\.(?P<places>\d+))?(?
        takes(TEXT, gives=STRING, more=ANYTHING, null=True))  # fmt: skip
 @fixed(0)
 def _printed(arguments: Arguments, columns: Any, template: str) -> Any:
-    rows, pieces, at, number = len(columns[0]), [], 0, 1
+    rows, pieces, offset, number = len(columns[0]), [], 0, 1
     for spec in _SPEC.finditer(template):
-        pieces.append(template[at : spec.start()])
-        at = spec.end()
+        pieces.append(template[offset : spec.start()])
+        offset = spec.end()
         if spec["what"] in "%n":
             pieces.append("%" if spec["what"] == "%" else "\n")
             continue
@@ -42,9 +42,11 @@ def _printed(arguments: Arguments, columns: Any, template: str) -> Any:
             return pyarrow.nulls(rows, pyarrow.string())
         pieces.append(pc.fill_null(piece, "null"))
         number += 1
-    if "%" in template[at:]:
+    if "%" in template[offset:]:
         return pyarrow.nulls(rows, pyarrow.string())
-    whole = [column(pyarrow.scalar(one), rows) if isinstance(one, str) else one for one in [*pieces, template[at:]]]
+    whole = [
+        column(pyarrow.scalar(text), rows) if isinstance(text, str) else text for text in [*pieces, template[offset:]]
+    ]
     return pc.binary_join_element_wise(*whole, "")
 
 
@@ -52,28 +54,28 @@ def _piece(values: Any, kind: DataType, spec: re.Match[str], arguments: Argument
     """Return a value by its part of the format, None where it is of another kind."""
     what, flags = spec["what"], spec["flags"]
     if what in "sSbB":
-        made = converted(values, kind, STRING, arguments.session)
+        strings = converted(values, kind, STRING, arguments.session)
         if spec["places"]:
-            made = pc.utf8_slice_codeunits(made, 0, int(spec["places"]))
-        made = pc.utf8_lower(made) if what in "bB" or kind.root.name == "BOOLEAN" else made
-        made = pc.utf8_upper(made) if what == "S" else made
+            strings = pc.utf8_slice_codeunits(strings, 0, int(spec["places"]))
+        strings = pc.utf8_lower(strings) if what in "bB" or kind.root.name == "BOOLEAN" else strings
+        strings = pc.utf8_upper(strings) if what == "S" else strings
     elif what in "dxXc":
         if not kind.is_integer:
             return None
-        made = _whole(values, what)
+        strings = _whole(values, what)
     else:
         if not kind.is_numeric or kind.is_integer:
             return None
         exact = as_number(values, kind, DataTypes.DECIMAL(38, min(int(spec["places"] or 6), 30)))
-        made = pc.cast(exact, pyarrow.string())
-    return _laid_out(made, flags, int(spec["width"] or 0))
+        strings = pc.cast(exact, pyarrow.string())
+    return _laid_out(strings, flags, int(spec["width"] or 0))
 
 
 def _whole(values: Any, what: str) -> Any:
     if what == "d":
         return pc.cast(values, pyarrow.string())
     if what == "c":
-        return pyarrow.array([chr(one) for one in range(256)]).take(
+        return pyarrow.array([chr(number) for number in range(256)]).take(
             pc.bit_wise_and(pc.cast(values, pyarrow.int64()), 255)
         )
     digits = hex_digits(values)
@@ -83,10 +85,10 @@ def _whole(values: Any, what: str) -> Any:
 def _laid_out(strings: Any, flags: str, width: int) -> Any:
     if "," in flags:
         whole = pc.replace_substring_regex(strings, r"\..*$", "")
-        part = pc.replace_substring_regex(strings, r"^[^.]*", "")
+        fraction = pc.replace_substring_regex(strings, r"^[^.]*", "")
         for _ in range(12):
             whole = pc.replace_substring_regex(whole, r"^(-?[0-9]+)([0-9]{3})(,|$)", r"\1,\2\3")
-        strings = pc.binary_join_element_wise(whole, part, "")
+        strings = pc.binary_join_element_wise(whole, fraction, "")
     if "+" in flags:
         signed = pc.binary_join_element_wise("+", strings, "")
         strings = pc.if_else(pc.starts_with(strings, "-"), strings, signed)

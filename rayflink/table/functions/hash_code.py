@@ -30,8 +30,8 @@ _HASHED = Kind("a value that is no array, map or row", has_hash, DataTypes.STRIN
         takes(_HASHED, gives=INT, null=False))  # fmt: skip
 @by_columns
 def _hash_code(arguments: Arguments, columns: Any) -> Any:
-    found = _hashes(columns[0]) & numpy.uint32(0x7FFF_FFFF)
-    return pyarrow.array(found.view(numpy.int32))
+    codes = _hashes(columns[0]) & numpy.uint32(0x7FFF_FFFF)
+    return pyarrow.array(codes.view(numpy.int32))
 
 
 def _hashes(values: Any) -> Any:
@@ -52,7 +52,9 @@ def _of_decimals(values: Any) -> Any:
     first = values.offset * width
     words = numpy.frombuffer(data, numpy.int64)[first : first + len(values) * width].reshape(len(values), width)
     missing = values.is_null().to_numpy(zero_copy_only=False)
-    return hash_columns([pyarrow.array(numpy.ascontiguousarray(words[:, at]), mask=missing) for at in range(width)])
+    return hash_columns(
+        [pyarrow.array(numpy.ascontiguousarray(words[:, index]), mask=missing) for index in range(width)]
+    )
 
 
 __all__ = ["has_hash"]

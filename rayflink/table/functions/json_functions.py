@@ -75,8 +75,8 @@ def behaviour(options: tuple[Any, ...], error: str = "NULL") -> Behaviour:
 
 
 def _by_options(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
-    wanted = takes(TEXT, _PATH, gives=STRING, more=ANYTHING, null=True)(args)
-    return wanted if isinstance(wanted, str) else behaviour(options).returning.nullable()
+    result = takes(TEXT, _PATH, gives=STRING, more=ANYTHING, null=True)(args)
+    return result if isinstance(result, str) else behaviour(options).returning.nullable()
 
 
 def _failing(what: str, problem: str) -> Any:
@@ -106,36 +106,36 @@ def _value(arguments: Arguments, columns: Any, path: str) -> Any:
         if text is None:
             return "", None
         try:
-            found = json_paths.found(json_paths.parsed(text), where)
-            if found is not None and not json_paths.is_scalar(found) and where.is_strict:
+            result = json_paths.found(json_paths.parsed(text), where)
+            if result is not None and not json_paths.is_scalar(result) and where.is_strict:
                 raise JsonError("the path leads to an object or an array")
-            if found is None or not json_paths.is_scalar(found):
+            if result is None or not json_paths.is_scalar(result):
                 return "EMPTY", None
-            return "", _typed(found, kind)
+            return "", _typed(result, kind)
         except JsonError:
             return "ERROR", None
 
     coded = strings.dictionary_encode()
-    made = [value(text) for text in coded.dictionary.to_pylist()]
-    found = pyarrow.array([one for _, one in made], kind.to_arrow()).take(coded.indices)
-    states = pyarrow.array([state for state, _ in made], pyarrow.string()).take(coded.indices)
+    pairs = [value(text) for text in coded.dictionary.to_pylist()]
+    result = pyarrow.array([item for _, item in pairs], kind.to_arrow()).take(coded.indices)
+    states = pyarrow.array([state for state, _ in pairs], pyarrow.string()).take(coded.indices)
     defaults = list(range(2, len(columns)))
     for state, what in (("EMPTY", behaviour_options.empty), ("ERROR", behaviour_options.error)):
-        at = pc.fill_null(pc.equal(states, state), False)
+        is_state = pc.fill_null(pc.equal(states, state), False)
         if what == "DEFAULT":
             place = defaults.pop(0)
-            if pc.any(at).as_py():
+            if pc.any(is_state).as_py():
                 other = _default(arguments, columns, place, kind)
-                found = pc.if_else(at, other, found)
-        elif pc.any(at).as_py():
+                result = pc.if_else(is_state, other, result)
+        elif pc.any(is_state).as_py():
             _failing(what, f"JSON_VALUE of {path!r} has {'nothing' if state == 'EMPTY' else 'an error'}")
-    return found
+    return result
 
 
-def _default(arguments: Arguments, columns: Any, at: int, kind: DataType) -> Any:
-    arg = arguments.call.args[at].type
-    made = converted(columns[at], arg, kind, arguments.session)
-    return pc.utf8_lower(made) if arg.root is Root.BOOLEAN and kind.is_text else made
+def _default(arguments: Arguments, columns: Any, index: int, kind: DataType) -> Any:
+    arg = arguments.call.args[index].type
+    default = converted(columns[index], arg, kind, arguments.session)
+    return pc.utf8_lower(default) if arg.root is Root.BOOLEAN and kind.is_text else default
 
 
 def _typed(value: Any, kind: DataType) -> Any:
@@ -170,8 +170,8 @@ def _exists(arguments: Arguments, columns: Any, path: str) -> Any:
         if text is None:
             return None
         try:
-            found = json_paths.found(json_paths.parsed(text), where)
-            return found is not None and (where.is_definite or bool(found))
+            values = json_paths.found(json_paths.parsed(text), where)
+            return values is not None and (where.is_definite or bool(values))
         except JsonError as error:
             return _failing(behaviour_options.error, str(error))  # type: ignore[no-any-return]
 
@@ -179,10 +179,10 @@ def _exists(arguments: Arguments, columns: Any, path: str) -> Any:
 
 
 def _query_type(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
-    found = _by_options(args, options)
-    if isinstance(found, DataType) and not found.is_text and not (found.items and found.items[0].is_text):
+    result = _by_options(args, options)
+    if isinstance(result, DataType) and not result.is_text and not (result.items and result.items[0].is_text):
         return "RETURNING STRING or ARRAY<STRING>"
-    return found
+    return result
 
 
 @json_family("JSON_QUERY(json, path [RETURNING type] [wrapper] [{NULL | EMPTY {ARRAY | OBJECT}} ON {EMPTY | ERROR}]*)",
@@ -197,30 +197,30 @@ def _query(arguments: Arguments, columns: Any, path: str) -> Any:
         if text is None:
             return None
         try:
-            found = json_paths.found(json_paths.parsed(text), where)
-            if found is not None and (
+            result = json_paths.found(json_paths.parsed(text), where)
+            if result is not None and (
                 behaviour_options.wrapper == "UNCONDITIONAL"
                 or behaviour_options.wrapper
-                and not isinstance(found, list)
+                and not isinstance(result, list)
             ):
-                found = [found]
-            if found is not None and json_paths.is_scalar(found) and where.is_strict:
+                result = [result]
+            if result is not None and json_paths.is_scalar(result) and where.is_strict:
                 raise JsonError("the path leads to no object or array")
         except JsonError as error:
             return _failing(behaviour_options.error, str(error))
-        if found is None or json_paths.is_scalar(found):
+        if result is None or json_paths.is_scalar(result):
             return _failing(behaviour_options.empty, f"JSON_QUERY of {path!r} has nothing")
-        return json_paths.written(found)
+        return json_paths.written(result)
 
-    found = each_distinct(strings_of(columns[0]), queried, pyarrow.string())
+    result = each_distinct(strings_of(columns[0]), queried, pyarrow.string())
     if behaviour_options.returning.is_text:
-        return found
+        return result
 
     def listed(text: str | None) -> Any:
         value = None if text is None else json_paths.parsed(text)
-        return [_listed(one) for one in value] if isinstance(value, list) else None
+        return [_listed(item) for item in value] if isinstance(value, list) else None
 
-    return each_distinct(found, listed, arguments.result)
+    return each_distinct(result, listed, arguments.result)
 
 
 def _listed(value: Any) -> str | None:
@@ -238,9 +238,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _tested(wanted: str, negative: bool) -> Any:
+def _tested(kind: str, negative: bool) -> Any:
     def computed(arguments: Arguments, columns: Any) -> Any:
-        test = _KINDS[arguments.call.options[0] if arguments.call.options else wanted]
+        test = _KINDS[arguments.call.options[0] if arguments.call.options else kind]
 
         def tested(text: str | None) -> bool | None:
             try:
@@ -248,8 +248,8 @@ def _tested(wanted: str, negative: bool) -> Any:
             except JsonError:
                 return False
 
-        found = pc.fill_null(each_distinct(strings_of(columns[0]), tested, pyarrow.bool_()), False)
-        return pc.invert(found) if negative else found
+        result = pc.fill_null(each_distinct(strings_of(columns[0]), tested, pyarrow.bool_()), False)
+        return pc.invert(result) if negative else result
 
     return by_columns(computed)
 
@@ -267,8 +267,8 @@ for _kind in ("", "VALUE", "SCALAR", "ARRAY", "OBJECT"):
 
 
 def _escaped(strings: Any) -> Any:
-    for one, other in (("\\", "\\\\"), ('"', '\\"')):
-        strings = pc.replace_substring(strings, one, other)
+    for character, escape in (("\\", "\\\\"), ('"', '\\"')):
+        strings = pc.replace_substring(strings, character, escape)
     if pc.any(pc.match_substring_regex(strings, r"[\x00-\x1f]")).as_py():
         for code in range(32):
             strings = pc.replace_substring(strings, chr(code), json.dumps(chr(code))[1:-1])
@@ -309,16 +309,16 @@ def _json_strings(values: Any, kind: DataType, zone: str) -> Any:
         return _enclosed(pc.binary_join_element_wise(keys, items, ":"), values, "{", "}")
     if kind.root is Root.ROW:
         parts = [
-            pc.binary_join_element_wise(json.dumps(field.name, ensure_ascii=False), part, ":")
-            for field, part in zip(kind.fields, _fields(values, kind, zone), strict=True)
+            pc.binary_join_element_wise(json.dumps(field.name, ensure_ascii=False), member, ":")
+            for field, member in zip(kind.fields, _fields(values, kind, zone), strict=True)
         ]
-        made = pc.binary_join_element_wise("{", pc.binary_join_element_wise(*parts, ","), "}", "")
-        return pc.if_else(pc.is_valid(values), made, pyarrow.scalar(None, pyarrow.string()))
+        objects = pc.binary_join_element_wise("{", pc.binary_join_element_wise(*parts, ","), "}", "")
+        return pc.if_else(pc.is_valid(values), objects, pyarrow.scalar(None, pyarrow.string()))
     return _escaped(pc.cast(values, pyarrow.string()))
 
 
 def _fields(values: Any, kind: DataType, zone: str) -> list[Any]:
-    return [json_strings(pc.struct_field(values, [at]), field.type, zone) for at, field in enumerate(kind.fields)]
+    return [json_strings(pc.struct_field(values, [index]), field.type, zone) for index, field in enumerate(kind.fields)]
 
 
 def _time(values: Any, kind: DataType) -> Any:
@@ -337,51 +337,52 @@ def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
 @by_columns
 def _string(arguments: Arguments, columns: Any) -> Any:
     kind = arguments.call.args[0].type
-    found = json_strings(columns[0], kind, arguments.session.zone)
-    return pc.if_else(pc.is_valid(columns[0]), found, pyarrow.scalar(None, pyarrow.string()))
+    strings = json_strings(columns[0], kind, arguments.session.zone)
+    return pc.if_else(pc.is_valid(columns[0]), strings, pyarrow.scalar(None, pyarrow.string()))
 
 
 _MAKERS = ("JSON_OBJECT", "JSON_ARRAY", "JSON")
 
 
-def _part(arguments: Arguments, columns: Any, at: int) -> Any:
+def _part(arguments: Arguments, columns: Any, index: int) -> Any:
     """Return a value as JSON; what another of these functions made is taken as it is."""
-    arg = arguments.call.args[at]
+    arg = arguments.call.args[index]
     if isinstance(arg, Call) and arg.function.name in _MAKERS:
-        return pc.fill_null(columns[at], "null")
-    return json_strings(columns[at], arg.type, arguments.session.zone)
+        return pc.fill_null(columns[index], "null")
+    return json_strings(columns[index], arg.type, arguments.session.zone)
 
 
 def _joined(parts: list[Any], present: list[Any], rows: int, ends: str) -> Any:
     """Return the parts that are there, with commas."""
     none = pyarrow.scalar(None, pyarrow.string())
-    kept = [
-        pc.if_else(there, part, none) if there is not None else part for part, there in zip(parts, present, strict=True)
+    pieces = [
+        pc.if_else(there, piece, none) if there is not None else piece
+        for piece, there in zip(parts, present, strict=True)
     ]
-    if not kept:
+    if not pieces:
         return pyarrow.array([ends] * rows, pyarrow.string())
-    return pc.binary_join_element_wise(ends[0], joined_present(kept, ","), ends[1], "")
+    return pc.binary_join_element_wise(ends[0], joined_present(pieces, ","), ends[1], "")
 
 
 def _infer_object(args: Sequence[Expr]) -> DataType | str:
-    if len(args) % 2 or not all(constant(one) is not None and one.type.is_text for one in args[::2]):
+    if len(args) % 2 or not all(constant(arg) is not None and arg.type.is_text for arg in args[::2]):
         return "keys that are literal strings, each with a value"
     return STRING.not_null()
 
 
 def _object(arguments: Arguments, columns: Any) -> Any:
     parts, present = [], []
-    for at in range(1, len(arguments.call.args), 2):
-        key = json.dumps(constant(arguments.call.args[at - 1]), ensure_ascii=False)
-        parts.append(pc.binary_join_element_wise(key, _part(arguments, columns, at), ":"))
-        present.append(pc.is_valid(columns[at]) if "ABSENT" in arguments.call.options else None)
+    for index in range(1, len(arguments.call.args), 2):
+        key = json.dumps(constant(arguments.call.args[index - 1]), ensure_ascii=False)
+        parts.append(pc.binary_join_element_wise(key, _part(arguments, columns, index), ":"))
+        present.append(pc.is_valid(columns[index]) if "ABSENT" in arguments.call.options else None)
     return _joined(parts, present, len(columns[0]) if columns else 1, "{}")
 
 
 def _array(arguments: Arguments, columns: Any) -> Any:
-    parts = [_part(arguments, columns, at) for at in range(len(columns))]
+    parts = [_part(arguments, columns, index) for index in range(len(columns))]
     absent = "NULL" not in arguments.call.options
-    present = [pc.is_valid(one) if absent else None for one in columns]
+    present = [pc.is_valid(column) if absent else None for column in columns]
     return _joined(parts, present, len(columns[0]) if columns else 1, "[]")
 
 

@@ -56,21 +56,21 @@ def path_of(text: str) -> Path:
     Raises:
         RowError: it is none, or has filters, which are not known.
     """
-    found = re.match(r"\s*(?:(lax|strict)\s+)?\$", text, re.I)
-    steps, at = [], found.end() if found else 0
-    while found and at < len(text.rstrip()):
-        step = _STEP.match(text, at)
+    prefix = re.match(r"\s*(?:(lax|strict)\s+)?\$", text, re.I)
+    steps, offset = [], prefix.end() if prefix else 0
+    while prefix and offset < len(text.rstrip()):
+        step = _STEP.match(text, offset)
         if step is None:
             break
         steps.append(_step(step))
-        at = step.end()
-    if found is None or at < len(text.rstrip()):
+        offset = step.end()
+    if prefix is None or offset < len(text.rstrip()):
         raise RowError(f"{text!r} is not a supported JSON path", "write one such as '$.a[0]', without filters")
-    return Path((found[1] or "").lower() == "strict", tuple(steps))
+    return Path((prefix[1] or "").lower() == "strict", tuple(steps))
 
 
-def _step(found: re.Match[str]) -> Any:
-    parts = found.groupdict()
+def _step(match: re.Match[str]) -> Any:
+    parts = match.groupdict()
     if parts["deep"] is not None:
         return (parts["deep"],)
     if parts["index"] is not None:
@@ -101,7 +101,7 @@ def found(document: Any, path: Path) -> Any:
     """
     values = [document]
     for step in path.steps:
-        values = [one for value in values for one in _taken(value, step)]
+        values = [inner for value in values for inner in _taken(value, step)]
     if not path.is_definite:
         return values
     if not values and path.is_strict:
@@ -113,7 +113,7 @@ def _taken(value: Any, step: Any) -> list[Any]:
     if isinstance(step, tuple):
         below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         here = _taken(value, True if step[0] == "*" else step[0])
-        return here + [one for inner in below for one in _taken(inner, step)]
+        return here + [item for inner in below for item in _taken(inner, step)]
     if step is True:
         return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
     if isinstance(step, int):
@@ -141,7 +141,7 @@ def number_text(value: Any) -> str:
 def written(value: Any) -> str:
     """Return a value as JSON without blanks."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_quoted(name)}:{written(one)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{_quoted(name)}:{written(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(written, value)) + "]"
     if isinstance(value, str):

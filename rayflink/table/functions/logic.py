@@ -29,19 +29,19 @@ def _shielded(kernel: Callable[[Any, Any], Any], decided: bool) -> Callable[[Cal
     """
 
     def computed(call: Call, evaluation: Evaluation) -> Values:
-        found = pc.cast(evaluation.values(call.args[0]), pyarrow.bool_())
+        result = pc.cast(evaluation.values(call.args[0]), pyarrow.bool_())
         for arg in call.args[1:]:
-            if isinstance(found, pyarrow.Scalar) and found.as_py() is decided:
-                return found
-            if isinstance(found, pyarrow.Scalar) or not can_raise(arg):
-                found = kernel(found, pc.cast(evaluation.values(arg), pyarrow.bool_()))
+            if isinstance(result, pyarrow.Scalar) and result.as_py() is decided:
+                return result
+            if isinstance(result, pyarrow.Scalar) or not can_raise(arg):
+                result = kernel(result, pc.cast(evaluation.values(arg), pyarrow.bool_()))
                 continue
-            is_open = pc.fill_null(pc.not_equal(found, decided), True)
+            is_open = pc.fill_null(pc.not_equal(result, decided), True)
             picked = Picked(evaluation)
             picked.add(is_open, partial(_truth_column, arg))
             picked.add_value(pc.invert(is_open), pyarrow.scalar(decided))
-            found = kernel(found, picked.column(pyarrow.bool_()))
-        return found
+            result = kernel(result, picked.column(pyarrow.bool_()))
+        return result
 
     return computed
 
@@ -91,8 +91,8 @@ for _name, _about, _test, _negative in (
 ):
 
     def _truth_test(arguments: Any, test: Any = _test, negative: bool = _negative) -> Values:
-        found = test(arguments.values[0])
-        return pc.invert(found) if negative else found
+        result = test(arguments.values[0])
+        return pc.invert(result) if negative else result
 
     logic.add(
         f"truth IS {_name}",

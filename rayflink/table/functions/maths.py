@@ -182,10 +182,14 @@ def _rounding(mode: str) -> Callable[..., Any]:
             return _rounded_floats(values, digits, mode)
         exact = values if kind.root is Root.DECIMAL else pc.cast(values, as_decimal(kind).to_arrow())
         wide = pc.cast(exact, decimals.decimal_type(exact.type.precision + 1, exact.type.scale))
-        found = wide if digits >= exact.type.scale else pc.round(wide, max(digits, -exact.type.precision), mode)
+        rounded_values = (
+            wide if digits >= exact.type.scale else pc.round(wide, max(digits, -exact.type.precision), mode)
+        )
         if kind.is_integer:
-            return as_number(found, DataTypes.DECIMAL(min(found.type.precision, 38), 0), arguments.call.type)
-        return decimals.rounded(found, arguments.call.type)
+            return as_number(
+                rounded_values, DataTypes.DECIMAL(min(rounded_values.type.precision, 38), 0), arguments.call.type
+            )
+        return decimals.rounded(rounded_values, arguments.call.type)
 
     return computed
 
@@ -204,13 +208,13 @@ def _rounded_floats(values: Any, digits: int, mode: str) -> Any:
         far = scaled - numpy.floor(scaled) - (0.5 if up else 0.0)
         plain = (scaled < 2.0**40) & (numpy.abs(far) > 1e-3) & (numpy.abs(far) < 0.999)
         whole = numpy.copysign(numpy.floor(scaled + (0.5 if up else 0.0)), floats)
-        made = whole / step if digits >= 0 else whole * step
-    found = pyarrow.array(numpy.where(plain, made, floats)).cast(values.type)
-    found = pc.if_else(pc.is_valid(values), found, pyarrow.scalar(None, values.type))
+        rounded = whole / step if digits >= 0 else whole * step
+    result = pyarrow.array(numpy.where(plain, rounded, floats)).cast(values.type)
+    result = pc.if_else(pc.is_valid(values), result, pyarrow.scalar(None, values.type))
     others = pyarrow.array(~plain & (numpy.abs(floats) < 1e15))
     if not others.true_count:
-        return found
-    return pc.replace_with_mask(found, others, _rounded_exactly(values.filter(others), digits, mode))
+        return result
+    return pc.replace_with_mask(result, others, _rounded_exactly(values.filter(others), digits, mode))
 
 
 def _rounded_exactly(values: Any, digits: int, mode: str) -> Any:
@@ -287,8 +291,10 @@ def hex_strings(values: Any, upper: bool = True) -> Any:
     text = numpy.empty(2 * len(data), numpy.uint8)
     text[::2], text[1::2] = digits[data >> 4], digits[data & 15]
     places = pyarrow.py_buffer(((offsets - offsets[0]) * 2).astype(numpy.int32).tobytes())
-    made = pyarrow.Array.from_buffers(pyarrow.string(), len(values), [None, places, pyarrow.py_buffer(text.tobytes())])
-    return pc.if_else(pc.is_valid(values), made, pyarrow.scalar(None, pyarrow.string()))
+    strings = pyarrow.Array.from_buffers(
+        pyarrow.string(), len(values), [None, places, pyarrow.py_buffer(text.tobytes())]
+    )
+    return pc.if_else(pc.is_valid(values), strings, pyarrow.scalar(None, pyarrow.string()))
 
 
 @maths(
@@ -329,11 +335,11 @@ def _rand_integer(arguments: Arguments) -> Values:
     seed = values[0].as_py() if len(values) == 2 and isinstance(values[0], pyarrow.Scalar) else None
     if limits is None:
         return pyarrow.nulls(arguments.rows, arguments.result)
-    found = pyarrow.array(numpy.floor(_random(seed, arguments.rows) * limits)).cast(arguments.result)
+    numbers = pyarrow.array(numpy.floor(_random(seed, arguments.rows) * limits)).cast(arguments.result)
     return (
-        found
+        numbers
         if isinstance(bound, pyarrow.Scalar)
-        else pc.if_else(pc.is_valid(bound), found, pyarrow.scalar(None, found.type))
+        else pc.if_else(pc.is_valid(bound), numbers, pyarrow.scalar(None, numbers.type))
     )
 
 

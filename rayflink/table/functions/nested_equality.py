@@ -20,18 +20,20 @@ def equal_or_both_null(left: pyarrow.Array, right: pyarrow.Array) -> pyarrow.Arr
     [True, False]
     """
     both_null = pc.and_(pc.is_null(left), pc.is_null(right))
-    known = pc.and_(pc.is_valid(left), pc.is_valid(right))
+    both_valid = pc.and_(pc.is_valid(left), pc.is_valid(right))
     if pyarrow.types.is_struct(left.type):
-        found = known
-        for at in range(left.type.num_fields):
-            found = pc.and_(found, equal_or_both_null(pc.struct_field(left, [at]), pc.struct_field(right, [at])))
+        result = both_valid
+        for index in range(left.type.num_fields):
+            result = pc.and_(
+                result, equal_or_both_null(pc.struct_field(left, [index]), pc.struct_field(right, [index]))
+            )
     elif pyarrow.types.is_list(left.type) or pyarrow.types.is_map(left.type):
-        found = _equal_lists(left, right, known)
+        result = _equal_lists(left, right, both_valid)
     elif pyarrow.types.is_null(left.type):
-        found = known
+        result = both_valid
     else:
-        found = pc.and_(known, pc.fill_null(pc.equal(left, right), False))
-    return pc.or_(found, both_null)
+        result = pc.and_(both_valid, pc.fill_null(pc.equal(left, right), False))
+    return pc.or_(result, both_null)
 
 
 def sizes(values: pyarrow.Array) -> Any:
@@ -51,14 +53,14 @@ def elements(values: pyarrow.Array) -> pyarrow.Array:
     return values.flatten()
 
 
-def _equal_lists(left: pyarrow.Array, right: pyarrow.Array, known: pyarrow.Array) -> pyarrow.Array:
-    rows = known.to_numpy(zero_copy_only=False) & (sizes(left) == sizes(right))
+def _equal_lists(left: pyarrow.Array, right: pyarrow.Array, both_valid: pyarrow.Array) -> pyarrow.Array:
+    rows = both_valid.to_numpy(zero_copy_only=False) & (sizes(left) == sizes(right))
     alike = pyarrow.array(rows)
-    one, other = left.filter(alike), right.filter(alike)
+    left_lists, right_lists = left.filter(alike), right.filter(alike)
     if pyarrow.types.is_map(left.type):
-        one, other = _by_key(one), _by_key(other)
-    same = equal_or_both_null(elements(one), elements(other)).to_numpy(zero_copy_only=False)
-    counts = sizes(one)
+        left_lists, right_lists = _by_key(left_lists), _by_key(right_lists)
+    same = equal_or_both_null(elements(left_lists), elements(right_lists)).to_numpy(zero_copy_only=False)
+    counts = sizes(left_lists)
     wrong = numpy.concatenate([[0], numpy.cumsum(~same)])
     ends = numpy.cumsum(counts)
     rows[rows] = wrong[ends] == wrong[ends - counts]

@@ -30,29 +30,29 @@ def float_strings(values: pyarrow.Array) -> pyarrow.Array:
     plain = pc.or_(pc.and_(pc.greater_equal(sizes, 1e-3), pc.less(sizes, 1e7)), pc.equal(sizes, 0))
     plain = pc.fill_null(plain, True)
     pointless = pc.invert(pc.match_substring(strings, "."))
-    found = pc.if_else(pointless, pc.binary_join_element_wise(strings, "0", "."), strings)
+    result = pc.if_else(pointless, pc.binary_join_element_wise(strings, "0", "."), strings)
     if pc.all(plain).as_py() in (True, None):
-        return found
+        return result
     others = pc.invert(plain)
-    return pc.replace_with_mask(found, others, _scientific(strings.filter(others), values.filter(others)))
+    return pc.replace_with_mask(result, others, _scientific(strings.filter(others), values.filter(others)))
 
 
 def _scientific(strings: pyarrow.Array, values: pyarrow.Array) -> pyarrow.Array:
     """Format very large or small numbers with one digit before the point and an exponent."""
     parts = pc.extract_regex(strings, r"^(?P<sign>-?)(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)(?:e(?P<power>[+-][0-9]+))?$")
-    sign, whole, part = (pc.struct_field(parts, name) for name in ("sign", "whole", "part"))
+    sign, whole, fraction = (pc.struct_field(parts, name) for name in ("sign", "whole", "part"))
     power = pc.struct_field(parts, "power")
     power = pc.if_else(pc.equal(power, ""), "0", pc.replace_substring(power, "+", ""))
-    zeros = pc.subtract(pc.utf8_length(part), pc.utf8_length(pc.utf8_ltrim(part, "0")))
+    zeros = pc.subtract(pc.utf8_length(fraction), pc.utf8_length(pc.utf8_ltrim(fraction, "0")))
     shift = pc.if_else(pc.equal(whole, "0"), pc.subtract(-1, zeros), pc.subtract(pc.utf8_length(whole), 1))
     exponent = pc.cast(pc.add(pc.cast(power, pyarrow.int32()), shift), pyarrow.string())
-    digits = pc.utf8_trim(pc.binary_join_element_wise(whole, part, ""), "0")
-    first, rest = pc.utf8_slice_codeunits(digits, 0, 1), pc.utf8_slice_codeunits(digits, 1)
-    rest = pc.if_else(pc.equal(rest, ""), "0", rest)
-    found = pc.binary_join_element_wise(sign, first, ".", rest, "E", exponent, "")
-    found = pc.if_else(pc.is_nan(values), "NaN", found)
+    digits = pc.utf8_trim(pc.binary_join_element_wise(whole, fraction, ""), "0")
+    first, other_digits = pc.utf8_slice_codeunits(digits, 0, 1), pc.utf8_slice_codeunits(digits, 1)
+    other_digits = pc.if_else(pc.equal(other_digits, ""), "0", other_digits)
+    result = pc.binary_join_element_wise(sign, first, ".", other_digits, "E", exponent, "")
+    result = pc.if_else(pc.is_nan(values), "NaN", result)
     infinite = pc.if_else(pc.less(values, 0), "-Infinity", "Infinity")
-    return pc.if_else(pc.is_inf(values), infinite, found)
+    return pc.if_else(pc.is_inf(values), infinite, result)
 
 
 def number_strings(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -98,10 +98,10 @@ _BITS = {Root.TINYINT: 8, Root.SMALLINT: 16, Root.INT: 32, Root.BIGINT: 64}
 def _quickly(strings: pyarrow.Array, kind: pyarrow.DataType, otherwise: str) -> pyarrow.Array | None:
     """Parse by Arrow; None where it cannot read a string, or reads some letters differently from Java."""
     try:
-        found = pc.cast(strings, kind)
+        decimals = pc.cast(strings, kind)
     except pyarrow.ArrowInvalid:
         return None
-    return None if any(pc.any(pc.match_substring(strings, letter)).as_py() for letter in otherwise) else found
+    return None if any(pc.any(pc.match_substring(strings, letter)).as_py() for letter in otherwise) else decimals
 
 
 def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -133,11 +133,11 @@ def parsed_decimals(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
         return quickly
     strings = trimmed(strings)
     plain = pc.fill_null(pc.match_substring_regex(strings, _PLAIN), False)
-    found = _parsed_plain(_where(plain, strings), kind)
+    result = _parsed_plain(_where(plain, strings), kind)
     others = pc.and_(pc.invert(plain), pc.fill_null(pc.match_substring_regex(strings, _SCIENTIFIC), False))
     if others.true_count:
-        found = pc.replace_with_mask(found, others, _parsed_scientific(strings.filter(others), kind))
-    return found
+        result = pc.replace_with_mask(result, others, _parsed_scientific(strings.filter(others), kind))
+    return result
 
 
 def _parsed_plain(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -180,8 +180,8 @@ def parsed_truths(strings: pyarrow.Array) -> pyarrow.Array:
     """Parse strings to truth values; null where a string is none."""
     strings = pc.utf8_lower(strings)
     yes = pc.is_in(strings, pyarrow.array(["t", "true", "y", "yes", "1"]))
-    known = pc.or_(yes, pc.is_in(strings, pyarrow.array(["f", "false", "n", "no", "0"])))
-    return _where(known, yes)
+    is_truth = pc.or_(yes, pc.is_in(strings, pyarrow.array(["f", "false", "n", "no", "0"])))
+    return _where(is_truth, yes)
 
 
 def _where(mask: Any, values: pyarrow.Array) -> pyarrow.Array:

@@ -15,21 +15,21 @@ objects = Family("Collections")
 
 def _names(keys: Sequence[Expr], after: str) -> list[str] | str:
     """Return the strings of keys, or what is wanted."""
-    names = [constant(one) for one in keys]
-    if any(not isinstance(one, str) or not one for one in names):
+    names = [constant(name) for name in keys]
+    if any(not isinstance(name, str) or not name for name in names):
         return f"{after}names of fields, each a text, and their values in turn"
-    twice = next((one for one in names if names.count(one) > 1), None)
+    twice = next((name for name in names if names.count(name) > 1), None)
     return names if twice is None else f"each field once; {twice} is there twice"
 
 
 def _infer_of(args: Sequence[Expr]) -> DataType | str:
-    wanted = "the name of a class, then "
+    expected = "the name of a class, then "
     if len(args) < 3 or len(args) % 2 == 0 or not isinstance(constant(args[0]), str):
-        return f"{wanted}names of fields, each a text, and their values in turn"
-    names = _names(args[1::2], wanted)
+        return f"{expected}names of fields, each a text, and their values in turn"
+    names = _names(args[1::2], expected)
     if isinstance(names, str):
         return names
-    return DataTypes.ROW([Field(name, one.type) for name, one in zip(names, args[2::2], strict=True)]).not_null()
+    return DataTypes.ROW([Field(name, arg.type) for name, arg in zip(names, args[2::2], strict=True)]).not_null()
 
 
 @objects(
@@ -41,17 +41,17 @@ def _object_of(arguments: Arguments, columns: Any) -> Any:
 
 
 def _infer_update(args: Sequence[Expr]) -> DataType | str:
-    wanted = "a row, then "
+    expected = "a row, then "
     if len(args) < 3 or len(args) % 2 == 0 or args[0].type.root is not Root.ROW:
-        return f"{wanted}names of fields, each a text, and their values in turn"
-    names = _names(args[1::2], wanted)
+        return f"{expected}names of fields, each a text, and their values in turn"
+    names = _names(args[1::2], expected)
     if isinstance(names, str):
         return names
-    fields = {one.name: one for one in args[0].type.fields}
+    fields = {item.name: item for item in args[0].type.fields}
     unknown = next((name for name in names if name not in fields), None)
     if unknown is not None:
         return f"a row with the field {unknown}; it has {', '.join(fields)}"
-    fields.update({name: Field(name, one.type) for name, one in zip(names, args[2::2], strict=True)})
+    fields.update({name: Field(name, item.type) for name, item in zip(names, args[2::2], strict=True)})
     return DataTypes.ROW(list(fields.values())).as_nullable(args[0].type.is_nullable)
 
 
@@ -60,6 +60,6 @@ def _infer_update(args: Sequence[Expr]) -> DataType | str:
 @by_columns
 def _object_update(arguments: Arguments, columns: Any) -> Any:
     call = arguments.call
-    values = dict(zip((one.name for one in call.args[0].type.fields), columns[0].flatten(), strict=True))
+    values = dict(zip((field.name for field in call.args[0].type.fields), columns[0].flatten(), strict=True))
     values.update({constant(key): value for key, value in zip(call.args[1::2], columns[2::2], strict=True)})
     return rows_of(list(values.values()), call.type, columns[0].is_null())

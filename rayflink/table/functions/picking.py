@@ -38,10 +38,10 @@ class Picked:
         self._parts.append(pyarrow.array([value.as_py()], value.type))
         self._size += 1
 
-    def _add(self, mask: pyarrow.Array, part: pyarrow.Array) -> None:
-        self._places[_truths(mask)] = numpy.arange(self._size, self._size + len(part))
-        self._parts.append(part)
-        self._size += len(part)
+    def _add(self, mask: pyarrow.Array, values: pyarrow.Array) -> None:
+        self._places[_truths(mask)] = numpy.arange(self._size, self._size + len(values))
+        self._parts.append(values)
+        self._size += len(values)
 
     def column(self, kind: pyarrow.DataType) -> pyarrow.Array:
         """Return all rows; null where none was given."""
@@ -51,7 +51,7 @@ class Picked:
             places = self._places
             if self._size and places[0] == 0 and places[-1] == self._size - 1 and (numpy.diff(places) == 1).all():
                 return self._parts[0]
-        parts = pyarrow.concat_arrays([part if part.type == kind else part.cast(kind) for part in self._parts])
+        parts = pyarrow.concat_arrays([piece if piece.type == kind else piece.cast(kind) for piece in self._parts])
         return parts.take(pyarrow.array(self._places, mask=self._places < 0))
 
 

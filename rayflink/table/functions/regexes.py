@@ -44,8 +44,8 @@ def strings_of(values: Any) -> Any:
 def each_distinct(strings: Any, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
     """Compute each distinct value once in Python; for what Arrow, numpy and polars cannot do."""
     coded = strings.dictionary_encode()
-    found = pyarrow.array([compute(text) for text in coded.dictionary.to_pylist()], kind)
-    return found.take(coded.indices)
+    result = pyarrow.array([compute(text) for text in coded.dictionary.to_pylist()], kind)
+    return result.take(coded.indices)
 
 
 @lru_cache(maxsize=256)
@@ -77,33 +77,33 @@ def with_group(expression: str, group: int) -> str | None:
     >>> with_group(r"foo(.*?)(bar)", 2)
     'foo(?:.*?)(?P<g>bar)'
     """
-    made, at, count, in_class = "", 0, 0, False
-    while at < len(expression):
-        one = expression[at]
-        if one == "\\":
-            made += expression[at : at + 2]
-            at += 2
+    regex, offset, count, in_class = "", 0, 0, False
+    while offset < len(expression):
+        character = expression[offset]
+        if character == "\\":
+            regex += expression[offset : offset + 2]
+            offset += 2
             continue
         if in_class:
-            in_class = one != "]"
-        elif one == "[":
+            in_class = character != "]"
+        elif character == "[":
             in_class = True
-            if expression[at + 1 : at + 2] in ("]", "^") and expression[at + 1 : at + 3] in ("^]",):
-                made += expression[at : at + 3]
-                at += 3
+            if expression[offset + 1 : offset + 2] in ("]", "^") and expression[offset + 1 : offset + 3] in ("^]",):
+                regex += expression[offset : offset + 3]
+                offset += 3
                 continue
-        elif one == "(":
-            name = re.match(r"\(\?P?<[A-Za-z]\w*>", expression[at:])
-            if name or not expression.startswith("(?", at):
+        elif character == "(":
+            name = re.match(r"\(\?P?<[A-Za-z]\w*>", expression[offset:])
+            if name or not expression.startswith("(?", offset):
                 count += 1
-                made += "(?P<g>" if count == group else "(?:"
-                at += len(name[0]) if name else 1
+                regex += "(?P<g>" if count == group else "(?:"
+                offset += len(name[0]) if name else 1
                 continue
-        made += one
-        at += 1
+        regex += character
+        offset += 1
     if group == 0:
-        return f"(?P<g>{made})"
-    return made if group <= count else None
+        return f"(?P<g>{regex})"
+    return regex if group <= count else None
 
 
 # LIKE and SIMILAR TO.
@@ -135,21 +135,21 @@ def _arrow_pattern(pattern: str, escape: str) -> str:
     """
     if len(escape) > 1:
         raise RowError(f"{escape!r} is not an escape character for LIKE", "give one character")
-    made, at = "", 0
-    while at < len(pattern):
-        one = pattern[at]
-        if escape and one == escape:
-            at += 1
-            one = pattern[at : at + 1]
-            if one not in ("%", "_", escape) or not one:
+    result, offset = "", 0
+    while offset < len(pattern):
+        character = pattern[offset]
+        if escape and character == escape:
+            offset += 1
+            character = pattern[offset : offset + 1]
+            if character not in ("%", "_", escape) or not character:
                 raise RowError(
-                    f"{escape!r} in the pattern {pattern!r} is followed by {one!r}", "escape only %, _ and itself"
+                    f"{escape!r} in the pattern {pattern!r} is followed by {character!r}", "escape only %, _ and itself"
                 )
-            made += "\\" + one if one in "%_\\" else one
+            result += "\\" + character if character in "%_\\" else character
         else:
-            made += "\\\\" if one == "\\" else one
-        at += 1
-    return made
+            result += "\\\\" if character == "\\" else character
+        offset += 1
+    return result
 
 
 @comparison(
@@ -165,29 +165,29 @@ def _similar(arguments: Arguments, columns: Any, pattern: str, escape: str = "")
 
 
 def _sql_regex(pattern: str, escape: str) -> str:
-    made, at, in_class = "", 0, False
-    while at < len(pattern):
-        one = pattern[at]
-        if escape and one == escape:
-            at += 1
-            made += re.escape(pattern[at : at + 1])
+    regex, offset, in_class = "", 0, False
+    while offset < len(pattern):
+        character = pattern[offset]
+        if escape and character == escape:
+            offset += 1
+            regex += re.escape(pattern[offset : offset + 1])
         elif in_class:
-            named = re.match(r"\[:\^?[A-Za-z]+:\]", pattern[at:])
+            named = re.match(r"\[:\^?[A-Za-z]+:\]", pattern[offset:])
             if named:
-                made += named[0].lower()
-                at += len(named[0]) - 1
+                regex += named[0].lower()
+                offset += len(named[0]) - 1
             else:
-                in_class = one != "]"
-                made += "\\" + one if one in "\\[" else one
-        elif one == "[":
+                in_class = character != "]"
+                regex += "\\" + character if character in "\\[" else character
+        elif character == "[":
             in_class = True
-            made += one
-        elif one in "%_":
-            made += ".*" if one == "%" else "."
+            regex += character
+        elif character in "%_":
+            regex += ".*" if character == "%" else "."
         else:
-            made += "\\\\" if one == "\\" else one
-        at += 1
-    return made
+            regex += "\\\\" if character == "\\" else character
+        offset += 1
+    return regex
 
 
 # Functions.
@@ -210,9 +210,9 @@ def _regexp(arguments: Arguments, columns: Any, expression: str) -> Any:
 
 
 def _python(expression: str) -> re.Pattern[str]:
-    found = _compiled(expression)
-    assert found is not None, expression
-    return found
+    compiled = _compiled(expression)
+    assert compiled is not None, expression
+    return compiled
 
 
 @regexes("REGEXP_REPLACE(text, regex, replacement)", "The text with another one for each part that matches.",
@@ -245,8 +245,8 @@ def extracted(strings: Any, expression: str, group: int) -> Any:
         return pc.struct_field(pc.extract_regex(strings, named), "g")
 
     def first(text: str) -> str | None:
-        found = _python(expression).search(text)
-        return found[group] if found is not None and group <= _python(expression).groups else None
+        match = _python(expression).search(text)
+        return match[group] if match is not None and group <= _python(expression).groups else None
 
     return each_distinct(strings, first, pyarrow.string())
 
@@ -272,16 +272,16 @@ def _extract_all(arguments: Arguments, columns: Any, expression: str, group: int
     whole = series.str.extract_all(expression).to_arrow()
     whole = pyarrow.array(whole).cast(pyarrow.large_list(pyarrow.string())).cast(pyarrow.list_(pyarrow.string()))
     parts, counts = whole.flatten(), numpy.diff(whole.offsets.to_numpy())
-    found = extracted(parts, expression, group) if group else parts
-    return lists_of(found, counts, nulls_of(strings))
+    extracts = extracted(parts, expression, group) if group else parts
+    return lists_of(extracts, counts, nulls_of(strings))
 
 
 def _all_by_python(strings: Any, expression: str, group: int) -> Any:
     kind = pyarrow.list_(pyarrow.string())
-    found = _compiled(expression)
-    if found is None or not 0 <= group <= found.groups:
+    compiled = _compiled(expression)
+    if compiled is None or not 0 <= group <= compiled.groups:
         return pyarrow.nulls(len(strings), kind)
-    return each_distinct(strings, lambda text: [one[group] for one in found.finditer(text)], kind)
+    return each_distinct(strings, lambda text: [match[group] for match in compiled.finditer(text)], kind)
 
 
 @regexes("REGEXP_COUNT(text, regex)", "How many parts match.", takes(TEXT, _REGEX, gives=INT, null=True))
@@ -307,10 +307,10 @@ def _instr(arguments: Arguments, columns: Any, expression: str) -> Any:
     if not _is_re2(expression):
 
         def place(text: str) -> int:
-            found = _python(expression).search(text)
-            return 0 if found is None else found.start() + 1
+            match = _python(expression).search(text)
+            return 0 if match is None else match.start() + 1
 
         return each_distinct(strings, place, pyarrow.int32())
-    found = pc.extract_regex(strings, f"(?s)^(?P<before>.*?)(?-s:{with_group(expression, 0)})")
-    place_of = pc.add(pc.utf8_length(pc.struct_field(found, "before")), 1)
+    match = pc.extract_regex(strings, f"(?s)^(?P<before>.*?)(?-s:{with_group(expression, 0)})")
+    place_of = pc.add(pc.utf8_length(pc.struct_field(match, "before")), 1)
     return pc.if_else(pc.is_valid(strings), pc.fill_null(place_of, 0), pyarrow.scalar(None, pyarrow.int32()))

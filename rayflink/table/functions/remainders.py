@@ -29,22 +29,24 @@ def remainder(left: Any, right: Any) -> Any:
 
 def _of_decimals(left: Any, right: Any) -> Any:
     """Compute row by row: a quotient may have more digits than Arrow's widest decimal."""
-    rows = max(len(one) for one in (left, right) if isinstance(one, pyarrow.Array)) if _has_column(left, right) else 1
+    rows = (
+        max(len(side) for side in (left, right) if isinstance(side, pyarrow.Array)) if _has_column(left, right) else 1
+    )
     pairs = zip(_values(left, rows), _values(right, rows), strict=True)
     try:
-        found = [None if a is None or b is None else a % b for a, b in pairs]
+        remainders = [None if a is None or b is None else a % b for a, b in pairs]
     except ArithmeticError as error:
         raise pyarrow.ArrowInvalid("divide by zero") from error
-    made = pyarrow.array(found, pyarrow.decimal256(76, max(left.type.scale, right.type.scale)))
-    return made if _has_column(left, right) else made[0]
+    decimals = pyarrow.array(remainders, pyarrow.decimal256(76, max(left.type.scale, right.type.scale)))
+    return decimals if _has_column(left, right) else decimals[0]
 
 
 def _has_column(left: Any, right: Any) -> bool:
     return isinstance(left, pyarrow.Array) or isinstance(right, pyarrow.Array)
 
 
-def _values(given: Any, rows: int) -> list[Any]:
-    return given.to_pylist() if isinstance(given, pyarrow.Array) else [given.as_py()] * rows
+def _values(operand: Any, rows: int) -> list[Any]:
+    return operand.to_pylist() if isinstance(operand, pyarrow.Array) else [operand.as_py()] * rows
 
 
 def modulo(left: Any, right: Any) -> Any:
@@ -55,5 +57,5 @@ def modulo(left: Any, right: Any) -> Any:
     """
     if hasattr(pc, "modulo"):
         return pc.modulo(left, right)
-    found = remainder(left, right)
-    return pc.if_else(pc.less(found, 0), pc.add(found, right), found)
+    result = remainder(left, right)
+    return pc.if_else(pc.less(result, 0), pc.add(result, right), result)

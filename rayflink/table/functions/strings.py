@@ -89,7 +89,7 @@ def _title(text: str | None) -> str | None:
     if text is None:
         return None
     pairs = zip(" " + text, text, strict=False)
-    return "".join(one.lower() if before.isalnum() else one.upper() for before, one in pairs)
+    return "".join(character.lower() if before.isalnum() else character.upper() for before, character in pairs)
 
 
 def _cased_type(args: Sequence[Expr]) -> DataType:
@@ -132,15 +132,15 @@ strings.add("CONCAT(text1, text2, ...)", "All strings, one after the other; null
 @strings("CONCAT_WS(separator, text1, text2, ...)", "The strings that are not null, with a separator between them.",
        takes(TEXT, gives=STRING, more=TEXT))  # fmt: skip
 def _joined_with(arguments: Arguments) -> Values:
-    separator, *rest = map(as_strings, arguments.values)
-    return joined_present(rest, separator) if rest else pc.if_else(pc.is_valid(separator), "", _NO_TEXT)
+    separator, *others = map(as_strings, arguments.values)
+    return joined_present(others, separator) if others else pc.if_else(pc.is_valid(separator), "", _NO_TEXT)
 
 
 @strings("REPEAT(text, number)", "The text this many times.", takes(TEXT, INTEGER, gives=STRING))
 def _repeated(arguments: Arguments) -> Values:
     text, number = arguments.values
     times = pc.max_element_wise(pc.cast(number, pyarrow.int64()), 0, skip_nulls=False)
-    factors = (pc.cast(one, pyarrow.float64(), safe=False) for one in (pc.binary_length(as_strings(text)), times))
+    factors = (pc.cast(factor, pyarrow.float64(), safe=False) for factor in (pc.binary_length(as_strings(text)), times))
     bytes_ = pc.multiply(*factors)
     if isinstance(bytes_, pyarrow.Scalar):
         _check_size((bytes_.as_py() or 0) * arguments.rows)
@@ -173,8 +173,8 @@ def _padded(left: bool) -> Any:
         whole = pad * ((pc.max(missing).as_py() or 0) // len(pad) + 1)
         added = pyarrow.array([whole[:count] for count in counts.dictionary.to_pylist()], pyarrow.string())
         added = added.take(counts.indices)
-        kept = pc.utf8_slice_codeunits(values, 0, length)
-        return pc.binary_join_element_wise(*((added, kept) if left else (kept, added)), "")
+        head = pc.utf8_slice_codeunits(values, 0, length)
+        return pc.binary_join_element_wise(*((added, head) if left else (head, added)), "")
 
     return computed
 
@@ -214,7 +214,7 @@ def _only_longer(values: Any, count: int) -> Any:
 
 def _substring_of_columns(arguments: Arguments) -> Values:
     """Constants by Arrow; places that are columns by polars."""
-    if all(isinstance(one, pyarrow.Scalar) for one in arguments.values[1:]):
+    if all(isinstance(value, pyarrow.Scalar) for value in arguments.values[1:]):
         return _substring(arguments)
     return _sliced(arguments)
 
@@ -234,8 +234,8 @@ def _sliced(arguments: Arguments, columns: Any) -> Any:
     length = pc.if_else(pc.less(first, 0), 0, pc.max_element_wise(length, 0, skip_nulls=False))
     frame: Any = polars.DataFrame({"text": values, "first": first, "length": length})
     col = polars.col
-    found = frame.select(col("text").str.slice(col("first").clip(0), col("length")))["text"]
-    return pc.if_else(pc.fill_null(bad, True), _NO_TEXT, found.to_arrow().cast(pyarrow.string()))
+    result = frame.select(col("text").str.slice(col("first").clip(0), col("length")))["text"]
+    return pc.if_else(pc.fill_null(bad, True), _NO_TEXT, result.to_arrow().cast(pyarrow.string()))
 
 
 strings.add("SUBSTRING(text FROM start [FOR length])", "The part from a place on, from the end where it is negative.",
@@ -270,8 +270,8 @@ def _overlaid(arguments: Arguments, columns: Any, start: int, length: int | None
     stop = pc.add(start - 1, count)
     ends = pc.or_(pc.less(count, 0), pc.greater(stop, size))
     after = _rest(values, pc.if_else(ends, size, stop))
-    found = pc.binary_join_element_wise(before, other, after, "")
-    return pc.if_else(pc.less(size, start), pc.if_else(pc.is_valid(other), values, _NO_TEXT), found)
+    result = pc.binary_join_element_wise(before, other, after, "")
+    return pc.if_else(pc.less(size, start), pc.if_else(pc.is_valid(other), values, _NO_TEXT), result)
 
 
 def _rest(values: Any, starts: Any) -> Any:
@@ -311,25 +311,25 @@ strings.add("RTRIM(text[, characters])", "The text without blanks, or other char
 
 
 @fixed(0, 2)
-def _located(arguments: Arguments, columns: Any, part: str, start: int = 1) -> Any:
-    return _place(strings_of(columns[1]), part, start)
+def _located(arguments: Arguments, columns: Any, needle: str, start: int = 1) -> Any:
+    return _place(strings_of(columns[1]), needle, start)
 
 
-def _place(values: Any, part: str, start: int = 1) -> Any:
+def _place(values: Any, needle: str, start: int = 1) -> Any:
     """Find the first position of a part at or after a position, 0 where it does not occur."""
     skipped = max(start - 1, 0)
     behind = pc.utf8_slice_codeunits(values, skipped) if skipped else values
-    if not part:
-        found = pc.if_else(pc.is_valid(values), skipped + 1, pyarrow.scalar(None, pyarrow.int64()))
-        return pc.cast(found, pyarrow.int32())
-    at = pc.find_substring(behind, part)
+    if not needle:
+        result = pc.if_else(pc.is_valid(values), skipped + 1, pyarrow.scalar(None, pyarrow.int64()))
+        return pc.cast(result, pyarrow.int32())
+    position = pc.find_substring(behind, needle)
     if not pc.all(pc.string_is_ascii(behind)).as_py():
-        pieces = pc.split_pattern(behind, part, max_splits=1)
+        pieces = pc.split_pattern(behind, needle, max_splits=1)
         firsts = pieces.values.take(
             pc.if_else(pc.is_valid(pieces), pieces.offsets[:-1], pyarrow.scalar(None, pyarrow.int32()))
         )
-        at = pc.if_else(pc.less(at, 0), at, pc.utf8_length(firsts))
-    return pc.if_else(pc.less(at, 0), 0, pc.add(at, skipped + 1)).cast(pyarrow.int32())
+        position = pc.if_else(pc.less(position, 0), position, pc.utf8_length(firsts))
+    return pc.if_else(pc.less(position, 0), 0, pc.add(position, skipped + 1)).cast(pyarrow.int32())
 
 
 strings.add("POSITION(part IN text)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT),
@@ -340,16 +340,16 @@ strings.add("LOCATE(part, text[, start])", "Where a part begins first at a place
 
 @strings("INSTR(text, part)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT))
 @fixed(1)
-def _instr(arguments: Arguments, columns: Any, part: str) -> Any:
-    return _place(strings_of(columns[0]), part)
+def _instr(arguments: Arguments, columns: Any, needle: str) -> Any:
+    return _place(strings_of(columns[0]), needle)
 
 
 def _tested(name: str) -> Any:
     kernel = getattr(pc, name)
 
     @fixed(1)
-    def computed(arguments: Arguments, columns: Any, part: Any) -> Any:
-        return kernel(columns[0], part)
+    def computed(arguments: Arguments, columns: Any, needle: Any) -> Any:
+        return kernel(columns[0], needle)
 
     return computed
 
@@ -384,19 +384,19 @@ for _usage, _about, _test in (
     "REPLACE(text, part, other)", "The text with another one for each part.", takes(TEXT, TEXT, TEXT, gives=STRING)
 )
 @fixed(1, 2)
-def _replaced(arguments: Arguments, columns: Any, part: str, other: str) -> Any:
+def _replaced(arguments: Arguments, columns: Any, needle: str, replacement: str) -> Any:
     values = strings_of(columns[0])
-    if part:
-        return pc.replace_substring(values, part, other)
-    return pc.replace_substring_regex(values, "", other.replace("\\", "\\\\"))
+    if needle:
+        return pc.replace_substring(values, needle, replacement)
+    return pc.replace_substring_regex(values, "", replacement.replace("\\", "\\\\"))
 
 
 @strings("TRANSLATE(text, from, to)", "The text with the character at the place in `to` for each one of `from`.",
        takes(TEXT, TEXT, TEXT, gives=STRING, null=True))  # fmt: skip
 @fixed(1, 2)
-def _translated(arguments: Arguments, columns: Any, wanted: str, given: str) -> Any:
+def _translated(arguments: Arguments, columns: Any, characters: str, replacements: str) -> Any:
     values = strings_of(columns[0])
-    pairs = dict(reversed([(one, given[at : at + 1]) for at, one in enumerate(wanted)]))
+    pairs = dict(reversed([(character, replacements[index : index + 1]) for index, character in enumerate(characters)]))
     if not pairs:
         return values
     return by_polars(values, lambda series: series.str.replace_many(list(pairs), list(pairs.values())))
@@ -442,12 +442,12 @@ def _split(arguments: Arguments, columns: Any, separator: str) -> Any:
        "A map of key=value pairs, separated by commas or other regular expressions.",
        takes(TEXT, TEXT, TEXT, gives=DataTypes.MAP(STRING, STRING), least=1, null=True))  # fmt: skip
 @fixed(1, 2)
-def _map_of_text(arguments: Arguments, columns: Any, between: str = ",", within: str = "=") -> Any:
+def _map_of_text(arguments: Arguments, columns: Any, between: str = ",", key_separator: str = "=") -> Any:
     from rayflink.table.functions.collections import made_maps
 
     values = strings_of(columns[0])
     pieces = pc.split_pattern_regex(values, between)
-    pairs = pc.split_pattern_regex(pieces.flatten(), within, max_splits=1)
+    pairs = pc.split_pattern_regex(pieces.flatten(), key_separator, max_splits=1)
     starts, counts = pairs.offsets[:-1], pyarrow.array(sizes(pairs))
     second = pc.if_else(pc.greater(counts, 1), pc.add(starts, 1), pyarrow.scalar(None, pyarrow.int32()))
     return made_maps(pairs.values.take(starts), pairs.values.take(second), sizes(pieces), nulls_of(values))
@@ -465,7 +465,7 @@ def _infer_elt(args: Sequence[Expr]) -> DataType | str:
 def _chosen(arguments: Arguments, columns: Any) -> Any:
     index, *values = columns
     rows = len(index)
-    values = [one.cast(arguments.result) for one in values]
+    values = [value.cast(arguments.result) for value in values]
     whole = pc.cast(index, pyarrow.int64())
     inside = pc.and_(pc.greater_equal(whole, 1), pc.less_equal(whole, len(values)))
     places = pc.add(pc.multiply(pc.subtract(whole, 1), rows), pyarrow.array(numpy.arange(rows)))

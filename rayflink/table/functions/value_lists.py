@@ -36,11 +36,11 @@ class ValueList:
     def of(cls, literals: Sequence[Literal]) -> ValueList:
         """Return the constants of literals."""
         by_type: dict[DataType, dict[Any, None]] = {}
-        for one in literals:
-            if one.value is not None:
-                by_type.setdefault(one.type, {})[one.value] = None
+        for literal in literals:
+            if literal.value is not None:
+                by_type.setdefault(literal.type, {})[literal.value] = None
         parts = tuple((kind, pyarrow.array(list(some), kind.to_arrow())) for kind, some in by_type.items())
-        has_null = any(one.value is None for one in literals)
+        has_null = any(literal.value is None for literal in literals)
         described = repr([(str(kind), list(some)) for kind, some in by_type.items()])
         return cls(parts, has_null, hashlib.sha256(f"{has_null} {described}".encode()).hexdigest())
 
@@ -66,10 +66,10 @@ class ValueList:
             about: all that says how.
             make: gives them as one column.
         """
-        found = self._sets.get(about)
-        if found is None:
-            found = self._sets[about] = ValueSet(make())
-        return found
+        value_set = self._sets.get(about)
+        if value_set is None:
+            value_set = self._sets[about] = ValueSet(make())
+        return value_set
 
     def __str__(self) -> str:
         if len(self) <= _SHOWN:

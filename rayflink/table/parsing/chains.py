@@ -17,11 +17,11 @@ def chain_of(tree: Any) -> list[Any] | None:
     kind = type(tree)
     if kind not in (exp.And, exp.Or):
         return None
-    found = []
+    operands = []
     while type(tree) is kind:
-        found.append(tree.expression)
+        operands.append(tree.expression)
         tree = tree.this
-    return [tree, *reversed(found)] if len(found) >= _LONG else None
+    return [tree, *reversed(operands)] if len(operands) >= _LONG else None
 
 
 def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
@@ -32,7 +32,7 @@ def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
     """
     left = list(parts)
     while len(left) > 1:
-        pairs = [join(left[at], left[at + 1]) for at in range(0, len(left) - 1, 2)]
+        pairs = [join(left[index], left[index + 1]) for index in range(0, len(left) - 1, 2)]
         left = pairs if len(left) % 2 == 0 else [*pairs, left[-1]]
     return left[0]
 

@@ -70,10 +70,10 @@ def _closed(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Parses the arguments of a function, behind which its parenthesis has to close."""
 
     def parsed(parser: Any) -> Any:
-        found = parse(parser)
+        tree = parse(parser)
         if parser._curr.token_type is not TokenType.R_PAREN:
             parser.raise_error("Expecting )")
-        return found
+        return tree
 
     return parsed
 
@@ -140,7 +140,7 @@ class FlinkParser(TypeNames):
         return self._call(name, value, unit)
 
     def _trim(self) -> Any:
-        side = next((one for one in ("BOTH", "LEADING", "TRAILING") if self._words(one)), "BOTH")
+        side = next((words for words in ("BOTH", "LEADING", "TRAILING") if self._words(words)), "BOTH")
         characters = None
         if self._match(TokenType.FROM):
             value = self._parse_bitwise()
@@ -159,10 +159,10 @@ class FlinkParser(TypeNames):
         return self._call("SUBSTRING", *args)
 
     def _position(self) -> Any:
-        found = self._parse_bitwise()
+        needle = self._parse_bitwise()
         if not self._match(TokenType.IN):
             self.raise_error("IN is wanted: POSITION(text IN text)")
-        return self._call("POSITION", found, self._parse_bitwise())
+        return self._call("POSITION", needle, self._parse_bitwise())
 
     def _overlay(self) -> Any:
         args = [self._parse_bitwise()]
@@ -195,18 +195,20 @@ class FlinkParser(TypeNames):
         ends = {"ON EMPTY", "ON ERROR"} if name != "JSON_EXISTS" else {"ON ERROR"}
         if name != "JSON_EXISTS" and self._words("RETURNING"):
             words.append(Typed(this=self._without_null()))  # a NULL behind it is that of ON EMPTY or ON ERROR
-        if wrapper := next((one for one in _WRAPPERS if name == "JSON_QUERY" and self._words(*one.split())), None):
+        if wrapper := next(
+            (option for option in _WRAPPERS if name == "JSON_QUERY" and self._words(*option.split())), None
+        ):
             words += [exp.Var(this=word) for word in wrapper.split()]
         while ends and self._curr.token_type is not TokenType.R_PAREN:
             if name == "JSON_VALUE" and self._words("DEFAULT"):
                 words += [exp.Var(this="DEFAULT"), self._parse_bitwise()]
             else:
-                found = next((one for one in _INSTEAD[name] if self._words(*one.split())), "")
-                words += [exp.Var(this=word) for word in found.split()]
-            end = next((one for one in ends if self._words(*one.split())), None)
+                clause = next((option for option in _INSTEAD[name] if self._words(*option.split())), "")
+                words += [exp.Var(this=word) for word in clause.split()]
+            end = next((option for option in ends if self._words(*option.split())), None)
             if end is None:
-                wanted = f"{', '.join(_INSTEAD[name])}{', DEFAULT value' * (name == 'JSON_VALUE')}"
-                self.raise_error(f"one of {wanted} and {' or '.join(sorted(ends))} are wanted")
+                clauses = f"{', '.join(_INSTEAD[name])}{', DEFAULT value' * (name == 'JSON_VALUE')}"
+                self.raise_error(f"one of {clauses} and {' or '.join(sorted(ends))} are wanted")
                 break
             words += [exp.Var(this=word) for word in end.split()]
             ends.remove(end)
@@ -261,9 +263,9 @@ class FlinkParser(TypeNames):
         self._precision()
         to = self._unit().name if self._match_text_seq("TO") else None
         self._precision()
-        found = Interval(this=text, unit=unit, to=to)
-        found.meta.update(start=first.start, end=self._prev.end)
-        return found
+        interval = Interval(this=text, unit=unit, to=to)
+        interval.meta.update(start=first.start, end=self._prev.end)
+        return interval
 
     def _precision(self) -> None:
         if self._match_pair(TokenType.L_PAREN, TokenType.NUMBER):
@@ -311,24 +313,24 @@ class FlinkParser(TypeNames):
 
     def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
         first = parse_method()
-        found = [] if first is None else [first]
-        while found and self._match(sep):
+        items = [] if first is None else [first]
+        while items and self._match(sep):
             following = parse_method()
             if following is None:
                 self.raise_error(f"something is wanted behind the {self._prev.text!r}")
-            found.append(following)
-        return found
+            items.append(following)
+        return items
 
     # tables
 
     def _table_argument(self) -> Any:
         self._advance()
-        found = TableArgument(this=self._parse_table_parts())
+        argument = TableArgument(this=self._parse_table_parts())
         if self._words("PARTITION", "BY"):
-            found.set("partition_by", self._columns())
+            argument.set("partition_by", self._columns())
         if self._words("ORDER", "BY"):
-            found.set("order_by", self._columns())
-        return found
+            argument.set("order_by", self._columns())
+        return argument
 
     def _columns(self) -> list[Any]:
         """Return the columns behind BY; arguments follow them, so a name before => is no column."""
@@ -344,7 +346,7 @@ class FlinkParser(TypeNames):
 
     def _is_plain_column(self) -> bool:
         tokens_left = self._tokens[self._index + 1 : self._index + 3]
-        kinds = [one.token_type for one in tokens_left]
+        kinds = [token.token_type for token in tokens_left]
         names = (TokenType.VAR, TokenType.IDENTIFIER)
         return len(kinds) == 2 and kinds[0] in names and kinds[1] in (TokenType.COMMA, TokenType.R_PAREN)
 
@@ -366,13 +368,13 @@ class FlinkParser(TypeNames):
         """STATE_TTL behind SELECT."""
         if not self._match(TokenType.HINT):
             return None
-        found: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         for hint in hints_in(self.sql, self._prev.start, self._prev.end + 1):
             if hint.name == STATE_TTL:
-                found += hint.options(self.sql).items()
+                pairs += hint.options(self.sql).items()
             elif hint.name not in JOIN_HINTS:
                 raise hint.misplaced(self.sql)
-        strings = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in found]
+        strings = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in pairs]
         return exp.Hint(expressions=strings) if strings else None
 
     def _parse_pipe_syntax_query(self, query: Any) -> Any:

@@ -47,16 +47,16 @@ class Hint(NamedTuple):
         Raises:
             SqlError: it is written otherwise.
         """
-        found, at = {}, 0
-        while at < len(self.arguments):
-            pair = _PAIR.match(self.arguments, at)
+        pairs, offset = {}, 0
+        while offset < len(self.arguments):
+            pair = _PAIR.match(self.arguments, offset)
             if pair is None:
                 raise SqlError(
                     f"{self.name} cannot be read", f"write {self.name}('key' = 'value', ...)", text, self.comment
                 )
-            found[pair[1].replace("''", "'")] = pair[2].replace("''", "'")
-            at = pair.end()
-        return found
+            pairs[pair[1].replace("''", "'")] = pair[2].replace("''", "'")
+            offset = pair.end()
+        return pairs
 
     def misplaced(self, text: str) -> SqlError:
         """Return the error of a hint that is not known where it stands."""
@@ -65,10 +65,10 @@ class Hint(NamedTuple):
                 "the hint OPTIONS belongs to no table that is read", "write it behind the name of a table that is read",
                 text, self.comment,
             )  # fmt: skip
-        known = (OPTIONS, STATE_TTL, *JOIN_HINTS)
-        if self.name in known:
+        names = (OPTIONS, STATE_TTL, *JOIN_HINTS)
+        if self.name in names:
             return SqlError(f"the hint {self.name} is not allowed here", _USAGE, text, self.comment)
-        return SqlError(f"there is no hint {self.name}{nearest(self.name, known)}", _USAGE, text, self.comment)
+        return SqlError(f"there is no hint {self.name}{nearest(self.name, names)}", _USAGE, text, self.comment)
 
 
 def hints_in(text: str, start: int, stop: int) -> Iterator[Hint]:
@@ -78,13 +78,13 @@ def hints_in(text: str, start: int, stop: int) -> Iterator[Hint]:
         SqlError: a comment that begins with a plus has something else.
     """
     for comment in _COMMENT.finditer(text, start, stop):
-        place, body, at = Place(comment.start(), comment.end()), comment[1].strip(), 0
-        while at < len(body):
-            found = _ONE.match(body, at)
-            if found is None:
+        place, body, offset = Place(comment.start(), comment.end()), comment[1].strip(), 0
+        while offset < len(body):
+            match = _ONE.match(body, offset)
+            if match is None:
                 raise SqlError("a hint cannot be read", _USAGE, text, place)
-            yield Hint(found[1].upper(), found[2] or "", place)
-            at = found.end()
+            yield Hint(match[1].upper(), match[2] or "", place)
+            offset = match.end()
 
 
 __all__ = ["HINTED", "JOIN_HINTS", "OPTIONS", "STATE_TTL", "Hint", "hints_in"]

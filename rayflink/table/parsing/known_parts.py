@@ -47,22 +47,22 @@ class KnownParts:
         left: list[tuple[Tree, str, Tree]] = [(tree, role, tree)]
         while left:
             node, role, above = left.pop()
-            known = GRAMMAR[role].get(type(node))
-            if known is None:
+            roles = GRAMMAR[role].get(type(node))
+            if roles is None:
                 self._refuse_node(node, above)
             for name, value in node.args.items():
                 if value is None or (type(value) is list and not value):
                     continue
-                inner = known.get(name)
+                inner = roles.get(name)
                 if inner is None or (inner is NOTHING and value):
                     self._refuse_part(node, name, value)
                 if inner is PLAIN and type(value) in (str, bool):
                     continue
-                for one in value if type(value) is list else (value,):
-                    if isinstance(one, exp.Expr):
+                for item in value if type(value) is list else (value,):
+                    if isinstance(item, exp.Expr):
                         if inner == PLAIN:
-                            self._refuse_node(one, node)
-                        left.append((one, inner_role(inner, one), node))
+                            self._refuse_node(item, node)
+                        left.append((item, inner_role(inner, item), node))
                     elif inner not in (PLAIN, NOTHING, BOUND, OFFSET):
                         self._refuse_part(node, name, value)
 
@@ -73,7 +73,7 @@ class KnownParts:
             SqlError: always.
         """
         ways, remedy = foreign_part(type(node), name)
-        trees = [one for one in (value if type(value) is list else (value,)) if isinstance(one, exp.Expr)]
+        trees = [item for item in (value if type(value) is list else (value,)) if isinstance(item, exp.Expr)]
         words, place = self._written(ways, place_of_all(trees), place_of(node))
         raise SqlError(f"{words} is not supported", remedy, self._text, place)
 
@@ -84,10 +84,10 @@ class KnownParts:
             SqlError: always.
         """
         place = place_of(node) or place_of(above)
-        found = CLASSES.get(type(node))
-        if found is not None:
-            words, place = self._written(found.words, place, None)
-            raise SqlError(f"{words} is not supported here", found.remedy, self._text, place)
+        clause = CLASSES.get(type(node))
+        if clause is not None:
+            words, place = self._written(clause.words, place, None)
+            raise SqlError(f"{words} is not supported here", clause.remedy, self._text, place)
         what = type(node).__name__ if place is None else shorten(self._text[place.start : place.stop], 60)
         raise SqlError(f"{what} is not supported here", "see docs/sql.md for what is", self._text, place)
 
@@ -101,13 +101,13 @@ class KnownParts:
         """
         before = None if content is None else content.stop
         for after in dict.fromkeys((0 if content is not None or whole is None else whole.start, 0)):
-            found = [(place, words) for words in ways.split("|")
+            places = [(place, words) for words in ways.split("|")
                      if (place := place_of_words(words, self._tokens, after, before)) is not None]  # fmt: skip
-            if found and content is not None:
-                place, words = max(found, key=lambda one: one[0].start)
+            if places and content is not None:
+                place, words = max(places, key=lambda candidate: candidate[0].start)
                 return words, Place(min(place.start, content.start), content.stop)
-            if found:
-                place, words = min(found, key=lambda one: one[0].start)
+            if places:
+                place, words = min(places, key=lambda candidate: candidate[0].start)
                 return words, place
         return ways.split("|")[0], content or whole
 

@@ -40,12 +40,12 @@ def too_deep(text: str = "") -> SqlError:
 
 
 def _with_more_room(call: Callable[[], T], text: str) -> T:
-    given: list[T] = []
+    results: list[T] = []
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
-            given.append(call())
+            results.append(call())
         except RecursionError:
             raised.append(too_deep(text))
         except BaseException as error:
@@ -63,7 +63,7 @@ def _with_more_room(call: Callable[[], T], text: str) -> T:
             sys.setrecursionlimit(limit)
     if raised:
         raise raised[0]
-    return given[0]
+    return results[0]
 
 
 __all__ = ["deeply", "too_deep"]

@@ -36,17 +36,17 @@ def place_of_words(words: str, tokens: Sequence[Token], after: int, before: int 
         after: the first character from which on they are looked for.
         before: the words that end last before this character are wanted; None: the first ones.
     """
-    wanted, found = words.split(), None
+    expected, place_found = words.split(), None
     single = list(_single_words(tokens))
-    for at, (_, start, _) in enumerate(single):
-        if start < after or [word for word, _, _ in single[at : at + len(wanted)]] != wanted:
+    for index, (_, start, _) in enumerate(single):
+        if start < after or [word for word, _, _ in single[index : index + len(expected)]] != expected:
             continue
-        place = Place(start, single[at + len(wanted) - 1][2])
+        place = Place(start, single[index + len(expected) - 1][2])
         if before is None:
             return place
         if place.stop <= before:
-            found = place
-    return found
+            place_found = place
+    return place_found
 
 
 def _single_words(tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:

@@ -49,8 +49,8 @@ class ScriptPart:
             SqlError: that is no statement.
         """
         tokens = list(self.tokens) if self.offset == 0 else None
-        found: statements.Statement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
-        return found
+        parsed: statements.Statement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
+        return parsed
 
 
 def parse_statement(text: str) -> statements.Statement:
@@ -59,13 +59,13 @@ def parse_statement(text: str) -> statements.Statement:
     Raises:
         SqlError: there is none, or another behind it.
     """
-    found = script_parts(text)
-    if len(found) != 1:
+    parts = script_parts(text)
+    if len(parts) != 1:
         remedy = "pass one statement per call, or run all of them with execute_script()"
-        second = found[1].tokens[0] if found else None
+        second = parts[1].tokens[0] if parts else None
         place = None if second is None else Place(second.start, second.end + 1)
-        raise SqlError(f"found {len(found)} statements, expected one", remedy, text, place)
-    return found[0].statement()
+        raise SqlError(f"found {len(parts)} statements, expected one", remedy, text, place)
+    return parts[0].statement()
 
 
 def parse_expression(text: str) -> statements.Tree:
@@ -77,9 +77,9 @@ def parse_expression(text: str) -> statements.Tree:
 
     def parse() -> statements.Tree:
         parser = StatementParser(text)
-        found = parser.whole(parser._parse_expression)
-        parser.ensure_known(found, "selected")
-        return found
+        tree = parser.whole(parser._parse_expression)
+        parser.ensure_known(tree, "selected")
+        return tree
 
     return deeply(parse, text)
 
@@ -91,15 +91,15 @@ def parse_type(text: str) -> DataType:
         SqlError: it is none.
     """
     parser = StatementParser(text)
-    found: DataType = parser.whole(parser.parsed_type)
-    return found
+    data_type: DataType = parser.whole(parser.parsed_type)
+    return data_type
 
 
 def _tokens(text: str) -> list[Token]:
     try:
-        found = list(Flink().tokenize(text))
-        _ensure_apart(text, found)
-        return found
+        tokens = list(Flink().tokenize(text))
+        _ensure_apart(text, tokens)
+        return tokens
     except TokenError as error:
         place = _unclosed(text)
         problem = (
@@ -132,7 +132,7 @@ _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 def _unclosed(text: str) -> Place | None:
     """Return the quote or comment that is not closed."""
-    return next((Place(*one.span()) for one in _QUOTED.finditer(text) if one[0] in ("'", "`", "/*")), None)
+    return next((Place(*match.span()) for match in _QUOTED.finditer(text) if match[0] in ("'", "`", "/*")), None)
 
 
 _QUOTED = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|/\*|['`]", re.DOTALL)
@@ -147,14 +147,14 @@ def script_parts(text: str) -> list[ScriptPart]:
     Raises:
         SqlError: a quote or comment is not closed.
     """
-    found: list[ScriptPart] = []
+    parts: list[ScriptPart] = []
     offset, depth = 0, 0
     tokens: list[Token] = []
     for token in _tokens(text):
         word = "" if token.token_type in _NO_WORDS else token.text.upper()
         if token.token_type is TokenType.SEMICOLON and not depth:
             if tokens:
-                found.append(ScriptPart(text[offset : token.start], offset, tokens[0].start, tuple(tokens)))
+                parts.append(ScriptPart(text[offset : token.start], offset, tokens[0].start, tuple(tokens)))
             offset, tokens = token.end + 1, []
             continue
         if word == "BEGIN" and _begins_set(tokens):
@@ -165,13 +165,13 @@ def script_parts(text: str) -> list[ScriptPart]:
             depth -= 1
         tokens.append(token)
     if tokens:
-        found.append(ScriptPart(text[offset:], offset, tokens[0].start, tuple(tokens)))
-    return found
+        parts.append(ScriptPart(text[offset:], offset, tokens[0].start, tuple(tokens)))
+    return parts
 
 
 def _begins_set(before: Sequence[Token]) -> bool:
     """Return whether BEGIN behind these words begins a statement set."""
-    return not before or (len(before) > 1 and [one.text.upper() for one in before[-2:]] == ["STATEMENT", "SET"])
+    return not before or (len(before) > 1 and [token.text.upper() for token in before[-2:]] == ["STATEMENT", "SET"])
 
 
 class StatementParser(TableDefinitions):
@@ -209,15 +209,15 @@ class StatementParser(TableDefinitions):
         Raises:
             SqlError: that is no statement.
         """
-        found: statements.Statement = self.whole(self._any)
-        return found
+        parsed: statements.Statement = self.whole(self._any)
+        return parsed
 
     def _ensure_hints(self) -> None:
         """Refuse hints that would be ignored."""
         if "/*+" not in self.sql:
             return
-        ends = [0, *(one.end + 1 for one in self._tokens)]
-        for start, stop in zip(ends, [*(one.start for one in self._tokens), len(self.sql)], strict=True):
+        ends = [0, *(token.end + 1 for token in self._tokens)]
+        for start, stop in zip(ends, [*(token.start for token in self._tokens), len(self.sql)], strict=True):
             for hint in hints_in(self.sql, start, stop):
                 if hint.name != OPTIONS or hint.comment.start not in self.hints_taken:
                     raise hint.misplaced(self.text)
@@ -229,8 +229,8 @@ class StatementParser(TableDefinitions):
             SqlError: it is something else, or something stands behind it.
         """
         try:
-            found = parse()
-            if found is None:
+            result = parse()
+            if result is None:
                 self.refuse("something else is wanted here", "see the grammar in docs/sql.md")
             if self._curr:
                 remedy = (
@@ -240,7 +240,7 @@ class StatementParser(TableDefinitions):
                 )
                 self.refuse(f"{self._curr.text!r} is not expected here", remedy)
             self._ensure_hints()
-            return found
+            return result
         except ParseError as error:
             raise self._to_sql_error(error) from error
 
@@ -257,7 +257,7 @@ class StatementParser(TableDefinitions):
         first = error.errors[0] if error.errors else {}
         problem = str(first.get("description") or error)
         token = self._curr or self._prev
-        found = repr(self._curr.text) if self._curr else "the end"
+        current = repr(self._curr.text) if self._curr else "the end"
         if "<Token" in problem:
             problem = problem.split(" but got")[0]
         elif "<class" in problem:
@@ -268,7 +268,7 @@ class StatementParser(TableDefinitions):
             return SqlError(problem, remedy, self.text, place)
         if problem[1:2].islower():
             problem = f"{problem[:1].lower()}{problem[1:]}"
-        problem = f"{problem}, found {found}"
+        problem = f"{problem}, found {current}"
         return SqlError(problem, "see the grammar in docs/sql.md", self.text, place)
 
     # statements
@@ -282,17 +282,17 @@ class StatementParser(TableDefinitions):
             remedy = f"begin with one of {', '.join(_BEGINNINGS)}{nearest(word, _BEGINNINGS)}"
             self.refuse(f"{self._curr.text!r} begins no statement", remedy)
         self._advance()
-        found: statements.Statement = begun()
-        return found
+        statement: statements.Statement = begun()
+        return statement
 
     def _query(self) -> statements.Tree:
-        found = self._parse_select(nested=True)
-        found = self._parse_set_operations(found) if found is not None else None
-        found = self._parse_query_modifiers(found)
-        if found is None:
+        tree = self._parse_select(nested=True)
+        tree = self._parse_set_operations(tree) if tree is not None else None
+        tree = self._parse_query_modifiers(tree)
+        if tree is None:
             self.refuse("a query is wanted", "begin it with SELECT, VALUES or WITH")
-        self.ensure_known(found, "query")
-        return found
+        self.ensure_known(tree, "query")
+        return tree
 
     def _begun_insert(self) -> statements.Insert:
         overwrite = self._words("OVERWRITE")
@@ -309,19 +309,19 @@ class StatementParser(TableDefinitions):
         return self._next is not None and self._next.text.upper() in ("SELECT", "WITH", "VALUES", "(")
 
     def _partition_values(self) -> dict[str, statements.Tree]:
-        found: dict[str, statements.Tree] = {}
+        values: dict[str, statements.Tree] = {}
         self._need("(")
         while True:
             name = self._name()
             self._need("=")
-            found[name] = self._parse_primary()
-            if found[name] is None:
+            values[name] = self._parse_primary()
+            if values[name] is None:
                 self.refuse("a value is wanted", "write PARTITION (key = 'value')")
-            self.ensure_known(found[name], "value")
+            self.ensure_known(values[name], "value")
             if not self._words(","):
                 break
         self._need(")")
-        return found
+        return values
 
     def _begun_execute(self) -> statements.Statement:
         if self._words("STATEMENT", "SET"):
@@ -352,8 +352,8 @@ class StatementParser(TableDefinitions):
         details: list[str] = []
         if self._words("PLAN", "FOR"):
             return statements.Explain(self._any())
-        known = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
-        while self._curr.text.upper() in known:
+        kinds = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
+        while self._curr.text.upper() in kinds:
             details.append(self._curr.text.upper())
             self._advance()
             self._words(",")

@@ -43,14 +43,14 @@ class TableDefinitions(FlinkParser):
 
     def _need(self, *words: str) -> None:
         if not self._words(*words):
-            found = self._curr.text if self._curr else "the end"
-            self.refuse(f"{' '.join(words)} is wanted, found {found!r}", "see the grammar in docs/sql.md")
+            token = self._curr.text if self._curr else "the end"
+            self.refuse(f"{' '.join(words)} is wanted, found {token!r}", "see the grammar in docs/sql.md")
 
     def _name(self) -> str:
         kinds = (TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA)
         if not self._curr or self._curr.token_type in kinds:
-            found = self._curr.text if self._curr else "the end"
-            self.refuse(f"a name is wanted, found {found!r}", "write a name, in `back quotes` where it is a keyword")
+            token = self._curr.text if self._curr else "the end"
+            self.refuse(f"a name is wanted, found {token!r}", "write a name, in `back quotes` where it is a keyword")
         self._advance()
         return str(self._prev.text)
 
@@ -64,11 +64,11 @@ class TableDefinitions(FlinkParser):
 
     def _names(self) -> tuple[str, ...]:
         self._need("(")
-        found = [self._name()]
+        names = [self._name()]
         while self._words(","):
-            found.append(self._name())
+            names.append(self._name())
         self._need(")")
-        return tuple(found)
+        return tuple(names)
 
     def _string(self) -> str:
         if self._curr.token_type is not TokenType.STRING:
@@ -77,16 +77,16 @@ class TableDefinitions(FlinkParser):
         return str(self._prev.text)
 
     def _options(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        options: dict[str, str] = {}
         self._need("(")
         while not self._words(")"):
             key = self._string()
             self._need("=")
-            found[key] = self._string()
+            options[key] = self._string()
             if not self._words(","):
                 self._need(")")
                 break
-        return found
+        return options
 
     def _comment(self) -> str | None:
         return self._string() if self._words("COMMENT") else None
@@ -142,8 +142,8 @@ class TableDefinitions(FlinkParser):
                     watermark = self._watermark(watermark)
                 elif self._curr.text.upper() in _CONSTRAINTS and self._next.text.upper() in ("(", "KEY"):
                     self.refuse(f"{self._curr.text.upper()} is not supported", "leave it out; who writes keeps to it")
-                elif found := self._primary_key():
-                    key = found
+                elif key_columns := self._primary_key():
+                    key = key_columns
                 else:
                     columns.append(self._column())
                 if not self._words(","):
@@ -155,7 +155,7 @@ class TableDefinitions(FlinkParser):
         options = self._options() if self._words("WITH") else {}
         like = self._like() if self._words("LIKE") else None
         query = self._query() if self._words("AS") else None
-        key = key or tuple(one.name for one in columns if one.is_key)
+        key = key or tuple(column.name for column in columns if column.is_key)
         return statements.CreateTable(
             path,
             tuple(columns),
@@ -191,12 +191,12 @@ class TableDefinitions(FlinkParser):
     def _written(self) -> statements.Tree:
         """Return an expression that remembers its text."""
         start = self._curr
-        found = self._parse_disjunction()
-        if found is None:
+        tree = self._parse_disjunction()
+        if tree is None:
             self.refuse("an expression is wanted", "write one of the columns, such as ts - INTERVAL '5' SECOND")
-        self.ensure_known(found, "value")
-        found.meta["text"] = self.text[start.start : self._prev.end + 1]
-        return found
+        self.ensure_known(tree, "value")
+        tree.meta["text"] = self.text[start.start : self._prev.end + 1]
+        return tree
 
     def _primary_key(self) -> tuple[str, ...]:
         index = self._index
@@ -205,9 +205,9 @@ class TableDefinitions(FlinkParser):
         if not self._words("PRIMARY", "KEY"):
             self._advance(index - self._index)
             return ()
-        found = self._names()
+        names = self._names()
         self._not_enforced()
-        return found
+        return names
 
     def _not_enforced(self) -> None:
         if not self._words("NOT", "ENFORCED"):
@@ -284,11 +284,11 @@ class TableDefinitions(FlinkParser):
 
     def _strings(self) -> tuple[str, ...]:
         self._need("(")
-        found = [self._string()]
+        strings = [self._string()]
         while self._words(","):
-            found.append(self._string())
+            strings.append(self._string())
         self._need(")")
-        return tuple(found)
+        return tuple(strings)
 
     def _alter_columns(self, path: statements.Path, exists: bool, place: Place) -> statements.AlterColumns:
         if self._words("RENAME"):
@@ -321,8 +321,8 @@ class TableDefinitions(FlinkParser):
         while True:
             if self._is_watermark():
                 watermark = self._watermark(watermark)
-            elif found := self._primary_key():
-                key = found
+            elif key_columns := self._primary_key():
+                key = key_columns
             else:
                 self._words("COLUMN")
                 columns.append(self._column())

@@ -45,16 +45,16 @@ class TypeNames(Parser):
         """Return the type that stands next."""
         token = self._curr
         try:
-            found = self._without_null()
+            data_type = self._without_null()
             while self._words("ARRAY") or self._words("MULTISET"):
-                made = DataTypes.ARRAY if self._prev.text.upper() == "ARRAY" else DataTypes.MULTISET
-                found = made(found)
+                collection = DataTypes.ARRAY if self._prev.text.upper() == "ARRAY" else DataTypes.MULTISET
+                data_type = collection(data_type)
         except InvalidTypesError as error:
             self.raise_error(str(error), token)
         if self._words("NOT", "NULL"):
-            return found.not_null()
+            return data_type.not_null()
         self._words("NULL")
-        return found
+        return data_type
 
     def _words(self, *words: str) -> bool:
         """Return whether these words come next, outside of quotes; then they are passed over."""
@@ -84,8 +84,8 @@ class TypeNames(Parser):
             return self._interval()
         if name in ("ARRAY", "MAP", "MULTISET", "ROW"):
             return self._nested(name)
-        known = "INT, STRING, DECIMAL(10, 2), TIMESTAMP(3), ARRAY<INT>, ROW<a INT>"
-        self.raise_error(f"a type is wanted, found {self._curr.text!r}; write one such as {known}")
+        examples = "INT, STRING, DECIMAL(10, 2), TIMESTAMP(3), ARRAY<INT>, ROW<a INT>"
+        self.raise_error(f"a type is wanted, found {self._curr.text!r}; write one such as {examples}")
         raise AssertionError
 
     def _sized(self, name: str) -> DataType:
@@ -147,20 +147,20 @@ class TypeNames(Parser):
                 fields.append(self._row_field())
                 if self._curr.token_type is TokenType.COMMA:
                     self._advance()
-            found = DataTypes.ROW(fields)
+            data_type = DataTypes.ROW(fields)
         elif name == "MAP":
             key = self.parsed_type()
             if self._curr.token_type is not TokenType.COMMA:
                 self.raise_error(", and the type of the values are wanted in a MAP")
             self._advance()
-            found = DataTypes.MAP(key, self.parsed_type())
+            data_type = DataTypes.MAP(key, self.parsed_type())
         else:
-            made = DataTypes.ARRAY if name == "ARRAY" else DataTypes.MULTISET
-            found = made(self.parsed_type())
+            collection = DataTypes.ARRAY if name == "ARRAY" else DataTypes.MULTISET
+            data_type = collection(self.parsed_type())
         if self._curr.token_type is not closing:
             self.raise_error(f"the end of {name}<...> is wanted")
         self._advance()
-        return found
+        return data_type
 
     def _row_field(self) -> Field:
         name = self._curr.text

@@ -45,7 +45,7 @@ class NamedTables:
 
     def list_views(self) -> list[str]:
         """Return names of the views of the current database."""
-        return self._context.catalogs.names(wanted=lambda one: isinstance(one, ViewDefinition))
+        return self._context.catalogs.names(is_wanted=lambda one: isinstance(one, ViewDefinition))
 
     def list_temporary_tables(self) -> list[str]:
         """Return names of the temporary tables and views of the current database."""

@@ -25,8 +25,8 @@ ROW_NUMBER = "row"
 
 def body_of(function: Any) -> Callable[..., Any]:
     """Return the callable: `eval` of a UserDefinedFunction, else the callable itself."""
-    found: Callable[..., Any] = function.eval if isinstance(function, UserDefinedFunction) else function
-    return found
+    body: Callable[..., Any] = function.eval if isinstance(function, UserDefinedFunction) else function
+    return body
 
 
 class UserKernel:
@@ -64,8 +64,8 @@ class UserKernel:
         import pyarrow
 
         if self._kind == "general":
-            found = self._by_row(arguments, lambda value: value)
-            return self._column(found, arguments.call.type, self._name)
+            output = self._by_row(arguments, lambda value: value)
+            return self._column(output, arguments.call.type, self._name)
         result = self._values_of(self._of_columns(arguments))
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
@@ -78,7 +78,7 @@ class UserKernel:
             problem = f"function {self._name} returned values of type {result.type}: {error}"
             raise RowError(problem, f"return {arguments.call.type}, or declare another result type") from error
 
-    def _values_of(self, found: Any) -> Any:
+    def _values_of(self, result: Any) -> Any:
         """Return a column of what a function of columns gave.
 
         Raises:
@@ -87,15 +87,17 @@ class UserKernel:
         import pyarrow
 
         try:
-            return pyarrow.array(_arrow(found), from_pandas=True)
+            return pyarrow.array(_arrow(result), from_pandas=True)
         except (TypeError, ValueError) as error:  # also those of Arrow
-            given = f"{shorten(found, 80)} of type {type(found).__name__}"
-            problem = f"function {self._name} returned {given}, which is not a column"
+            description = f"{shorten(result, 80)} of type {type(result).__name__}"
+            problem = f"function {self._name} returned {description}, which is not a column"
             raise RowError(problem, f"return a column of {self._kind} with one value for each row") from error
 
     def _of_columns(self, arguments: Arguments) -> Any:
         """Call the function with columns."""
-        form: Any = {"pandas": lambda one: one.to_pandas(), "polars": _to_polars, "arrow": lambda one: one}[self._kind]
+        form: Any = {"pandas": lambda column: column.to_pandas(), "polars": _to_polars, "arrow": lambda column: column}[
+            self._kind
+        ]
         columns = [form(_column(values, arguments.rows)) for values in arguments.values]
         try:
             return self._call(*columns)
@@ -103,13 +105,13 @@ class UserKernel:
             problem = f"function {self._name} failed for {arguments.rows} rows: {type(error).__name__}: {error}"
             raise RowError(problem, "fix the function") from error
 
-    def _by_row(self, arguments: Arguments, taken: Callable[[Any], Any]) -> list[Any]:
+    def _by_row(self, arguments: Arguments, convert: Callable[[Any], Any]) -> list[Any]:
         """Call the function for each row."""
         columns = [_python(_column(values, arguments.rows)) for values in arguments.values]
         rows: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * arguments.rows
         left, call = iter(rows), self._call
         try:
-            return [taken(call(*row)) for row in left]
+            return [convert(call(*row)) for row in left]
         except Exception as error:
             row = rows[len(rows) - length_hint(left) - 1]
             described = f"{type(error).__name__}: {error}"
@@ -117,7 +119,7 @@ class UserKernel:
             raise RowError(problem, "fix the function, or filter such rows out first") from error
 
     @staticmethod
-    def _column(found: list[Any], kind: DataType, name: str) -> pyarrow.Array:
+    def _column(values: list[Any], kind: DataType, name: str) -> pyarrow.Array:
         """Convert Python values to a column.
 
         Raises:
@@ -126,15 +128,15 @@ class UserKernel:
         import pyarrow
 
         wrong = (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError)
-        wanted = kind.to_arrow()
+        target = kind.to_arrow()
         plain = plain_of(kind)
-        found = found if plain is None else [None if value is None else plain(value) for value in found]
+        values = values if plain is None else [None if value is None else plain(value) for value in values]
         try:
-            return _exactly(found, wanted)
+            return _exactly(values, target)
         except wrong as error:
-            for value in found:
+            for value in values:
                 try:
-                    _exactly([value], wanted)
+                    _exactly([value], target)
                 except wrong:
                     problem = f"function {name} returned {shorten(value, 80)} of type {type(value).__name__}"
                     remedy = f"return {kind}, or declare another result type"
@@ -142,15 +144,17 @@ class UserKernel:
             raise
 
 
-def _exactly(found: list[Any], wanted: pyarrow.DataType) -> pyarrow.Array:
+def _exactly(values: list[Any], target: pyarrow.DataType) -> pyarrow.Array:
     """Convert values to a column; fractions are refused where whole numbers are wanted, which Arrow would cut."""
     import numpy
     import pyarrow
 
     fractions = float | numpy.floating
-    if pyarrow.types.is_integer(wanted) and any(issubclass(one, fractions) for one in set(map(type, found))):
-        return pyarrow.array(found).cast(wanted)
-    return pyarrow.array(found, wanted)
+    if pyarrow.types.is_integer(target) and any(
+        issubclass(value_class, fractions) for value_class in set(map(type, values))
+    ):
+        return pyarrow.array(values).cast(target)
+    return pyarrow.array(values, target)
 
 
 class RowsKernel(UserKernel):
@@ -166,40 +170,41 @@ class RowsKernel(UserKernel):
 
         lists = self._by_row(arguments, _rows_of)
         offsets = numpy.zeros(len(lists) + 1, numpy.int32)
-        numpy.cumsum([len(one) for one in lists], out=offsets[1:])
-        rows = [row for one in lists for row in one]
+        numpy.cumsum([len(rows_of_call) for rows_of_call in lists], out=offsets[1:])
+        rows = [row for rows_of_call in lists for row in rows_of_call]
         width = len(kind.fields)
         values = [_values(row, width, self._name) for row in rows]
         columns = list(zip(*values, strict=True)) if values else [()] * width
-        made = [
-            self._column(list(one), field.type, self._name) for one, field in zip(columns, kind.fields, strict=True)
+        arrays = [
+            self._column(list(rows_of_call), field.type, self._name)
+            for rows_of_call, field in zip(columns, kind.fields, strict=True)
         ]
-        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(made, kind))
+        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(arrays, kind))
 
     def _by_columns(self, arguments: Arguments, kind: DataType) -> pyarrow.Array:
         import numpy
         import pyarrow
 
-        found = _arrow(self._of_columns(arguments))
-        if not isinstance(found, (pyarrow.Table, pyarrow.RecordBatch)):
-            problem = f"function {self._name} returned a {type(found).__name__} for columns"
+        result = _arrow(self._of_columns(arguments))
+        if not isinstance(result, (pyarrow.Table, pyarrow.RecordBatch)):
+            problem = f"function {self._name} returned a {type(result).__name__} for columns"
             raise RowError(problem, f"return a table: a column {ROW_NUMBER!r} of row numbers, and those of the result")
-        found = pyarrow.Table.from_batches([found]) if isinstance(found, pyarrow.RecordBatch) else found
-        if found.num_columns != 1 + len(kind.fields):
-            problem = f"function {self._name} returned {found.num_columns} columns: {', '.join(found.column_names)}"
+        result = pyarrow.Table.from_batches([result]) if isinstance(result, pyarrow.RecordBatch) else result
+        if result.num_columns != 1 + len(kind.fields):
+            problem = f"function {self._name} returned {result.num_columns} columns: {', '.join(result.column_names)}"
             raise RowError(problem, f"return {1 + len(kind.fields)}: row numbers, and {kind}")
-        numbers = found.column(0).combine_chunks().cast(pyarrow.int64())
+        numbers = result.column(0).combine_chunks().cast(pyarrow.int64())
         rows = numbers.to_numpy(zero_copy_only=False)
         if numbers.null_count or (len(rows) and not 0 <= rows.min() <= rows.max() < arguments.rows):
             problem = f"function {self._name} returned row numbers outside of 0 to {arguments.rows - 1}"
             raise RowError(problem, "the first column says the input row to which each row belongs")
         order = pyarrow.array(numpy.argsort(rows, kind="stable"))
-        made = [
-            found.column(at + 1).combine_chunks().cast(field.type.to_arrow()).take(order)
-            for at, field in enumerate(kind.fields)
+        arrays = [
+            result.column(index + 1).combine_chunks().cast(field.type.to_arrow()).take(order)
+            for index, field in enumerate(kind.fields)
         ]
         offsets = numpy.searchsorted(rows[order], numpy.arange(arguments.rows + 1)).astype(numpy.int32)
-        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(made, kind))
+        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(arrays, kind))
 
 
 def _struct(columns: Sequence[pyarrow.Array], kind: DataType) -> pyarrow.Array:
@@ -208,14 +213,14 @@ def _struct(columns: Sequence[pyarrow.Array], kind: DataType) -> pyarrow.Array:
     return pyarrow.StructArray.from_arrays(columns, fields=list(kind.to_arrow()))
 
 
-def _rows_of(given: Any) -> list[Any]:
+def _rows_of(result: Any) -> list[Any]:
     """Return the rows that a call gave: none, a list or what yields, or one.
 
     Source: apache/flink, pyflink fn_execution table_function: normalize_table_function_result.
     """
-    if given is None:
+    if result is None:
         return []
-    return list(given) if isinstance(given, (list, range)) or hasattr(given, "__next__") else [given]
+    return list(result) if isinstance(result, (list, range)) or hasattr(result, "__next__") else [result]
 
 
 def _values(row: Any, width: int, name: str) -> Sequence[Any]:
@@ -233,15 +238,15 @@ def _values(row: Any, width: int, name: str) -> Sequence[Any]:
     raise RowError(problem, f"its result has {width} columns")
 
 
-def _arrow(found: Any) -> Any:
+def _arrow(result: Any) -> Any:
     """Return a Series, DataFrame or Table of any kind as Arrow's."""
     import pyarrow
 
-    if hasattr(found, "to_arrow"):
-        return found.to_arrow()
-    if hasattr(found, "iloc") and hasattr(found, "columns"):
-        return pyarrow.Table.from_pandas(found, preserve_index=False)
-    return found
+    if hasattr(result, "to_arrow"):
+        return result.to_arrow()
+    if hasattr(result, "iloc") and hasattr(result, "columns"):
+        return pyarrow.Table.from_pandas(result, preserve_index=False)
+    return result
 
 
 def _column(values: Values, rows: int) -> pyarrow.Array:

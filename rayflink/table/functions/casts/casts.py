@@ -23,16 +23,16 @@ conversion = Family("Conversion")
 
 @dataclass(frozen=True)
 class Cast:
-    """A cast under way.
+    """A cast of a column.
 
     Args:
-        found: the type of the values.
-        wanted: what they become.
-        session: what the query's session says.
+        source: the type of the values.
+        target: the type that they become.
+        session: the session of the query, with its time zone.
     """
 
-    found: DataType
-    wanted: DataType
+    source: DataType
+    target: DataType
     session: Session
 
 
@@ -69,7 +69,9 @@ _GROUPS = {
 NUMBERS = ("integer", "decimal", "float")
 
 
-def casts(found: str | Sequence[str], wanted: str | Sequence[str], fails: bool = False) -> Callable[[Convert], Convert]:
+def casts(
+    sources: str | Sequence[str], targets: str | Sequence[str], fails: bool = False
+) -> Callable[[Convert], Convert]:
     """Declares how groups of types become others.
 
     Args:
@@ -77,9 +79,9 @@ def casts(found: str | Sequence[str], wanted: str | Sequence[str], fails: bool =
     """
 
     def declared(convert: Convert) -> Convert:
-        for one in [found] if isinstance(found, str) else found:
-            for other in [wanted] if isinstance(wanted, str) else wanted:
-                _CASTS[one, other] = convert, fails
+        for source in [sources] if isinstance(sources, str) else sources:
+            for other in [targets] if isinstance(targets, str) else targets:
+                _CASTS[source, other] = convert, fails
         return convert
 
     return declared
@@ -90,46 +92,46 @@ def group(kind: DataType) -> str:
     return _GROUPS[kind.root]
 
 
-def castable(found: DataType, wanted: DataType) -> bool:
+def castable(source: DataType, target: DataType) -> bool:
     """Return whether CAST knows a way from one type to another."""
-    if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
+    if source.root is Root.NULL or source.as_nullable(True) == target.as_nullable(True):
         return True
-    if (group(found), group(wanted)) not in _CASTS:
+    if (group(source), group(target)) not in _CASTS:
         return False
-    if group(found) == group(wanted):
-        if len(found.items) != len(wanted.items) or len(found.fields) != len(wanted.fields):
+    if group(source) == group(target):
+        if len(source.items) != len(target.items) or len(source.fields) != len(target.fields):
             return False
-        within = [*zip(found.items, wanted.items, strict=True)]
-        within += [(a.type, b.type) for a, b in zip(found.fields, wanted.fields, strict=True)]
-        return all(castable(a, b) for a, b in within)
-    text = wanted if wanted.is_text else None
-    within_text = [*found.items, *(field.type for field in found.fields)] if text else []
-    return all(castable(one, wanted) for one in within_text)
+        parts = [*zip(source.items, target.items, strict=True)]
+        parts += [(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)]
+        return all(castable(a, b) for a, b in parts)
+    text = target if target.is_text else None
+    within_text = [*source.items, *(field.type for field in source.fields)] if text else []
+    return all(castable(part, target) for part in within_text)
 
 
-def may_fail(found: DataType, wanted: DataType) -> bool:
+def may_fail(source: DataType, target: DataType) -> bool:
     """Return whether CAST may be an error for some value."""
-    if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
+    if source.root is Root.NULL or source.as_nullable(True) == target.as_nullable(True):
         return False
-    inner = [*zip(found.items, wanted.items, strict=False)]
-    inner += [(a.type, b.type) for a, b in zip(found.fields, wanted.fields, strict=False)]
-    return _CASTS.get((group(found), group(wanted)), (None, True))[1] or any(may_fail(a, b) for a, b in inner)
+    inner = [*zip(source.items, target.items, strict=False)]
+    inner += [(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=False)]
+    return _CASTS.get((group(source), group(target)), (None, True))[1] or any(may_fail(a, b) for a, b in inner)
 
 
 def cast_column(values: Any, cast: Cast) -> tuple[Any, Any]:
     """Cast a column, and return which rows could not be cast: a column of truth values, or None."""
-    found, wanted = cast.found, cast.wanted
+    source, target = cast.source, cast.target
     if pyarrow.types.is_null(values.type):
-        return pyarrow.nulls(len(values), wanted.to_arrow()), None
-    if found.as_nullable(True) == wanted.as_nullable(True):
+        return pyarrow.nulls(len(values), target.to_arrow()), None
+    if source.as_nullable(True) == target.as_nullable(True):
         return values, None
-    convert, fails = _CASTS[group(found), group(wanted)]
-    made = convert(values, cast)
-    if isinstance(made, tuple):  # what is within may have failed
-        return made
-    if fails and made.null_count > values.null_count:
-        return made, pc.and_(pc.is_null(made), pc.is_valid(values))
-    return made, None
+    convert, fails = _CASTS[group(source), group(target)]
+    result = convert(values, cast)
+    if isinstance(result, tuple):  # what is within may have failed
+        return result
+    if fails and result.null_count > values.null_count:
+        return result, pc.and_(pc.is_null(result), pc.is_valid(values))
+    return result, None
 
 
 def _cast_kernel(tries: bool) -> Callable[[Arguments], Values]:
@@ -141,34 +143,34 @@ def _cast_kernel(tries: bool) -> Callable[[Arguments], Values]:
     return computed
 
 
-def converted(values: Values, found: DataType, wanted: DataType, session: Session) -> Values:
+def converted(values: Values, source: DataType, target: DataType, session: Session) -> Values:
     """Convert values of one type to another.
 
     Raises:
         RowError: a value cannot be cast.
     """
-    if found is wanted or (found.root is wanted.root and values.type == wanted.to_arrow() and not wanted.length):
+    if source is target or (source.root is target.root and values.type == target.to_arrow() and not target.length):
         return values
-    if found.is_text and wanted.is_text and wanted.root is not Root.CHAR and found.length <= wanted.length:
+    if source.is_text and target.is_text and target.root is not Root.CHAR and source.length <= target.length:
         return values
-    return _cast(values, Cast(found, wanted, session), False)
+    return _cast(values, Cast(source, target, session), False)
 
 
 def _cast(values: Values, cast: Cast, tries: bool) -> Values:
-    found, wanted = cast.found, cast.wanted
-    if found.is_numeric and wanted.is_numeric:
-        return as_number(values, found, wanted)
+    source, target = cast.source, cast.target
+    if source.is_numeric and target.is_numeric:
+        return as_number(values, source, target)
     if isinstance(values, pyarrow.Scalar):
         return _cast(column(values, 1), cast, tries)[0]
-    made, failed = cast_column(values, cast)
+    result, failed = cast_column(values, cast)
     if failed is None:
-        return made
+        return result
     if tries:
-        return pc.if_else(failed, pyarrow.scalar(None, made.type), made)
+        return pc.if_else(failed, pyarrow.scalar(None, result.type), result)
     if not pc.any(failed).as_py():
-        return made
+        return result
     worst = values.filter(failed)[0].as_py()
-    raise RowError(f"{worst!r} cannot be cast to {wanted.as_nullable(True)}", "use TRY_CAST to get null instead")
+    raise RowError(f"{worst!r} cannot be cast to {target.as_nullable(True)}", "use TRY_CAST to get null instead")
 
 
 def _raises(call: Call) -> bool:
@@ -199,13 +201,13 @@ conversion.add(
 
 @casts(NUMBERS, NUMBERS)
 def _number(values: Any, cast: Cast) -> Any:
-    return as_number(values, cast.found, cast.wanted)
+    return as_number(values, cast.source, cast.target)
 
 
 @casts("truth", NUMBERS)
 def _number_of_truth(values: Any, cast: Cast) -> Any:
     bits = pc.cast(values, pyarrow.int8())
-    return as_number(bits, DataType(Root.TINYINT), cast.wanted)
+    return as_number(bits, DataType(Root.TINYINT), cast.target)
 
 
 @casts(NUMBERS, "truth")
@@ -215,36 +217,36 @@ def _truth_of_number(values: Any, cast: Cast) -> Any:
 
 @casts((*NUMBERS, "truth"), "text")
 def _text_of_number(values: Any, cast: Cast) -> Any:
-    return sized(number_format.number_strings(values, cast.found), cast.wanted)
+    return sized(number_format.number_strings(values, cast.source), cast.target)
 
 
 @casts("text", "text")
 def _text(values: Any, cast: Cast) -> Any:
-    return sized(values, cast.wanted)
+    return sized(values, cast.target)
 
 
-def sized(strings: Any, wanted: DataType) -> Any:
+def sized(strings: Any, target: DataType) -> Any:
     """Cut strings to the length of a type, and pad them with blanks for CHAR."""
-    if wanted.length == MOST_LENGTH:
+    if target.length == MOST_LENGTH:
         return strings
-    if (pc.max(pc.binary_length(strings)).as_py() or 0) > wanted.length:
-        strings = pc.utf8_slice_codeunits(strings, 0, wanted.length)
-    return pc.utf8_rpad(strings, wanted.length) if wanted.root is Root.CHAR else strings
+    if (pc.max(pc.binary_length(strings)).as_py() or 0) > target.length:
+        strings = pc.utf8_slice_codeunits(strings, 0, target.length)
+    return pc.utf8_rpad(strings, target.length) if target.root is Root.CHAR else strings
 
 
 @casts("text", "integer", fails=True)
 def _integer_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_integers(values, cast.wanted)
+    return number_format.parsed_integers(values, cast.target)
 
 
 @casts("text", "float", fails=True)
 def _float_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_floats(values, cast.wanted)
+    return number_format.parsed_floats(values, cast.target)
 
 
 @casts("text", "decimal", fails=True)
 def _decimal_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_decimals(values, cast.wanted)
+    return number_format.parsed_decimals(values, cast.target)
 
 
 @casts("text", "truth", fails=True)
@@ -257,26 +259,26 @@ def _truth_of_text(values: Any, cast: Cast) -> Any:
 
 @casts("text", "bytes")
 def _bytes_of_text(values: Any, cast: Cast) -> Any:
-    return _sized_bytes(pc.cast(values, pyarrow.binary()), cast.wanted)
+    return _sized_bytes(pc.cast(values, pyarrow.binary()), cast.target)
 
 
 @casts("bytes", "text")
 def _text_of_bytes(values: Any, cast: Cast) -> Any:
-    return sized(pc.cast(values, pyarrow.string()), cast.wanted)
+    return sized(pc.cast(values, pyarrow.string()), cast.target)
 
 
 @casts("bytes", "bytes")
 def _bytes(values: Any, cast: Cast) -> Any:
-    return _sized_bytes(values, cast.wanted)
+    return _sized_bytes(values, cast.target)
 
 
-def _sized_bytes(values: Any, wanted: DataType) -> Any:
+def _sized_bytes(values: Any, target: DataType) -> Any:
     """Bytes cut to the length of a type, and filled up with zeros for BINARY."""
-    if wanted.length == MOST_LENGTH:
+    if target.length == MOST_LENGTH:
         return values
-    values = pc.binary_slice(values, 0, wanted.length)
-    if wanted.root is not Root.BINARY:
+    values = pc.binary_slice(values, 0, target.length)
+    if target.root is not Root.BINARY:
         return values
-    missing = pc.subtract(wanted.length, pc.binary_length(values))
+    missing = pc.subtract(target.length, pc.binary_length(values))
     zeros = pc.binary_repeat(pyarrow.scalar(b"\0"), missing)
     return pc.binary_join_element_wise(values, zeros, b"")

@@ -24,11 +24,11 @@ def lists_of(items: pyarrow.Array, counts: Any, nulls: Any) -> pyarrow.Array:
 def maps_of(keys: pyarrow.Array, items: pyarrow.Array, counts: Any, nulls: Any) -> pyarrow.Array:
     """Maps of this many entries each, null where said: bool[n]."""
     offsets = numpy.concatenate([[0], numpy.cumsum(counts)]).astype(numpy.int32)
-    found = pyarrow.MapArray.from_arrays(pyarrow.array(offsets), keys, items)
+    maps = pyarrow.MapArray.from_arrays(pyarrow.array(offsets), keys, items)
     if not nulls.any():
-        return found
-    buffers = [pyarrow.array(~nulls).buffers()[1], found.buffers()[1]]
-    return pyarrow.Array.from_buffers(found.type, len(nulls), buffers, children=[_entries(found)])
+        return maps
+    buffers = [pyarrow.array(~nulls).buffers()[1], maps.buffers()[1]]
+    return pyarrow.Array.from_buffers(maps.type, len(nulls), buffers, children=[_entries(maps)])
 
 
 def _entries(maps: pyarrow.Array) -> pyarrow.Array:
@@ -51,13 +51,13 @@ def _failed_rows(failed: Any, counts: Any) -> Any:
     return pyarrow.array(rows)
 
 
-def _either(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else pc.or_(one, other)
+def _either(left: Any, right: Any) -> Any:
+    return right if left is None else left if right is None else pc.or_(left, right)
 
 
 @casts("array", "array")
 def _array(values: Any, cast: Cast) -> Any:
-    items, failed = cast_column(elements(values), Cast(cast.found.items[0], cast.wanted.items[0], cast.session))
+    items, failed = cast_column(elements(values), Cast(cast.source.items[0], cast.target.items[0], cast.session))
     counts = sizes(values)
     return lists_of(items, counts, nulls_of(values)), _failed_rows(failed, counts)
 
@@ -66,12 +66,12 @@ def _array(values: Any, cast: Cast) -> Any:
 @casts("multiset", "multiset")
 def _map(values: Any, cast: Cast) -> Any:
     entries, counts = elements(values), sizes(values)
-    made, failed = [], None
-    for at, (found, wanted) in enumerate(zip(_items(cast.found), _items(cast.wanted), strict=True)):
-        part, wrong = cast_column(entries.field(at), Cast(found, wanted, cast.session))
-        made.append(part)
+    columns, failed = [], None
+    for index, (source, target) in enumerate(zip(_items(cast.source), _items(cast.target), strict=True)):
+        column, wrong = cast_column(entries.field(index), Cast(source, target, cast.session))
+        columns.append(column)
         failed = _either(failed, wrong)
-    return maps_of(made[0], made[1], counts, nulls_of(values)).cast(cast.wanted.to_arrow()), _failed_rows(
+    return maps_of(columns[0], columns[1], counts, nulls_of(values)).cast(cast.target.to_arrow()), _failed_rows(
         failed, counts
     )
 
@@ -82,19 +82,20 @@ def _items(kind: DataType) -> tuple[DataType, DataType]:
 
 @casts("row", "row")
 def _row(values: Any, cast: Cast) -> Any:
-    made, failed = [], None
-    for at, (found, wanted) in enumerate(zip(cast.found.fields, cast.wanted.fields, strict=True)):
-        part, wrong = cast_column(pc.struct_field(values, [at]), Cast(found.type, wanted.type, cast.session))
-        made.append(part)
+    columns, failed = [], None
+    for index, (source, target) in enumerate(zip(cast.source.fields, cast.target.fields, strict=True)):
+        column, wrong = cast_column(pc.struct_field(values, [index]), Cast(source.type, target.type, cast.session))
+        columns.append(column)
         failed = _either(failed, wrong)
-    return rows_of(made, cast.wanted, pc.is_null(values)), failed
+    return rows_of(columns, cast.target, pc.is_null(values)), failed
 
 
 def rows_of(columns: list[Any], kind: DataType, nulls: Any = None) -> pyarrow.Array:
     """Return rows of a type from the columns of their fields."""
     fields = list(kind.to_arrow())
     columns = [
-        one if one.type == field.type else one.cast(field.type) for one, field in zip(columns, fields, strict=True)
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(columns, fields, strict=True)
     ]
     if nulls is not None and not pc.any(nulls).as_py():
         nulls = None
@@ -104,10 +105,10 @@ def rows_of(columns: list[Any], kind: DataType, nulls: Any = None) -> pyarrow.Ar
 _TEXT = DataTypes.STRING()
 
 
-def _strings(values: Any, found: DataType, cast: Cast) -> Any:
+def _strings(values: Any, source: DataType, cast: Cast) -> Any:
     """Format the values within as strings, NULL for null."""
-    made, _ = cast_column(values, Cast(found, _TEXT, cast.session))
-    return pc.fill_null(made, "NULL")
+    strings, _ = cast_column(values, Cast(source, _TEXT, cast.session))
+    return pc.fill_null(strings, "NULL")
 
 
 def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
@@ -117,21 +118,21 @@ def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
 
 @casts("array", "text")
 def _text_of_array(values: Any, cast: Cast) -> Any:
-    items = _strings(elements(values), cast.found.items[0], cast)
-    return sized(_enclosed(items, values, "[", "]"), cast.wanted)
+    items = _strings(elements(values), cast.source.items[0], cast)
+    return sized(_enclosed(items, values, "[", "]"), cast.target)
 
 
 @casts(("map", "multiset"), "text")
 def _text_of_map(values: Any, cast: Cast) -> Any:
     entries = elements(values)
-    keys, items = (_strings(entries.field(at), kind, cast) for at, kind in enumerate(_items(cast.found)))
-    return sized(_enclosed(pc.binary_join_element_wise(keys, items, "="), values, "{", "}"), cast.wanted)
+    keys, items = (_strings(entries.field(index), kind, cast) for index, kind in enumerate(_items(cast.source)))
+    return sized(_enclosed(pc.binary_join_element_wise(keys, items, "="), values, "{", "}"), cast.target)
 
 
 @casts("row", "text")
 def _text_of_row(values: Any, cast: Cast) -> Any:
-    fields = enumerate(cast.found.fields)
-    strings = [_strings(pc.struct_field(values, [at]), field.type, cast) for at, field in fields]
+    fields = enumerate(cast.source.fields)
+    strings = [_strings(pc.struct_field(values, [index]), field.type, cast) for index, field in fields]
     joined = pc.binary_join_element_wise(*strings, ", ") if strings else pyarrow.array([""] * len(values))
-    found = pc.binary_join_element_wise("(", joined, ")", "")
-    return sized(pc.if_else(pc.is_null(values), pyarrow.scalar(None, pyarrow.string()), found), cast.wanted)
+    joined_strings = pc.binary_join_element_wise("(", joined, ")", "")
+    return sized(pc.if_else(pc.is_null(values), pyarrow.scalar(None, pyarrow.string()), joined_strings), cast.target)

@@ -14,41 +14,41 @@ from rayflink.table.plan.typed import Values
 from rayflink.table.types import DataType, Root
 
 
-def as_number(values: Values, found: DataType, wanted: DataType) -> Values:
+def as_number(values: Values, source: DataType, target: DataType) -> Values:
     """Return numbers of one type as those of another.
 
     Whole numbers keep their low bits; floating points are cut and stay within the bounds of a whole number, NaN is 0;
     decimals are rounded half up and null where they do not fit.
     """
-    arrow = wanted.to_arrow()
+    arrow = target.to_arrow()
     if values.type == arrow:
         return values
     if pyarrow.types.is_null(values.type):
         return pc.cast(values, arrow)
-    if wanted.root is Root.DECIMAL:
-        if found.is_approximate:
-            return _decimals_of_floats(values, wanted)
-        return rounded(exact_decimal(values, found), wanted)
-    if found.root is Root.DECIMAL and wanted.is_integer:
+    if target.root is Root.DECIMAL:
+        if source.is_approximate:
+            return _decimals_of_floats(values, target)
+        return rounded(exact_decimal(values, source), target)
+    if source.root is Root.DECIMAL and target.is_integer:
         whole = pc.cast(values, pyarrow.decimal128(38, 0), safe=False)
         return pc.cast(pc.cast(whole, pyarrow.int64(), safe=False), arrow, safe=False)
-    if found.root is Root.DECIMAL and wanted.is_approximate:
+    if source.root is Root.DECIMAL and target.is_approximate:
         return pc.cast(_doubles(values), arrow)
-    if found.is_approximate and wanted.is_integer:
-        return _whole(values, wanted)
+    if source.is_approximate and target.is_integer:
+        return _whole(values, target)
     return pc.cast(values, arrow, safe=False)
 
 
-def exact_decimal(values: Values, found: DataType) -> Values:
+def exact_decimal(values: Values, source: DataType) -> Values:
     """Exact numbers as decimals of just as many digits."""
-    return values if found.root is Root.DECIMAL else pc.cast(values, as_decimal(found).to_arrow())
+    return values if source.root is Root.DECIMAL else pc.cast(values, as_decimal(source).to_arrow())
 
 
-def _whole(values: Values, wanted: DataType) -> Values:
+def _whole(values: Values, target: DataType) -> Values:
     if isinstance(values, pyarrow.Scalar):
-        return _whole(pyarrow.array([values.as_py()], values.type), wanted)[0]
-    arrow = wanted.to_arrow()
-    steps = pyarrow.int64() if wanted.root is Root.BIGINT else pyarrow.int32()
+        return _whole(pyarrow.array([values.as_py()], values.type), target)[0]
+    arrow = target.to_arrow()
+    steps = pyarrow.int64() if target.root is Root.BIGINT else pyarrow.int32()
     bounds = numpy.iinfo(steps.to_pandas_dtype())
     floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(numpy.float64)
     inside = (floats > float(bounds.min)) & (floats < float(bounds.max))
@@ -74,30 +74,30 @@ def _nulls(values: pyarrow.Array) -> Any:
     return None if not values.null_count else pc.is_null(values).to_numpy(zero_copy_only=False)
 
 
-def _decimals_of_floats(values: Values, wanted: DataType) -> Values:
+def _decimals_of_floats(values: Values, target: DataType) -> Values:
     """Convert by the shortest string that names the float, as BigDecimal.valueOf does.
 
     Only where the float is so large, or so near to the middle of two decimals that it matters; else by multiplication.
     """
     if isinstance(values, pyarrow.Scalar):
-        return _decimals_of_floats(pyarrow.array([values.as_py()], values.type), wanted)[0]
+        return _decimals_of_floats(pyarrow.array([values.as_py()], values.type), target)[0]
     floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(numpy.float64)
     with numpy.errstate(over="ignore", invalid="ignore"):
-        scaled = numpy.abs(floats) * 10.0**wanted.scale
-        plain = scaled < min(2.0**40, 10.0**wanted.precision - 1)
+        scaled = numpy.abs(floats) * 10.0**target.scale
+        plain = scaled < min(2.0**40, 10.0**target.precision - 1)
         plain &= numpy.abs(scaled - numpy.floor(scaled) - 0.5) > 1e-3
         units = numpy.where(plain, numpy.copysign(numpy.floor(scaled + 0.5), floats), 0).astype(numpy.int64)
     words = numpy.stack([units, units >> 63], axis=1)  # 128 bits
-    made = pyarrow.Array.from_buffers(wanted.to_arrow(), len(units), [None, pyarrow.py_buffer(words.tobytes())])
-    made = pc.if_else(pc.is_valid(values), made, pyarrow.scalar(None, made.type))
+    decimals = pyarrow.Array.from_buffers(target.to_arrow(), len(units), [None, pyarrow.py_buffer(words.tobytes())])
+    decimals = pc.if_else(pc.is_valid(values), decimals, pyarrow.scalar(None, decimals.type))
     if plain.all():
-        return made
+        return decimals
     others = pyarrow.array(~plain)
-    return pc.replace_with_mask(made, others, _decimals_of_strings(values.filter(others), wanted))
+    return pc.replace_with_mask(decimals, others, _decimals_of_strings(values.filter(others), target))
 
 
-def _decimals_of_strings(values: pyarrow.Array, wanted: DataType) -> pyarrow.Array:
+def _decimals_of_strings(values: pyarrow.Array, target: DataType) -> pyarrow.Array:
     from rayflink.table.functions.number_format import parsed_decimals
 
     finite = pc.if_else(pc.is_finite(values), values, pyarrow.scalar(None, values.type))
-    return parsed_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), wanted)
+    return parsed_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), target)

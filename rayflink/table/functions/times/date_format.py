@@ -82,8 +82,8 @@ def _seconds_of_text(arguments: Arguments, columns: Any, pattern: str = _DEFAULT
         seconds = pc.cast(instants_of(local, arguments.session.zone), pyarrow.int64())
     else:
         seconds = pc.subtract(pc.cast(local, pyarrow.int64()), pyarrow.array(offset))
-    given = pc.is_valid(columns[0])
-    return pc.if_else(given, pc.fill_null(seconds, _LEAST), pyarrow.scalar(None, pyarrow.int64()))
+    is_valid = pc.is_valid(columns[0])
+    return pc.if_else(is_valid, pc.fill_null(seconds, _LEAST), pyarrow.scalar(None, pyarrow.int64()))
 
 
 def _unix_timestamp(arguments: Arguments) -> Values:
@@ -133,11 +133,11 @@ def read_timestamps(strings: Any, pattern: str) -> Any:
     if pattern == _DEFAULT:
         return time_format.parsed_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
     days, since_midnight, valid, _ = time_patterns.read(strings, pattern, False)
-    found = timestamps(days, since_midnight, valid, "ms")
+    result = timestamps(days, since_midnight, valid, "ms")
     if valid.all():
-        return found
+        return result
     other = time_format.parsed_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
-    return pc.coalesce(found, other)
+    return pc.coalesce(result, other)
 
 
 _EPOCH = Kind("seconds or milliseconds since 1970", NUMBER.holds, BIGINT)
@@ -163,8 +163,8 @@ def _instant_of_number(arguments: Arguments, columns: Any, precision: int = 3) -
     low, high = (bound * 10**precision for bound in (-62_167_219_200, 253_402_300_800))
     inside = pc.and_(pc.greater_equal(whole, max(low, -(2**63))), pc.less(whole, min(high, 2**63 - 1)))
     whole = pc.if_else(inside, whole, pyarrow.scalar(None, pyarrow.int64()))
-    kept = {"ms": 3, "us": 6, "ns": 9}[arguments.call.type.unit]
-    return pc.cast(pc.multiply(whole, 10 ** (kept - precision)), arguments.result)
+    digits = {"ms": 3, "us": 6, "ns": 9}[arguments.call.type.unit]
+    return pc.cast(pc.multiply(whole, 10 ** (digits - precision)), arguments.result)
 
 
 def _instant_type(args: Sequence[Expr]) -> DataType:
@@ -197,9 +197,9 @@ dates.add(
     takes(TEXT, _ZONE, _ZONE, gives=STRING, null=True),
 )
 @fixed(1, 2)
-def _convert_tz(arguments: Arguments, columns: Any, found: str, wanted: str) -> Any:
-    instants = instants_of(_lenient_times(columns[0], _DEFAULT), _known_zone(found))
-    return time_patterns.written(local_times(instants, _known_zone(wanted)), _DEFAULT)
+def _convert_tz(arguments: Arguments, columns: Any, from_zone: str, to_zone: str) -> Any:
+    instants = instants_of(_lenient_times(columns[0], _DEFAULT), _known_zone(from_zone))
+    return time_patterns.written(local_times(instants, _known_zone(to_zone)), _DEFAULT)
 
 
 def _known_zone(name: str) -> str:
@@ -258,9 +258,9 @@ for _usage, _about, _kind, _show, _aliases in (
 
 def _current_watermark(arguments: Arguments) -> Values:
     """Return one value for all rows of a batch: watermarks come between batches."""
-    found = pyarrow.array([arguments.session.watermark()], pyarrow.int64())
-    wanted = arguments.result
-    return found.cast(pyarrow.timestamp("ms", wanted.tz)).cast(wanted)[0]
+    watermark = pyarrow.array([arguments.session.watermark()], pyarrow.int64())
+    target = arguments.result
+    return watermark.cast(pyarrow.timestamp("ms", target.tz)).cast(target)[0]
 
 
 dates.add(

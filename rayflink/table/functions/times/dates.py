@@ -37,7 +37,11 @@ _TIME_OR_INTERVAL = Kind(
 
 def plain(values: Values, kind: DataType, session: Session) -> Any:
     """Times without a zone: dates and timestamps as clocks of the session show them."""
-    return by_value(lambda one: local_times(one, session.zone), values) if kind.root is Root.TIMESTAMP_LTZ else values
+    return (
+        by_value(lambda instants: local_times(instants, session.zone), values)
+        if kind.root is Root.TIMESTAMP_LTZ
+        else values
+    )
 
 
 def by_value(compute: Callable[[Any], Any], values: Values) -> Any:
@@ -47,8 +51,8 @@ def by_value(compute: Callable[[Any], Any], values: Values) -> Any:
     return compute(values)
 
 
-def _iso(part: str) -> Callable[[Any], Any]:
-    return lambda times: pc.struct_field(pc.iso_calendar(times), part)
+def _iso(field: str) -> Callable[[Any], Any]:
+    return lambda times: pc.struct_field(pc.iso_calendar(times), field)
 
 
 def _rounded_up(step: int) -> Callable[[Any], Any]:
@@ -117,8 +121,8 @@ def _of_interval(unit: str, values: Values, kind: DataType) -> Values:
     else:
         steps = {"DAY": (DAY_MS, None), "HOUR": (3_600_000, 24), "MINUTE": (60_000, 60), "SECOND": (1000, 60)}
         step, limit = steps.get(unit, (1, 1000) if unit == "MILLISECOND" else (1000, None))
-    found = pc.divide(whole, step)
-    return found if limit is None else remainder(found, limit)
+    result = pc.divide(whole, step)
+    return result if limit is None else remainder(result, limit)
 
 
 dates.add(
@@ -167,10 +171,10 @@ def rounded_time(arguments: Arguments, up: bool) -> Values:
         times = local_times(values, zone) if kind.root is Root.TIMESTAMP_LTZ else values
         if kind.root is Root.TIME:
             return _rounded_clock(times, unit, up)
-        found = _rounded_up_or_down(
+        result = _rounded_up_or_down(
             pc.cast(times, pyarrow.timestamp("ms")) if kind.root is Root.DATE else times, unit, up
         )
-        return instants_of(found, zone) if kind.root is Root.TIMESTAMP_LTZ else pc.cast(found, times.type)
+        return instants_of(result, zone) if kind.root is Root.TIMESTAMP_LTZ else pc.cast(result, times.type)
 
     return by_value(computed, arguments.values[0])
 
@@ -178,9 +182,9 @@ def rounded_time(arguments: Arguments, up: bool) -> Values:
 def _rounded_clock(times: Any, unit: str, up: bool) -> Any:
     whole = pyarrow.int32() if times.type.bit_width == 32 else pyarrow.int64()
     since = pc.cast(pc.cast(pc.cast(times, whole), pyarrow.int64()), pyarrow.timestamp(times.type.unit))
-    found = pc.cast(_rounded_up_or_down(since, unit, up), pyarrow.int64())
+    result = pc.cast(_rounded_up_or_down(since, unit, up), pyarrow.int64())
     day = DAY_MS * {"ms": 1, "us": 1000, "ns": 1_000_000}[times.type.unit]
-    return pc.cast(pc.cast(modulo(found, day), whole), times.type)
+    return pc.cast(pc.cast(modulo(result, day), whole), times.type)
 
 
 def _rounded_up_or_down(times: Any, unit: str, up: bool) -> Any:
@@ -198,9 +202,9 @@ def _days_up(days: Any, unit: str) -> Any:
     if unit == "WEEK":
         down = pc.floor_temporal(days, unit="week", week_starts_monday=False)
         return pc.if_else(pc.equal(down, days), down, _later(down, 7))
-    found = pc.ceil_temporal(days, unit=_ARROW[unit])  # of the first day of a month that is the next one
+    result = pc.ceil_temporal(days, unit=_ARROW[unit])  # of the first day of a month that is the next one
     if unit != "QUARTER":
-        return pc.if_else(pc.equal(pc.floor_temporal(days, unit=_ARROW[unit]), days), days, found)
+        return pc.if_else(pc.equal(pc.floor_temporal(days, unit=_ARROW[unit]), days), days, result)
     return pc.if_else(pc.equal(pc.day_of_year(days), 1), days, pc.ceil_temporal(_later(days, 1), unit="quarter"))
 
 
@@ -217,8 +221,8 @@ def _rounded_years(times: Any, unit: str, up: bool) -> Any:
         first = pc.subtract(pc.multiply(pc.divide(pc.add(year, step - 1), step), step), step - 1)
     first = pc.add(first, step) if up else first
     years = (pc.fill_null(first, 1970).to_numpy(zero_copy_only=False) - 1970).astype("datetime64[Y]")
-    found = pyarrow.array(years.astype("datetime64[D]")).cast(times.type)
-    return pc.if_else(pc.is_valid(times), found, pyarrow.scalar(None, times.type))
+    result = pyarrow.array(years.astype("datetime64[D]")).cast(times.type)
+    return pc.if_else(pc.is_valid(times), result, pyarrow.scalar(None, times.type))
 
 
 # Sums and differences.
@@ -256,8 +260,8 @@ def _added(arguments: Arguments) -> Values:
     except pyarrow.ArrowInvalid as error:
         problem = f"TIMESTAMPADD adds more {unit}s than an interval can have"
         raise RowError(problem, "give a smaller number, or a larger unit") from error
-    found = arguments.call.args[1].type
-    time = converted(time, found, arguments.call.type, arguments.session)
+    time_type = arguments.call.args[1].type
+    time = converted(time, time_type, arguments.call.type, arguments.session)
     call = arguments.call.with_inputs([Expr(arguments.call.type), Expr(kind)])
     return sum_of_times(Arguments([time, step], arguments.rows, call, arguments.session))  # type: ignore[arg-type]
 
@@ -304,7 +308,7 @@ def _milliseconds(values: Values, kind: DataType, session: Session) -> Values:
 def _months_between(start: Any, stop: Any) -> Any:
     """Whole months: a month is over at the same day and time of the next one, or at its end."""
     early, late = pc.min_element_wise(start, stop, skip_nulls=False), pc.max_element_wise(start, stop, skip_nulls=False)
-    first, last = (pc.cast(one, pyarrow.timestamp("ms")) for one in (early, late))
+    first, last = (pc.cast(times, pyarrow.timestamp("ms")) for times in (early, late))
     count = pc.subtract(_month_number(last), _month_number(first))
     moved = pc.cast(months_later(first, pc.cast(count, pyarrow.int32())), pyarrow.int64())
     count = pc.subtract(count, pc.cast(pc.greater(moved, late), pyarrow.int64()))
@@ -316,10 +320,12 @@ def _month_number(times: Any) -> Any:
 
 
 def _infer_overlaps(args: Sequence[Expr]) -> DataType | str:
-    wanted = "the start and the end or length of one span, and those of another"
-    if len(args) != 4 or not all(TIME_POINT.takes(one.type) for one in args[::2]):
-        return wanted
-    return BOOLEAN.as_nullable(is_nullable(args)) if all(_TIME_OR_INTERVAL.takes(one.type) for one in args) else wanted
+    expected = "the start and the end or length of one span, and those of another"
+    if len(args) != 4 or not all(TIME_POINT.takes(arg.type) for arg in args[::2]):
+        return expected
+    return (
+        BOOLEAN.as_nullable(is_nullable(args)) if all(_TIME_OR_INTERVAL.takes(arg.type) for arg in args) else expected
+    )
 
 
 @dates(
@@ -330,23 +336,25 @@ def _infer_overlaps(args: Sequence[Expr]) -> DataType | str:
 )
 def _overlaps(arguments: Arguments) -> Values:
     args, values = arguments.call.args, list(arguments.values)
-    for at in (1, 3):
-        if args[at].type.is_interval:
-            kind = infer_sum([args[at - 1], args[at]])
+    for index in (1, 3):
+        if args[index].type.is_interval:
+            kind = infer_sum([args[index - 1], args[index]])
             assert isinstance(kind, DataType), kind
-            call = replace(arguments.call, type=kind, args=(args[at - 1], args[at]))
-            pair = [values[at - 1], values[at]]
-            values[at] = sum_of_times(Arguments(pair, arguments.rows, call, arguments.session))
+            call = replace(arguments.call, type=kind, args=(args[index - 1], args[index]))
+            pair = [values[index - 1], values[index]]
+            values[index] = sum_of_times(Arguments(pair, arguments.rows, call, arguments.session))
     kind = args[0].type
-    kinds = [args[at - 1].type if args[at].type.is_interval and at % 2 else args[at].type for at in range(4)]
-    values = [converted(one, found, kind, arguments.session) for one, found in zip(values, kinds, strict=True)]
-    swapped = [_ordered(*values[at : at + 2]) for at in (0, 2)]
+    kinds = [
+        args[index - 1].type if args[index].type.is_interval and index % 2 else args[index].type for index in range(4)
+    ]
+    values = [converted(value, source, kind, arguments.session) for value, source in zip(values, kinds, strict=True)]
+    swapped = [_ordered(*values[index : index + 2]) for index in (0, 2)]
     (start1, stop1), (start2, stop2) = swapped
     return pc.and_kleene(pc.greater_equal(stop1, start2), pc.greater_equal(stop2, start1))
 
 
-def _ordered(one: Values, other: Values) -> tuple[Values, Values]:
-    swap = pc.greater(one, other)
+def _ordered(left: Values, right: Values) -> tuple[Values, Values]:
+    swap = pc.greater(left, right)
     if isinstance(swap, pyarrow.Scalar):
-        return (other, one) if swap.as_py() else (one, other)
-    return pc.if_else(swap, other, one), pc.if_else(swap, one, other)
+        return (right, left) if swap.as_py() else (left, right)
+    return pc.if_else(swap, right, left), pc.if_else(swap, left, right)

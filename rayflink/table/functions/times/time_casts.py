@@ -15,15 +15,15 @@ from rayflink.table.plan.typed import RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
 
-def cut_to(times: Any, wanted: DataType) -> Any:
+def cut_to(times: Any, target: DataType) -> Any:
     """Timestamps in the unit of a type, without the digits it has not."""
-    unit = wanted.unit
-    step = 10 ** ({"ms": 3, "us": 6, "ns": 9}[unit] - wanted.precision)
+    unit = target.unit
+    step = 10 ** ({"ms": 3, "us": 6, "ns": 9}[unit] - target.precision)
     if times.type.unit != unit:
         try:
             times = pc.cast(_floored(times, unit), pyarrow.timestamp(unit, times.type.tz))
         except pyarrow.ArrowInvalid as error:
-            problem = f"a time is out of the range of {wanted.nullable()}"
+            problem = f"a time is out of the range of {target.nullable()}"
             raise RowError(problem, "nanoseconds go from 1677 to 2262; give a precision of 6 at most") from error
     if step == 1:
         return times
@@ -41,38 +41,38 @@ def _floored(times: Any, unit: str) -> Any:
 
 
 def _local(values: Any, cast: Cast) -> Any:
-    return local_times(values, cast.session.zone) if cast.found.root is Root.TIMESTAMP_LTZ else values
+    return local_times(values, cast.session.zone) if cast.source.root is Root.TIMESTAMP_LTZ else values
 
 
 def _as_wanted(times: Any, cast: Cast) -> Any:
     """Timestamps without a zone as those of the wanted type."""
-    times = cut_to(times, cast.wanted)
-    return instants_of(times, cast.session.zone) if cast.wanted.root is Root.TIMESTAMP_LTZ else times
+    times = cut_to(times, cast.target)
+    return instants_of(times, cast.session.zone) if cast.target.root is Root.TIMESTAMP_LTZ else times
 
 
 @casts("date", "text")
 def _text_of_date(values: Any, cast: Cast) -> Any:
-    return sized(pc.cast(values, pyarrow.string()), cast.wanted)
+    return sized(pc.cast(values, pyarrow.string()), cast.target)
 
 
 @casts("time", "text")
 def _text_of_time(values: Any, cast: Cast) -> Any:
-    return sized(time_format.time_strings(values, cast.found.precision), cast.wanted)
+    return sized(time_format.time_strings(values, cast.source.precision), cast.target)
 
 
 @casts(("timestamp", "instant"), "text")
 def _text_of_timestamp(values: Any, cast: Cast) -> Any:
-    return sized(time_format.timestamp_strings(_local(values, cast), cast.found.precision), cast.wanted)
+    return sized(time_format.timestamp_strings(_local(values, cast), cast.source.precision), cast.target)
 
 
 @casts("duration", "text")
 def _text_of_duration(values: Any, cast: Cast) -> Any:
-    return sized(time_format.duration_strings(values), cast.wanted)
+    return sized(time_format.duration_strings(values), cast.target)
 
 
 @casts("months", "text")
 def _text_of_months(values: Any, cast: Cast) -> Any:
-    return sized(time_format.month_strings(values), cast.wanted)
+    return sized(time_format.month_strings(values), cast.target)
 
 
 @casts("text", "date", fails=True)
@@ -82,31 +82,31 @@ def _date_of_text(values: Any, cast: Cast) -> Any:
 
 @casts("text", "time", fails=True)
 def _time_of_text(values: Any, cast: Cast) -> Any:
-    return time_format.parsed_times(values, cast.wanted)
+    return time_format.parsed_times(values, cast.target)
 
 
 @casts("text", ("timestamp", "instant"), fails=True)
 def _timestamp_of_text(values: Any, cast: Cast) -> Any:
-    plain = DataTypes.TIMESTAMP(cast.wanted.precision)
+    plain = DataTypes.TIMESTAMP(cast.target.precision)
     return _as_wanted(time_format.parsed_timestamps(values, plain), cast)
 
 
 @casts(("timestamp", "instant"), ("timestamp", "instant"))
 def _timestamp(values: Any, cast: Cast) -> Any:
-    if cast.found.root is cast.wanted.root:
-        return cut_to(values, cast.wanted)
+    if cast.source.root is cast.target.root:
+        return cut_to(values, cast.target)
     return _as_wanted(_local(values, cast), cast)
 
 
 @casts("date", ("timestamp", "instant"))
 def _timestamp_of_date(values: Any, cast: Cast) -> Any:
-    return _as_wanted(pc.cast(values, pyarrow.timestamp(cast.wanted.unit)), cast)
+    return _as_wanted(pc.cast(values, pyarrow.timestamp(cast.target.unit)), cast)
 
 
 @casts("time", ("timestamp", "instant"))
 def _timestamp_of_time(values: Any, cast: Cast) -> Any:
     """Return the time on 1970-01-01."""
-    whole = pc.cast(pc.cast(values, time_format.number_type(cast.found)), pyarrow.int64())
+    whole = pc.cast(pc.cast(values, time_format.number_type(cast.source)), pyarrow.int64())
     return _as_wanted(pc.cast(whole, pyarrow.timestamp(values.type.unit)), cast)
 
 
@@ -118,19 +118,19 @@ def _date_of_timestamp(values: Any, cast: Cast) -> Any:
 
 @casts(("timestamp", "instant"), "time")
 def _time_of_timestamp(values: Any, cast: Cast) -> Any:
-    local = cut_to(_local(values, cast), DataTypes.TIMESTAMP(cast.wanted.precision))
-    return pc.cast(local, cast.wanted.to_arrow())
+    local = cut_to(_local(values, cast), DataTypes.TIMESTAMP(cast.target.precision))
+    return pc.cast(local, cast.target.to_arrow())
 
 
 @casts("time", "time")
 def _time(values: Any, cast: Cast) -> Any:
-    whole = pc.cast(pc.cast(values, time_format.number_type(cast.found)), pyarrow.int64())
+    whole = pc.cast(pc.cast(values, time_format.number_type(cast.source)), pyarrow.int64())
     steps = {"ms": 1_000_000, "us": 1000, "ns": 1}
-    digits = 10 ** (9 - cast.wanted.precision)
+    digits = 10 ** (9 - cast.target.precision)
     nanoseconds = pc.multiply(whole, steps[values.type.unit])
     nanoseconds = pc.subtract(nanoseconds, modulo(nanoseconds, digits))
-    found = pc.divide(nanoseconds, steps[cast.wanted.unit])
-    return pc.cast(pc.cast(found, time_format.number_type(cast.wanted)), cast.wanted.to_arrow())
+    result = pc.divide(nanoseconds, steps[cast.target.unit])
+    return pc.cast(pc.cast(result, time_format.number_type(cast.target)), cast.target.to_arrow())
 
 
 @casts("date", "date")

@@ -42,8 +42,8 @@ def parsed_dates(strings: pyarrow.Array) -> pyarrow.Array:
     valid = truths(pc.is_valid(parts)) & (month >= 1) & (month <= 12) & (day >= 1) & (year >= 1) & (year <= 9999)
     year, month = numpy.where(valid, year, 1970), numpy.where(valid, month, 1)
     valid &= day <= month_lengths(year, month)
-    found = days_of(year, month, numpy.where(valid, day, 1)).astype(numpy.int32)
-    return pyarrow.array(found, mask=~valid).cast(pyarrow.date32())
+    days = days_of(year, month, numpy.where(valid, day, 1)).astype(numpy.int32)
+    return pyarrow.array(days, mask=~valid).cast(pyarrow.date32())
 
 
 def parsed_times(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
@@ -117,10 +117,10 @@ def timestamp_strings(times: pyarrow.Array, precision: int) -> pyarrow.Array:
     >>> timestamp_strings(pyarrow.array([datetime.datetime(2020, 1, 2, 3, 4, 5, 600000)]), 3).to_pylist()
     ['2020-01-02 03:04:05.600']
     """
-    kept = {"s": 0, "ms": 3, "us": 6, "ns": 9}[times.type.unit]
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[times.type.unit]
     strings = pc.cast(times, pyarrow.string())
-    less = kept - precision + (1 if precision == 0 else 0)
-    return pc.utf8_slice_codeunits(strings, 0, -less) if kept > precision else strings
+    less = digits - precision + (1 if precision == 0 else 0)
+    return pc.utf8_slice_codeunits(strings, 0, -less) if digits > precision else strings
 
 
 def time_strings(times: pyarrow.Array, precision: int) -> pyarrow.Array:
@@ -136,8 +136,8 @@ def duration_strings(intervals: pyarrow.Array) -> pyarrow.Array:
     """Intervals such as +1 02:03:04.005."""
     whole = pc.cast(intervals, pyarrow.int64())
     size = pc.abs(whole)
-    days, rest = pc.divide(size, 86_400_000), remainder(size, 86_400_000)
-    times = pc.cast(pc.cast(pc.cast(rest, pyarrow.int32()), pyarrow.time32("ms")), pyarrow.string())
+    days, remaining = pc.divide(size, 86_400_000), remainder(size, 86_400_000)
+    times = pc.cast(pc.cast(pc.cast(remaining, pyarrow.int32()), pyarrow.time32("ms")), pyarrow.string())
     sign = pc.if_else(pc.less(whole, 0), "-", "+")
     days = pc.binary_join_element_wise(sign, pc.cast(days, pyarrow.string()), "")
     return pc.binary_join_element_wise(days, times, " ")

@@ -88,55 +88,55 @@ def written(times: pyarrow.Array, pattern: str) -> pyarrow.Array:
     iso = pc.cast(times, pyarrow.string())
     have = len("yyyy-MM-dd HH:mm:ss") + {"s": 0, "ms": 4, "us": 7, "ns": 10}[times.type.unit]
     pieces: list[Any] = []
-    for start, stop, part in _slices(parts_of(pattern), have):
-        pieces.append(pc.utf8_slice_codeunits(iso, start, stop) if part is None else _piece(times, part))
+    for start, stop, item in _slices(parts_of(pattern), have):
+        pieces.append(pc.utf8_slice_codeunits(iso, start, stop) if item is None else _piece(times, item))
     if len(pieces) == 1 and not isinstance(pieces[0], str):
         return pieces[0]
-    found = pc.binary_join_element_wise(*pieces, "") if pieces else pyarrow.array([""] * len(times))
+    strings = pc.binary_join_element_wise(*pieces, "") if pieces else pyarrow.array([""] * len(times))
     if all(isinstance(piece, str) for piece in pieces):
-        found = pyarrow.array([str(found) if pieces else ""] * len(times), pyarrow.string())
-    return pc.if_else(pc.is_valid(times), found, pyarrow.scalar(None, pyarrow.string()))
+        strings = pyarrow.array([str(strings) if pieces else ""] * len(times), pyarrow.string())
+    return pc.if_else(pc.is_valid(times), strings, pyarrow.scalar(None, pyarrow.string()))
 
 
 def _refuse_far(times: pyarrow.Array) -> None:
-    found = pc.min_max(pc.cast(times, pyarrow.int64()))
+    bounds = pc.min_max(pc.cast(times, pyarrow.int64()))
     steps = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[times.type.unit]
-    least, most = found["min"].as_py(), found["max"].as_py()
+    least, most = bounds["min"].as_py(), bounds["max"].as_py()
     if least is not None and not (_FIRST_S * steps <= least and most < _LAST_S * steps):
         raise RowError("a time beyond the years 1 to 9999 cannot be formatted by a pattern", "filter such times out")
 
 
 def _slices(parts: tuple[Part, ...], have: int) -> list[tuple[int, int, Part | None]]:
     """Return the pattern as slices of the ISO text, as long ones as there are, and the parts that are none."""
-    found: list[tuple[int, int, Part | None]] = []
-    for part in parts:
-        letters = part.text or part.letter * part.count
+    slices: list[tuple[int, int, Part | None]] = []
+    for item in parts:
+        letters = item.text or item.letter * item.count
         if (
-            found
-            and found[-1][2] is None
-            and _ISO[found[-1][1] :].startswith(letters)
-            and found[-1][1] + len(letters) <= have
+            slices
+            and slices[-1][2] is None
+            and _ISO[slices[-1][1] :].startswith(letters)
+            and slices[-1][1] + len(letters) <= have
         ):
-            if part.text or _whole(part, found[-1][1]):
-                found[-1] = (found[-1][0], found[-1][1] + len(letters), None)
+            if item.text or _whole(item, slices[-1][1]):
+                slices[-1] = (slices[-1][0], slices[-1][1] + len(letters), None)
                 continue
-        start = _ISO.find(letters) if part.letter in tuple("yMdHmsS") and part.letter else -1
-        if start >= 0 and start + len(letters) <= have and _whole(part, start):
-            found.append((start, start + len(letters), None))
+        start = _ISO.find(letters) if item.letter in tuple("yMdHmsS") and item.letter else -1
+        if start >= 0 and start + len(letters) <= have and _whole(item, start):
+            slices.append((start, start + len(letters), None))
         else:
-            found.append((0, 0, part))
-    return found
+            slices.append((0, 0, item))
+    return slices
 
 
-def _whole(part: Part, start: int) -> bool:
+def _whole(item: Part, start: int) -> bool:
     """Return whether the letters are all of those of their kind, or digits of a fraction from its first."""
-    return part.letter == "S" or (part.count == _ISO.count(part.letter) and _ISO[start] == part.letter)
+    return item.letter == "S" or (item.count == _ISO.count(item.letter) and _ISO[start] == item.letter)
 
 
-def _piece(times: Any, part: Part) -> Any:
-    letter, count = part.letter, part.count
+def _piece(times: Any, item: Part) -> Any:
+    letter, count = item.letter, item.count
     if not letter:
-        return part.text
+        return item.text
     if letter in _ZONES:
         raise RowError(f"a time without a zone has no {letter}", "leave it out of the pattern")
     if letter == "S":
@@ -158,8 +158,8 @@ def _piece(times: Any, part: Part) -> Any:
 
 
 def _names(names: list[str], indices: Any, count: int) -> Any:
-    known = pyarrow.array([name[:3] if count < 4 else name[:1] if count == 5 else name for name in names])
-    return known.take(indices)
+    strings = pyarrow.array([name[:3] if count < 4 else name[:1] if count == 5 else name for name in names])
+    return strings.take(indices)
 
 
 def _number(times: Any, letter: str) -> Any:
@@ -231,22 +231,26 @@ def _expression(pattern: str, is_lenient: bool) -> tuple[str, tuple[tuple[str, P
     """
     parts, letters = parts_of(pattern), ""
     fields: list[tuple[str, Part]] = []
-    for at, part in enumerate(parts):
-        if not part.letter:
-            letters += re.escape(part.text)
+    for position, item in enumerate(parts):
+        if not item.letter:
+            letters += re.escape(item.text)
             continue
-        field = _FIELDS.get(part.letter)
+        field = _FIELDS.get(item.letter)
         if field is None:
-            raise RowError(f"{part.letter} of the pattern {pattern!r} cannot be parsed", "leave it out")
-        beside = at + 1 < len(parts) and parts[at + 1].letter in tuple("yuMdHhkKmsSD") and parts[at + 1].letter
-        name = f"{field}{sum(known == field for known, _ in fields) or ''}"
-        letters += f"(?P<{name}>{_digits(part, is_lenient, bool(beside))})"
-        fields.append((name, part))
+            raise RowError(f"{item.letter} of the pattern {pattern!r} cannot be parsed", "leave it out")
+        beside = (
+            position + 1 < len(parts)
+            and parts[position + 1].letter in tuple("yuMdHhkKmsSD")
+            and parts[position + 1].letter
+        )
+        name = f"{field}{sum(other == field for other, _ in fields) or ''}"
+        letters += f"(?P<{name}>{_digits(item, is_lenient, bool(beside))})"
+        fields.append((name, item))
     return "^" + letters + ("" if is_lenient else "$"), tuple(fields)
 
 
-def _digits(part: Part, is_lenient: bool, beside: bool) -> str:
-    letter, count = part.letter, part.count
+def _digits(item: Part, is_lenient: bool, beside: bool) -> str:
+    letter, count = item.letter, item.count
     if letter in "ML" and count > 2:
         return "(?i:" + "|".join(name if count > 3 else name[:3] for name in MONTHS) + ")"
     if letter == "E":
@@ -274,11 +278,11 @@ def read(strings: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, A
     expression, fields = _expression(pattern, is_lenient)
     if not fields:
         raise RowError(f"the pattern {pattern!r} has no date and no time", "give one such as 'yyyy-MM-dd'")
-    found = pc.extract_regex(strings, expression)
-    valid = truths(pc.is_valid(found))
+    groups = pc.extract_regex(strings, expression)
+    valid = truths(pc.is_valid(groups))
     parts: dict[str, Any] = {}
-    for name, part in fields:
-        _add_field(parts, _FIELDS[part.letter], part, pc.struct_field(found, name))
+    for name, item in fields:
+        _add_field(parts, _FIELDS[item.letter], item, pc.struct_field(groups, name))
     offset = parts.pop("zone", None)
     half, of_year = parts.pop("half", None), parts.pop("day_of_year", None)
     if "hour24" in parts:
@@ -296,25 +300,25 @@ def read(strings: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, A
     return days, since_midnight, valid, offset
 
 
-def _add_field(parts: dict[str, Any], name: str, part: Part, strings: Any) -> None:
-    if name == "month" and part.count > 2:
+def _add_field(parts: dict[str, Any], name: str, item: Part, strings: Any) -> None:
+    if name == "month" and item.count > 2:
         starts = pyarrow.array([month[:3].lower() for month in MONTHS])
         index = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(strings, 0, 3)), starts)
         parts[name] = pc.fill_null(index, 0).to_numpy(zero_copy_only=False).astype(numpy.int64) + 1
     elif name == "half":
         parts[name] = truths(pc.fill_null(pc.equal(pc.utf8_upper(strings), "PM"), False)).astype(numpy.int64)
     elif name == "fraction":
-        parts["nanosecond"] = _fraction(strings, part)
+        parts["nanosecond"] = _fraction(strings, item)
     elif name == "zone":
         parts[name] = _offset(strings)
     elif name != "weekday":
         number = integers(strings, 0)
-        if name == "year" and part.count == 2:
+        if name == "year" and item.count == 2:
             number = numpy.where(number < 100, number + 2000, number)
         parts[name] = number
 
 
-def _fraction(strings: Any, part: Part) -> Any:
+def _fraction(strings: Any, item: Part) -> Any:
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(strings, ""), 9, "0"), 0, 9)
     return integers(digits, 0)
 
@@ -340,7 +344,7 @@ def _strict(parts: dict[str, Any], valid: Any) -> tuple[Any, Any, Any]:
 
 def _lenient(parts: dict[str, Any], rows: int) -> tuple[Any, Any]:
     """Whatever the numbers are: month 13 is January of the next year."""
-    one = numpy.ones(rows, numpy.int64)
-    days = days_of(parts.get("year", 1970 * one), parts.get("month", one), parts.get("day", one))
-    seconds = parts.get("hour", 0 * one) * 3600 + parts.get("minute", 0 * one) * 60 + parts.get("second", 0 * one)
-    return days + seconds // 86_400, seconds % 86_400 * 1_000_000_000 + parts.get("nanosecond", 0 * one)
+    ones = numpy.ones(rows, numpy.int64)
+    days = days_of(parts.get("year", 1970 * ones), parts.get("month", ones), parts.get("day", ones))
+    seconds = parts.get("hour", 0 * ones) * 3600 + parts.get("minute", 0 * ones) * 60 + parts.get("second", 0 * ones)
+    return days + seconds // 86_400, seconds % 86_400 * 1_000_000_000 + parts.get("nanosecond", 0 * ones)

@@ -25,39 +25,39 @@ def infer_sum(args: Sequence[Expr]) -> DataType | str:
         left, right = args
         if left.type.is_interval and right.type.root in _TIMES:
             left, right = right, left
-        found = _moved(left, right)
-        if found is not None:
-            return found.as_nullable(is_nullable(args))
+        result = _moved(left, right)
+        if result is not None:
+            return result.as_nullable(is_nullable(args))
     return "a time and an interval, or two intervals of one kind"
 
 
 def infer_difference(args: Sequence[Expr]) -> DataType | str:
     """Infer the type of the difference of a time and an interval, or of two intervals."""
     if len(args) == 2:
-        found = _moved(args[0], args[1])
-        if found is not None:
-            return found.as_nullable(is_nullable(args))
+        result = _moved(args[0], args[1])
+        if result is not None:
+            return result.as_nullable(is_nullable(args))
     return "a time and an interval, or two intervals of one kind; TIMESTAMPDIFF gives the time between two times"
 
 
 def infer_scaled(args: Sequence[Expr]) -> DataType | str:
     """Infer the type of the product of an interval and a number, in any order."""
     if len(args) == 2:
-        for one, other in (args, (args[1], args[0])):
-            if one.type.is_interval and other.type.is_numeric:
-                return one.type.as_nullable(is_nullable(args))
+        for interval, factor in (args, (args[1], args[0])):
+            if interval.type.is_interval and factor.type.is_numeric:
+                return interval.type.as_nullable(is_nullable(args))
     return "an interval and a number"
 
 
 def _moved(time: Expr, interval: Expr) -> DataType | None:
-    found, step = time.type, interval.type
+    kind, step = time.type, interval.type
     if not step.is_interval:
         return None
-    if found.is_interval:
-        return found if found.root is step.root else None
-    if found.root not in _TIMES or (found.root is Root.TIME and step.root is Root.INTERVAL_YEAR_MONTH):
+    if kind.is_interval:
+        return kind if kind.root is step.root else None
+    if kind.root not in _TIMES or (kind.root is Root.TIME and step.root is Root.INTERVAL_YEAR_MONTH):
         return None
-    return found
+    return kind
 
 
 def sum_of_times(arguments: Arguments) -> Values:

@@ -43,12 +43,12 @@ def zone_name(name: str) -> str:
     if offset is not None:
         sign, hours, minutes = offset.groups()
         return f"{sign}{int(hours):02}:{int(minutes or 0):02}"
-    found = "UTC" if name in ("Z", "GMT") else _SHORT.get(name, name)
+    zone = "UTC" if name in ("Z", "GMT") else _SHORT.get(name, name)
     try:
-        zoneinfo.ZoneInfo(found)
+        zoneinfo.ZoneInfo(zone)
     except (ValueError, zoneinfo.ZoneInfoNotFoundError) as error:
         raise RowError(f"there is no time zone {name!r}", "give one such as 'Europe/Berlin' or '+01:00'") from error
-    return found
+    return zone
 
 
 def local_times(instants: Any, zone: str) -> Any:
@@ -68,10 +68,10 @@ def instants_of(times: Any, zone: str) -> Any:
     utc = pyarrow.timestamp(unit, "UTC")
     if name == "UTC":
         return pc.cast(times, utc)
-    found = pc.assume_timezone(times, name, ambiguous="earliest", nonexistent="earliest")
-    skipped = pc.not_equal(pc.local_timestamp(found), times)
+    instants = pc.assume_timezone(times, name, ambiguous="earliest", nonexistent="earliest")
+    skipped = pc.not_equal(pc.local_timestamp(instants), times)
     if pc.any(skipped).as_py():
         hours = pyarrow.scalar(datetime.timedelta(hours=3), pyarrow.duration(unit))
         before = pc.assume_timezone(pc.subtract(times, hours), name, ambiguous="earliest", nonexistent="earliest")
-        found = pc.if_else(skipped, pc.add(before, hours), found)
-    return pc.cast(found, utc)
+        instants = pc.if_else(skipped, pc.add(before, hours), instants)
+    return pc.cast(instants, utc)
