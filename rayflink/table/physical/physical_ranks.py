@@ -12,9 +12,10 @@ from ..errors import SqlError
 from ..plan.lineage import all_of, rows_of
 from ..plan.logical import Sort
 from ..plan.ranks import Rank, WindowRank
-from ..runtime.ranks.bounded_rank import BoundedRank, RowNumbers
+from ..runtime.ranks.bounded_rank import bounded_rank, row_numbers
+from ..runtime.ranks.limits import LimitOperator, LocalLimitOperator
 from ..runtime.ranks.ranking import Ranking
-from ..runtime.ranks.sorting import LimitOperator, LocalLimitOperator, SortOperator
+from ..runtime.ranks.sorting import sort
 from ..runtime.ranks.window_rank import local_rank, window_rank
 from ..types import DataTypes
 from .physical_windows import attached_windows
@@ -26,11 +27,11 @@ def translate_sort(translation: Translation, plan: Sort) -> StreamBuilder:
     rows, name, line = translation.stream(plan.input), "Sort" if plan.keys else "Limit", plan.explain_line()
     if plan.limit is not None:  # each subtask drops rows that cannot be in the result
         most = plan.offset + plan.limit
-        local = Factory(SortOperator, plan.keys, 0, most) if plan.keys else Factory(LocalLimitOperator, 0, most)
+        local = Factory(sort, plan.keys, 0, most) if plan.keys else Factory(LocalLimitOperator, 0, most)
         rows = rows.add_operator(f"Local{name}", local).set_description(line)
     partitioned = rows.single_partition()
     if plan.keys:
-        factory = Factory(SortOperator, plan.keys, plan.offset, plan.limit)
+        factory = Factory(sort, plan.keys, plan.offset, plan.limit)
         return partitioned.add_operator(name, factory).set_parallelism(1).set_description(line)
     factory, identity = Factory(LimitOperator, plan.offset, plan.limit), f"first of {rows_of(plan.input)}"
     step = partitioned.add_operator(name, factory, identity=identity).set_parallelism(1).set_description(line)
@@ -49,13 +50,13 @@ def translate_rank(translation: Translation, plan: Rank) -> StreamBuilder:
         raise _unsupported_rank(plan)
     if plan.last is not None:
         ranking = Ranking(row_type(plan.input), plan.partition, plan.keys, plan.first, plan.last)
-        return _top_rows(translation, plan, ranking, Factory(BoundedRank, ranking, arrow_schema(plan.schema)))
+        return _top_rows(translation, plan, ranking, Factory(bounded_rank, ranking, arrow_schema(plan.schema)))
     names = [f"c{index}" for index in range(len(plan.input.schema))]
     columns = [plan.input.column(index) for index in range(len(names))]
     schema = tuple(replace(column, name=name) for column, name in zip(plan.input.schema, names, strict=True))
     keys = [names[key] for key in plan.partition]
     rows = translation.add_calc(translation.stream(plan.input), None, columns, schema, plan)
-    factory = Factory(RowNumbers, plan.partition, plan.keys, arrow_schema(plan.schema))
+    factory = Factory(row_numbers, plan.partition, plan.keys, arrow_schema(plan.schema))
     return add_keyed_operator(hash_partition(rows, keys), "Rank", factory, keys).set_description(plan.explain_line())
 
 

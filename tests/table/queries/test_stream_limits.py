@@ -7,7 +7,7 @@ import pytest
 from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
-from rayflink.table.runtime.ranks.sorting import LimitOperator
+from rayflink.table.runtime.ranks.limits import LimitOperator
 from rayflink.testing import KillTask, rec, simulate, verify, wm
 from tests.table.planned_streams import planned_stream
 

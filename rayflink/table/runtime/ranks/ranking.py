@@ -1,4 +1,4 @@
-"""The first rows of each key in an order: what is kept of rows, and how those that are kept are numbered."""
+"""The first rows of each key in an order: how rows that may be among them merge, and how they are numbered."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Ranking:
 class RankedRows:
     """Rows that may be among the wanted ones, as partial rows.
 
-    Their columns are the key, the start of their window, the others, and how many rows each stands for: itself and
-    those that were left out for it.
+    Their columns are the key, the start of their window, the others, and the number of rows that each represents:
+    itself and those that were left out for it.
 
     Args:
         ranking: which rows are wanted.
@@ -74,7 +74,7 @@ class RankedRows:
         self.width = len(key)
         self.rows_column = len(fields)
         self.end_column = None if window is None or window.end_column is None else places[window.end_column]
-        """Where the end of the window is."""
+        """Number of the column with the end of the window."""
         names = [*ranking.key_names, *(["start"] if starts else [])]
         names += [f"v{at}" for at in range(len(fields) - len(key))]
         kinds = [fields[at].type.to_arrow() for at in self._columns]
@@ -96,7 +96,7 @@ class RankedRows:
         return len(columns[0])
 
     def merge(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
-        """Partial rows without those that are not among the wanted ones: by key, those of a key as they came."""
+        """Leave out rows that are not among the wanted ones; the rest are by key, those of a key as they came."""
         rows = len(columns[0])
         if rows <= self._last or groups.count == rows:
             return list(columns)
@@ -105,13 +105,12 @@ class RankedRows:
         if keep.all():
             return list(columns)
         counts: NDArray[np.int64] = to_numpy(columns[self.rows_column])
-        out = order[~keep]
-        lost = np.bincount(groups.codes[out], counts[out], groups.count).astype(np.int64)
+        dropped, wanted = order[~keep], order[keep]
+        dropped_counts = np.bincount(groups.codes[dropped], counts[dropped], groups.count).astype(np.int64)
         counts = counts.copy()
-        counts[order[places == 0]] += lost
-        left = order[keep]
-        kept = pa.array(np.sort(groups.codes[left] * rows + left) % rows)
-        return [*(one.take(kept) for one in columns[:-1]), to_arrow(counts, pa.int64()).take(kept)]
+        counts[order[places == 0]] += dropped_counts
+        taken = pa.array(np.sort(groups.codes[wanted] * rows + wanted) % rows)
+        return [*(column.take(taken) for column in columns[:-1]), to_arrow(counts, pa.int64()).take(taken)]
 
     def numbered(self, columns: Sequence[pa.Array], groups: Groups) -> list[pa.Array]:
         """Return the wanted rows, by their groups and numbers: the columns that came in, and the number."""

@@ -16,9 +16,10 @@ from rayflink.common.types import Row
 from rayflink.datastream.streams.selectors import NamedField
 from rayflink.table.runtime.keyed_state import frame_memory
 from rayflink.table.runtime.ranks import sorted_rows
-from rayflink.table.runtime.ranks.bounded_rank import BoundedRank, RowNumbers
+from rayflink.table.runtime.ranks.bounded_rank import bounded_rank, row_numbers
+from rayflink.table.runtime.ranks.limits import LimitOperator
 from rayflink.table.runtime.ranks.ordering import order_numbers, order_of
-from rayflink.table.runtime.ranks.sorting import LimitOperator, SortOperator
+from rayflink.table.runtime.ranks.sorting import sort
 from rayflink.table.runtime.ranks.window_rank import local_rank
 from rayflink.testing import OperatorHarness, end, rec, verify, wm
 
@@ -39,7 +40,7 @@ def numbered(number, *values):
 @pytest.mark.slow
 def test_rows_come_in_order_and_equal_ones_as_they_came():
     verify(
-        lambda: SortOperator(((N, True, False), (X, False, False)), 1, 4),
+        lambda: sort(((N, True, False), (X, False, False)), 1, 4),
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[plain("b", 2, 0, 0.5), plain("b", 2), plain("a", 2), plain(None, 1), wm(MAX_TIMESTAMP)],
         without=(
@@ -64,7 +65,7 @@ def test_a_limit_without_an_order_gives_rows_as_they_come(offset, limit, kept):
 @pytest.mark.slow
 def test_all_rows_of_a_key_are_numbered():
     verify(
-        lambda: RowNumbers((WORD,), ((N, False, True),), RESULT),
+        lambda: row_numbers((WORD,), ((N, False, True),), RESULT),
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
             numbered(1, None, 1), numbered(1, "a", 2), numbered(2, "a", 3, 0, 1.5), numbered(1, "b", 2),
@@ -79,7 +80,7 @@ def test_all_rows_of_a_key_are_numbered():
 def test_the_first_rows_of_a_key_are_numbered():
     what = ranking((N, False, True), window=None, last=1)
     verify(
-        lambda: [local_rank(what), BoundedRank(what, RESULT)],
+        lambda: [local_rank(what), bounded_rank(what, RESULT)],
         given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
             numbered(1, "b", 2),
@@ -169,7 +170,7 @@ def given_to(factory, batch=100):
 @pytest.mark.parametrize(("offset", "limit"), [(0, None), (70, None), (5, 1_500), (0, 3)])
 def test_an_order_of_more_rows_than_memory_goes_by_files(tmp_path, monkeypatch, offset, limit):
     order = ((N, True, False), (WORD, False, True))
-    operator, memory, files = small_memory(monkeypatch, tmp_path, SortOperator)
+    operator, memory, files = small_memory(monkeypatch, tmp_path, sort)
     found = given_to(lambda: operator(order, offset, limit))
     ordered = sorted(MANY, key=lambda one: place_in_order(one, order))
     assert found == ordered[offset : None if limit is None else offset + limit]
@@ -178,7 +179,7 @@ def test_an_order_of_more_rows_than_memory_goes_by_files(tmp_path, monkeypatch, 
 
 def test_numbers_of_more_rows_than_memory_go_by_files(tmp_path, monkeypatch):
     order = ((N, True, False), (X, False, True))
-    operator, memory, files = small_memory(monkeypatch, tmp_path, RowNumbers)
+    operator, memory, files = small_memory(monkeypatch, tmp_path, row_numbers)
     monkeypatch.setattr(sorted_rows, "BLOCK_ROWS", 7)
     found = given_to(lambda: operator((WORD,), order, RESULT))
     words = sorted({one[WORD] for one in MANY}, key=str.encode)
@@ -189,7 +190,7 @@ def test_numbers_of_more_rows_than_memory_go_by_files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("keys", [(), (WORD,)])
 def test_the_first_rows_of_more_keys_than_memory_go_by_files(tmp_path, monkeypatch, keys):
-    operator, memory, files = small_memory(monkeypatch, tmp_path, BoundedRank)
+    operator, memory, files = small_memory(monkeypatch, tmp_path, bounded_rank)
     what = ranking((N, True, False), (X, False, True), keys=keys, window=None, last=25, first=2)
     found = given_to(lambda: [local_rank(what), operator(what, RESULT)])
     groups = {one[WORD] if keys else None for one in MANY}
