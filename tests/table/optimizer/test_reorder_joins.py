@@ -60,14 +60,14 @@ def joins(t_env: TableEnvironment, query: str) -> list[str]:
 def counted() -> Iterator[list[int]]:
     """The rows that joins give meanwhile."""
     made: list[int] = []
-    joined = JoinRows.joined
+    joined = JoinRows.join
 
     def count(self, *args):
         for batch in joined(self, *args):
             made.append(len(batch))
             yield batch
 
-    with mock.patch.object(JoinRows, "joined", count):
+    with mock.patch.object(JoinRows, "join", count):
         yield made
 
 

@@ -1,4 +1,4 @@
-"""The time for which the rows of an interval join are kept.
+"""The time for which an interval join stores rows.
 
 A pair (l, r) fulfils lower <= time(r) - time(l) <= upper. Let W be the watermark. What is known of the times of rows
 that are still to come on a side, those that are late left out:
@@ -59,7 +59,7 @@ class SideTime:
     zone: str = "UTC"
 
     def passed(self, progress: int) -> int:
-        """Return the last time that no row to come has, at this watermark."""
+        """Return the time that all rows to come are later than, at this watermark."""
         if progress in (MAX_TIMESTAMP, MIN_TIMESTAMP):
             return progress
         return last_over(progress, self.zone) + self.shift_ms
@@ -76,16 +76,16 @@ class IntervalBounds:
 
     @property
     def sides(self) -> tuple[SideTime, SideTime]:
-        """Left, right."""
+        """Return both sides, the left one first."""
         return self.left, self.right
 
     def partners(self, side: int) -> tuple[int, int]:
         """Return the distance of the times of partners from that of a row: (least, most)."""
         return (-self.upper_ms, -self.lower_ms) if side else (self.lower_ms, self.upper_ms)
 
-    def forgotten(self, side: int, progress: int) -> int:
-        """Return the rows of a side with this time, or an earlier one, have no partner to come at this watermark."""
-        if self.lower_ms > self.upper_ms:  # nothing goes together
+    def droppable_until(self, side: int, progress: int) -> int:
+        """Return the time up to which rows of a side have no partner to come at this watermark."""
+        if self.lower_ms > self.upper_ms:  # no pair fulfils both bounds
             return MAX_TIMESTAMP
         passed = self.sides[1 - side].passed(progress)
         if passed in (MAX_TIMESTAMP, MIN_TIMESTAMP):

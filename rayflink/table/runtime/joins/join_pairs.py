@@ -26,7 +26,7 @@ BLOCK_PAIRS = 1 << 16
 
 @dataclass(frozen=True)
 class Matches:
-    """Left row i goes with the right rows order[first[i]], order[first[i] + 1]..., `count[i]` of them."""
+    """Pairs of rows: left row i matches the `count[i]` right rows order[first[i]], order[first[i] + 1]..."""
 
     order: Rows
     first: Rows
@@ -40,37 +40,38 @@ class Matches:
         for start in range(0, total, block):
             stop = min(start + block, total)
             least, most = np.searchsorted(totals, [start, stop - 1], side="right")
-            of = np.arange(least, most + 1)
-            shares = np.minimum(totals[of], stop) - np.maximum(begins[of], start)
-            left = np.repeat(of, shares)
+            rows = np.arange(least, most + 1)
+            counts = np.minimum(totals[rows], stop) - np.maximum(begins[rows], start)
+            left = np.repeat(rows, counts)
             yield left, self.order[self.first[left] + (np.arange(start, stop) - begins[left])]
 
 
-def matches(left: Sequence[pa.Array], right: Sequence[pa.Array], nulls_match: Sequence[bool],
-            left_rows: int, right_rows: int) -> Matches:  # fmt: skip
-    """Return the rows with equal keys; without a key each with all.
+def match_keys(
+    left: Sequence[pa.Array], right: Sequence[pa.Array], nulls_match: Sequence[bool], left_rows: int, right_rows: int
+) -> Matches:
+    """Return the pairs of rows with equal keys; without a key each left row matches all right ones.
 
     Args:
         left, right: columns of the key, of the same types.
         nulls_match: of each column, whether a null is equal to a null.
     """
     if not left:
-        everything = np.zeros(left_rows, dtype=np.intp), np.full(left_rows, right_rows, dtype=np.intp)
-        return Matches(np.arange(right_rows), *everything)
+        first, count = np.zeros(left_rows, dtype=np.intp), np.full(left_rows, right_rows, dtype=np.intp)
+        return Matches(np.arange(right_rows), first, count)
     columns = [combine_chunks(pa.chunked_array(pair)) for pair in zip(left, right, strict=True)]
     groups = grouped(columns, left_rows + right_rows)
-    codes, count = groups.codes, groups.count
-    known = np.ones(left_rows + right_rows, dtype=np.bool_)
+    codes, group_count = groups.codes, groups.count
+    can_match = np.ones(left_rows + right_rows, dtype=np.bool_)
     for column, nulls in zip(columns, nulls_match, strict=True):
         if column.null_count and not nulls:
-            known &= column.is_valid().to_numpy(zero_copy_only=False)
-    if not known.all():  # no row is equal to them: a group of left rows and one of right ones
-        codes = np.where(known, codes, count)
-        codes[left_rows:][~known[left_rows:]] = count + 1
-        count += 2
-    own, other = codes[:left_rows], codes[left_rows:]
-    sizes = np.bincount(other, minlength=count)
-    return Matches(np.argsort(other, kind="stable"), (np.cumsum(sizes) - sizes)[own], sizes[own])
+            can_match &= column.is_valid().to_numpy(zero_copy_only=False)
+    if not can_match.all():  # the others form a group of left rows and one of right rows, which do not match
+        codes = np.where(can_match, codes, group_count)
+        codes[left_rows:][~can_match[left_rows:]] = group_count + 1
+        group_count += 2
+    left_codes, right_codes = codes[:left_rows], codes[left_rows:]
+    sizes = np.bincount(right_codes, minlength=group_count)
+    return Matches(np.argsort(right_codes, kind="stable"), (np.cumsum(sizes) - sizes)[left_codes], sizes[left_codes])
 
 
-__all__ = ["BLOCK_PAIRS", "Matches", "matches"]
+__all__ = ["BLOCK_PAIRS", "Matches", "match_keys"]

@@ -1,13 +1,13 @@
 """The rows of one side of an interval join, in segments of time, each of a few pieces.
 
-A segment whose last time is over is dropped whole. In a piece, rows of a key are found by hash and time in sorted
-numbers, made when there is something to look for; where little is looked for, rows are looked through instead.
+A segment whose last time is over is dropped as a whole. In a piece, rows of a key are looked up by hash and time in an
+index of sorted numbers, which is built at the first lookup; where few keys are looked up, rows are scanned instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 ROW_BYTES = 45
-"""Of a row beside its columns: time, arrival, whether it was joined, and where it is found."""
+"""Bytes of a row beside its columns: time, arrival, whether it has a partner, and its place in the index."""
 MOST_LOOSE = 8
-"""This many pieces a segment has before they are joined."""
+"""Pieces that a segment has before they are merged."""
 SPARSE = 16
-"""Rows are looked through where they are this many times as many as those looked for."""
+"""Rows are scanned where there are this many times as many as hashes to look up."""
 
 
 class _Index:
-    """Rows by hash and time.
+    """Rows sorted by hash and time.
 
     Args:
         hashes, times: of the rows.
-        rows: their numbers; None: as they stand.
+        rows: their numbers; None: in their own order.
     """
 
     def __init__(self, hashes: NDArray[np.uint32], times: Times, rows: Rows | None = None) -> None:
@@ -60,12 +60,12 @@ class _Index:
         if not len(self._keys):
             return first, count
         codes = np.minimum(np.searchsorted(self._keys, hashes), len(self._keys) - 1)
-        known = np.flatnonzero(self._keys[codes] == hashes)
-        base = codes[known].astype(np.int64) * self._span
-        low = np.clip(least[known], self._least, self._least + self._span) - self._least
-        high = np.clip(most[known], self._least - 1, self._least + self._span - 1) - self._least
-        first[known] = np.searchsorted(self._places, base + low, side="left")
-        count[known] = np.maximum(np.searchsorted(self._places, base + high, side="right") - first[known], 0)
+        hits = np.flatnonzero(self._keys[codes] == hashes)
+        base = codes[hits].astype(np.int64) * self._span
+        low = np.clip(least[hits], self._least, self._least + self._span) - self._least
+        high = np.clip(most[hits], self._least - 1, self._least + self._span - 1) - self._least
+        first[hits] = np.searchsorted(self._places, base + low, side="left")
+        count[hits] = np.maximum(np.searchsorted(self._places, base + high, side="right") - first[hits], 0)
         return first, count
 
 
@@ -74,12 +74,17 @@ class Piece:
 
     Args:
         columns: of the state; the first `width` are those of the key.
-        arrived: numbers by which rows came.
-        met: whether each was joined.
+        times: of the rows, in milliseconds.
+        arrivals: numbers of the rows in the order in which they came.
+        has_partner: whether each was joined; it is changed in place.
     """
 
-    def __init__(self, columns: Columns, times: Times, arrived: Rows, met: NDArray[np.bool_], width: int) -> None:
-        self.columns, self.times, self.arrived, self.met, self._width = columns, times, arrived, met, width
+    def __init__(
+        self, columns: Columns, times: Times, arrivals: Rows, has_partner: NDArray[np.bool_], width: int
+    ) -> None:
+        self.columns, self.times, self.arrivals, self.has_partner, self._width = (
+            columns, times, arrivals, has_partner, width
+        )  # fmt: skip
         self.size = size_of(columns) + ROW_BYTES * len(times)
         self.is_filed = False
         self._hashes: NDArray[np.uint32] | None = None
@@ -90,7 +95,7 @@ class Piece:
         return len(self.times)
 
     def file(self, columns: Columns) -> None:
-        """Take columns of a file for those in memory."""
+        """Replace the columns by those of a file."""
         self.columns, self.size, self.is_filed = columns, 0, True
         self._hashes = self._index = None
 
@@ -98,20 +103,20 @@ class Piece:
         """Return an index of the rows by hash."""
         if self._index is not None:
             return self._index
-        own = self._own_hashes()
+        key_hashes = self._key_hashes()
         if self.is_filed or len(hashes) * SPARSE < len(self):
-            rows = np.flatnonzero(np.isin(own, np.unique(hashes)))
-            return _Index(own[rows], self.times[rows], rows)
-        self._index = _Index(own, self.times)
+            rows = np.flatnonzero(np.isin(key_hashes, np.unique(hashes)))
+            return _Index(key_hashes[rows], self.times[rows], rows)
+        self._index = _Index(key_hashes, self.times)
         return self._index
 
-    def _own_hashes(self) -> NDArray[np.uint32]:
+    def _key_hashes(self) -> NDArray[np.uint32]:
         if self._hashes is not None:
             return self._hashes
-        found = hashes_of(self.columns[: self._width], len(self))
+        hashes = hashes_of(self.columns[: self._width], len(self))
         if not self.is_filed:
-            self._hashes = found
-        return found
+            self._hashes = hashes
+        return hashes
 
     def between(self, after: int, until: int) -> Rows:
         """Return numbers of the rows with after < time <= until."""
@@ -123,134 +128,135 @@ class Piece:
 
 
 def hashes_of(keys: Sequence[pa.Array], rows: int) -> NDArray[np.uint32]:
-    """Hash of each key; without a key all are equal."""
+    """Return the hash of each key; without a key all are equal."""
     return hash_columns(keys) if keys else np.zeros(rows, dtype=np.uint32)
 
 
 class TimedRows:
-    """The rows of a side.
+    """Stores the rows of a side.
 
     Args:
-        width: how many columns are the key, the first ones.
+        width: number of the columns of the key, the first ones.
         segment_ms: length of a segment.
     """
 
     def __init__(self, width: int, segment_ms: int) -> None:
         self._width, self._segment_ms = width, segment_ms
         self._segments: dict[int, list[Piece]] = {}
-        self.forgotten = MIN_TIMESTAMP
-        """Rows with this time or an earlier one are not there any more."""
+        self.dropped_until = MIN_TIMESTAMP
+        """Rows with this time or an earlier one are dropped."""
         self.size = 0
+        """Bytes in memory."""
 
-    def add(self, columns: Columns, times: Times, arrived: Rows, met: NDArray[np.bool_]) -> None:
-        """Add rows, none of them forgotten."""
+    def add(self, columns: Columns, times: Times, arrivals: Rows, has_partner: NDArray[np.bool_]) -> None:
+        """Add rows, all of them later than `dropped_until`."""
         rows = pa.array(np.arange(len(times)))
         for segment, (numbers,) in split_by(times // self._segment_ms, [rows]):
             if len(numbers) == len(times):
-                piece = Piece(columns, times, arrived, met, self._width)
+                piece = Piece(columns, times, arrivals, has_partner, self._width)
             else:
-                at = numbers.to_numpy()
-                piece = Piece([one.take(numbers) for one in columns], times[at], arrived[at], met[at], self._width)
+                taken, chosen = [column.take(numbers) for column in columns], numbers.to_numpy()
+                piece = Piece(taken, times[chosen], arrivals[chosen], has_partner[chosen], self._width)
             self._segments.setdefault(segment, []).append(piece)
             self.size += piece.size
 
     def pieces(self, least: int, most: int) -> list[Piece]:
         """Return the pieces that may have rows with such times."""
-        found: list[Piece] = []
-        for segment in self._of(max(least, self.forgotten + 1), most):
+        chosen: list[Piece] = []
+        for segment in self._segments_between(max(least, self.dropped_until + 1), most):
             pieces = self._segments[segment]
             if len(pieces) > MOST_LOOSE:
-                self._join(pieces)
-            found += pieces
-        return found
+                self._merge_small(pieces)
+            chosen += pieces
+        return chosen
 
-    def _of(self, least: int, most: int) -> list[int]:
+    def _segments_between(self, least: int, most: int) -> list[int]:
         first, last = least // self._segment_ms, most // self._segment_ms
-        return sorted(one for one in self._segments if first <= one <= last)
+        return sorted(segment for segment in self._segments if first <= segment <= last)
 
-    def _join(self, pieces: list[Piece]) -> None:
-        """Have one piece of those in memory that follow one another, but for much larger ones."""
-        joined: list[Piece] = []
+    def _merge_small(self, pieces: list[Piece]) -> None:
+        """Merge pieces in memory that follow one another, unless one is much larger."""
+        merged: list[Piece] = []
         for piece in pieces:
-            joined.append(piece)
-            while len(joined) > 1 and len(joined[-2]) <= 2 * len(joined[-1]) and not joined[-2].is_filed:
-                if joined[-1].is_filed:
+            merged.append(piece)
+            while len(merged) > 1 and len(merged[-2]) <= 2 * len(merged[-1]) and not merged[-2].is_filed:
+                if merged[-1].is_filed:
                     break
-                last, before = joined.pop(), joined.pop()
-                joined.append(self._joined([before, last]))
-        pieces[:] = joined
+                last, before = merged.pop(), merged.pop()
+                merged.append(self._merge(before, last))
+        pieces[:] = merged
 
-    def _joined(self, pieces: Sequence[Piece]) -> Piece:
-        times, arrived, met = (
-            np.concatenate([getattr(one, name) for one in pieces]) for name in ("times", "arrived", "met")
-        )
-        made = Piece(concatenated([one.columns for one in pieces]), times, arrived, met, self._width)
-        self.size += made.size - sum(one.size for one in pieces)
-        return made
+    def _merge(self, first: Piece, second: Piece) -> Piece:
+        times = np.concatenate([first.times, second.times])
+        arrivals = np.concatenate([first.arrivals, second.arrivals])
+        has_partner = np.concatenate([first.has_partner, second.has_partner])
+        merged = Piece(concatenated([first.columns, second.columns]), times, arrivals, has_partner, self._width)
+        self.size += merged.size - first.size - second.size
+        return merged
 
     @property
     def least(self) -> int | None:
         """Return the least time of a row; None: there is none."""
         for segment in sorted(self._segments):
-            known = [one.times[one.times > self.forgotten] for one in self._segments[segment]]
-            times = [int(one.min()) for one in known if len(one)]
-            if times:
-                return min(times)
+            stored = [piece.times[piece.times > self.dropped_until] for piece in self._segments[segment]]
+            least = [int(times.min()) for times in stored if len(times)]
+            if least:
+                return min(least)
         return None
 
-    def forget(self, until: int, wants_alone: bool) -> list[tuple[Piece, Rows]]:
-        """Forget rows with this time or an earlier one.
+    def drop(self, until: int, wants_unmatched: bool) -> list[tuple[Piece, Rows]]:
+        """Drop rows with this time or an earlier one.
 
         Args:
-            wants_alone: those that were never joined are wanted: (piece, numbers of rows).
+            wants_unmatched: whether to return rows without a partner: (piece, numbers of its rows).
         """
-        if until <= self.forgotten:
+        if until <= self.dropped_until:
             return []
-        after, self.forgotten = self.forgotten, until
+        after, self.dropped_until = self.dropped_until, until
         last = until // self._segment_ms
-        alone: list[tuple[Piece, Rows]] = []
-        for segment in sorted(one for one in self._segments if one <= last):
-            for piece in self._segments[segment] if wants_alone else ():
+        unmatched: list[tuple[Piece, Rows]] = []
+        for segment in sorted(segment for segment in self._segments if segment <= last):
+            for piece in self._segments[segment] if wants_unmatched else ():
                 rows = piece.between(after, until)
-                rows = rows[~piece.met[rows]]
+                rows = rows[~piece.has_partner[rows]]
                 if len(rows):
-                    alone.append((piece, rows))
+                    unmatched.append((piece, rows))
             if (segment + 1) * self._segment_ms - 1 <= until:
                 self.size -= sum(piece.size for piece in self._segments.pop(segment))
-        return alone
+        return unmatched
 
     def __iter__(self) -> Iterator[Piece]:
         return (piece for segment in sorted(self._segments) for piece in self._segments[segment])
 
     def file(self, memory: FrameMemory) -> None:
-        """Have the columns of all rows in a file."""
-        pieces = [one for one in self if not one.is_filed]
+        """Write the columns of all rows to a file."""
+        pieces = [piece for piece in self if not piece.is_filed]
         if pieces:
-            for piece, columns in zip(pieces, memory.written(one.columns for one in pieces), strict=True):
+            for piece, columns in zip(pieces, memory.written(piece.columns for piece in pieces), strict=True):
                 piece.file(columns)
         self.size = 0
 
 
-def gathered(pieces: Sequence[Piece], of: NDArray[np.intp], rows: Rows) -> list[pa.Array]:
+def gather(pieces: Sequence[Piece], numbers: NDArray[np.intp], rows: Rows) -> list[pa.Array]:
     """Return the columns of some rows, in their order.
 
     Args:
-        of: the piece of each.
-        rows: its number there.
+        numbers: the piece of each row.
+        rows: the number of the row in its piece.
     """
-    chosen = np.unique(of)
+    chosen = np.unique(numbers)
     if len(chosen) == 1:
         taken = pa.array(rows)
-        return [one.take(taken) for one in pieces[int(chosen[0])].columns]
-    order = np.argsort(of, kind="stable")
-    bounds = np.searchsorted(of[order], np.arange(len(pieces) + 1))
+        return [column.take(taken) for column in pieces[int(chosen[0])].columns]
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.searchsorted(numbers[order], np.arange(len(pieces) + 1))
     parts = [
-        [column.take(pa.array(rows[order[bounds[at] : bounds[at + 1]]])) for column in pieces[at].columns]
-        for at in chosen.tolist()
+        [column.take(pa.array(rows[order[bounds[number] : bounds[number + 1]]])) for column in pieces[number].columns]
+        for number in chosen.tolist()
     ]
-    back = np.empty(len(of), dtype=np.int64)
-    back[order] = np.arange(len(of))
-    return [one.take(pa.array(back)) for one in concatenated(parts)]
+    places = np.empty(len(numbers), dtype=np.int64)
+    places[order] = np.arange(len(numbers))
+    return [column.take(pa.array(places)) for column in concatenated(parts)]
 
 
-__all__: list[Any] = ["Piece", "TimedRows", "gathered", "hashes_of"]
+__all__ = ["Piece", "TimedRows", "gather", "hashes_of"]

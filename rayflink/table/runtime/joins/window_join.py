@@ -14,29 +14,32 @@ import numpy as np
 import pyarrow as pa
 
 from rayflink.common.records.batches import MAX_TIMESTAMP, Batch, Element, Watermark
+from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
-from ..keyed_state.frame_memory import Columns, divided, size_of
+from ..keyed_state.frame_memory import Columns, FrameMemory, divided, size_of
+from ..progress import restored_progress
 from ..windows.input_rows import local_ms
 from ..windows.slice_store import split_by
+from ..windows.window_time import WindowTime
 from ..windows.zone_shift import last_over, timer_of
-from .join_operator import Frame, JoinOperator, rows_of_columns
-from .join_pairs import matches
-from .join_rows import JoinSpec
+from .join_pairs import match_keys
+from .join_rows import JoinRows, JoinSpec
+from .join_snapshots import Frame, JoinSnapshots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FIRING_ROWS = 65_536
-"""Rows that are joined at once at least, where more than one window is over."""
+"""Windows that are over at once are joined together up to this number of rows."""
 _FIELDS = (pa.field("window", pa.int64()), pa.field("arrival", pa.int64()))
 _WHOLE = 0
 """In place of a window's end where there are no windows."""
 
 
 @dataclass
-class _Rows:
+class _SideRows:
     """The rows of one side and window: pieces in files, and those in memory, which came later."""
 
     filed: list[Columns] = field(default_factory=list)
@@ -48,7 +51,7 @@ class _Rows:
         return [*self.filed, *self.pieces]
 
 
-class WindowJoinOperator(JoinOperator):
+class WindowJoinOperator(Operator):
     """Joins rows of equal windows that are partitioned by key.
 
     Args:
@@ -58,146 +61,157 @@ class WindowJoinOperator(JoinOperator):
     """
 
     def __init__(self, spec: JoinSpec, bounds: tuple[tuple[int, int], tuple[int, int]] | None, zone: str) -> None:
-        super().__init__(spec, "a join of windows", _FIELDS)
-        self._zone = zone
-        self._starts = None if bounds is None else (bounds[0][0], bounds[1][0])
-        self._ends = None if bounds is None else (bounds[0][1], bounds[1][1])
-        self._windows: dict[int, tuple[_Rows, _Rows]] = {}
+        self._spec, self._zone, self._bounds = spec, zone, bounds
+        self._rows = JoinRows(spec)
+        self._snapshots = JoinSnapshots(spec, "a join of windows", _FIELDS)
+        self._time = WindowTime(True)
+        self._memory: FrameMemory | None = None
+        self._windows: dict[int, tuple[_SideRows, _SideRows]] = {}
         """End of the windows -> rows of the left side, of the right side."""
         self._size = 0
 
-    # state
+    # life
 
-    def frame(self, side: int) -> Frame:
-        held = [(end, pieces) for end, sides in self._windows.items() if (pieces := sides[side].all)]
-        schema = self._state_schemas[side]
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._memory = FrameMemory(ctx)
+        self._rows.setup(ctx)
+        self._time.setup(ctx)
 
-        def frame() -> pa.RecordBatch:
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._time.progress = restored_progress(snapshots, self.ctx)
+        for side, frame in self._snapshots.restore(snapshots, self.ctx):
+            *columns, ends, arrival = frame.columns
+            order = pa.array(np.lexsort((to_numpy(arrival), to_numpy(ends))))
+            self._add(side, to_numpy(ends.take(order)), [column.take(order) for column in columns])
+
+    def open(self) -> None:
+        self._rows.open()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        return self._snapshots.snapshot([self._frame(side) for side in (0, 1)], self._time.progress, self.ctx)
+
+    def _frame(self, side: int) -> Frame:
+        windows = [(end, pieces) for end, sides in self._windows.items() if (pieces := sides[side].all)]
+
+        def frame() -> Columns | None:
             parts: list[Columns] = []
-            for end, pieces in held:
+            for end, pieces in windows:
                 columns = concatenated(pieces)
-                rows = rows_of_columns(columns)
+                rows = len(columns[0])
                 ends, arrival = np.full(rows, end, dtype=np.int64), np.arange(rows, dtype=np.int64)
                 parts.append([*columns, to_arrow(ends, pa.int64()), to_arrow(arrival, pa.int64())])
-            if not parts:
-                return pa.RecordBatch.from_pylist([], schema=schema)
-            return pa.RecordBatch.from_arrays(concatenated(parts), schema=schema)
+            return concatenated(parts) if parts else None
 
         return frame
 
-    def take_frame(self, side: int, frame: pa.RecordBatch) -> None:
-        *columns, ends, arrival = frame.columns
-        order = pa.array(np.lexsort((to_numpy(arrival), to_numpy(ends))))
-        self._add(side, to_numpy(ends.take(order)), [one.take(order) for one in columns])
-
-    def _add(self, side: int, ends: NDArray[np.int64], columns: Columns) -> None:
-        for end, piece in split_by(ends, columns):
-            self._windows.setdefault(end, (_Rows(), _Rows()))[side].pieces.append(piece)
-            self._size += size_of(piece)
-        if self.memory is not None and not self.memory.hold(self._size):
-            self._write()
-
-    def _write(self) -> None:
-        """Have all rows in files."""
-        assert self.memory is not None
-        for side in (0, 1):
-            held = [sides[side] for sides in self._windows.values() if sides[side].pieces]
-            if held:
-                written = self.memory.written(concatenated(one.pieces) for one in held)
-                for one, piece in zip(held, written, strict=True):
-                    one.filed.append(piece)
-                    one.pieces = []
-        self._size = 0
-        self.memory.hold(0)
+    def close(self) -> None:
+        if self._memory is not None:
+            self._memory.release()
+        self._rows.close()
 
     # rows
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if not len(batch):
             return ()
-        columns = self.held_columns(batch, input_index)
-        if self._ends is None:
+        side = self._spec.sides[input_index]
+        columns = side.state_columns(batch)
+        if self._bounds is None:
             self._add(input_index, np.full(len(batch), _WHOLE, dtype=np.int64), columns)
             return ()
-        side = self.spec.sides[input_index]
-        at = self._ends[input_index]
-        ends = local_ms(columns[side.places[at]], "UTC", side.schema.names[at])
-        late = ends - 1 <= last_over(self.progress, self._zone)
-        if late.any():
-            self.count_late(int(late.sum()))
-            kept = pa.array(~late)
-            ends, columns = ends[~late], [one.filter(kept) for one in columns]
+        end = self._bounds[input_index][1]
+        ends = local_ms(columns[side.state_places[end]], "UTC", side.schema.names[end])
+        is_late = ends - 1 <= last_over(self._time.progress, self._zone)
+        if is_late.any():
+            self._time.count_late(int(is_late.sum()))
+            in_time = pa.array(~is_late)
+            ends, columns = ends[~is_late], [column.filter(in_time) for column in columns]
         if len(ends):
             self._add(input_index, ends, columns)
         return ()
 
+    def _add(self, side: int, ends: NDArray[np.int64], columns: Columns) -> None:
+        for end, piece in split_by(ends, columns):
+            self._windows.setdefault(end, (_SideRows(), _SideRows()))[side].pieces.append(piece)
+            self._size += size_of(piece)
+        if self._memory is not None and not self._memory.hold(self._size):
+            self._write(self._memory)
+
+    def _write(self, memory: FrameMemory) -> None:
+        """Write all rows to files."""
+        for side in (0, 1):
+            in_memory = [sides[side] for sides in self._windows.values() if sides[side].pieces]
+            if in_memory:
+                written = memory.written(concatenated(rows.pieces) for rows in in_memory)
+                for rows, piece in zip(in_memory, written, strict=True):
+                    rows.filed.append(piece)
+                    rows.pieces = []
+        self._size = 0
+        memory.hold(0)
+
     # time
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
-        if self._ends is None:  # whole tables are not over with it: what aggregates them gives rows behind the last one
+        if self._bounds is None:  # whole tables are over at their ends, and aggregates emit rows behind the last one
             return
-        if watermark.timestamp > self.progress:
-            self.progress = watermark.timestamp
-            yield from self._fired()
+        if watermark.timestamp > self._time.progress:
+            self._time.progress = watermark.timestamp
+            yield from self.fire()
         yield watermark
 
     def finish(self) -> Iterable[Element]:
-        if self._ends is None:
-            self.progress = MAX_TIMESTAMP
-            yield from self._fired()
+        if self._bounds is None:
+            self._time.progress = MAX_TIMESTAMP
+            yield from self.fire()
             yield Watermark(MAX_TIMESTAMP)
 
-    def _fired(self) -> Iterator[Element]:
+    def fire(self) -> Iterator[Element]:
         """Yield the rows of all windows that are over, which are then forgotten."""
         due: list[int] = []
         rows = 0
         for end in sorted(self._windows):
-            if self._fires_at(end) > self.progress:
+            if self._fires_at(end) > self._time.progress:
                 break
             due.append(end)
-            rows += sum(len(piece[0]) for one in self._windows[end] for piece in one.all)
+            rows += sum(len(piece[0]) for side in self._windows[end] for piece in side.all)
             if rows >= FIRING_ROWS:
-                yield from self._joined(due)
+                yield from self._join_windows(due)
                 due, rows = [], 0
         if due:
-            yield from self._joined(due)
-        if not self._windows and self.memory is not None:
+            yield from self._join_windows(due)
+        if not self._windows and self._memory is not None:
             self._size = 0
-            self.memory.hold(0)
+            self._memory.hold(0)
 
     def _fires_at(self, end: int) -> int:
-        return MAX_TIMESTAMP if self._ends is None else timer_of(end - 1, self._zone)
+        return MAX_TIMESTAMP if self._bounds is None else timer_of(end - 1, self._zone)
 
-    def _joined(self, due: list[int]) -> Iterator[Element]:
-        """Yield the rows of some windows."""
+    def _join_windows(self, due: list[int]) -> Iterator[Element]:
+        """Yield the rows of some windows, in parts by key where memory is short."""
         windows = [self._windows.pop(end) for end in due]
         sides = [[piece for window in windows for piece in window[side].all] for side in (0, 1)]
-        sizes = [sum(map(size_of, pieces)) for pieces in sides]
-        self._size -= sum(size_of(piece) for window in windows for one in window for piece in one.pieces)
-        parts = 1
-        if self.memory is not None and self.spec.left.partition_columns and len(due) == 1:
-            parts = self.memory.parts(sum(sizes))
+        self._size -= sum(size_of(piece) for window in windows for side in window for piece in side.pieces)
+        width, parts = len(self._spec.left.partition_columns), 1
+        if self._memory is not None and width and len(due) == 1:
+            parts = self._memory.parts(sum(size_of(piece) for pieces in sides for piece in pieces))
         if parts == 1:
-            yield from self._of(*sides)
+            yield from self._join(sides)
             return
-        width = len(self.spec.left.partition_columns)
         for part in zip(*(divided(pieces, width, parts) for pieces in sides), strict=True):
-            yield from self._of(*([piece for piece in own if len(piece[0])] for own in part))
+            yield from self._join([[piece for piece in pieces if len(piece[0])] for pieces in part])
 
-    def _of(self, *pieces: list[Columns]) -> Iterator[Element]:
-        columns, keys, rows = [], [], []
-        for at, side in enumerate(self.spec.sides):
-            if pieces[at]:
-                own = side.as_they_are(concatenated(pieces[at]))
-            else:
-                own = [pa.array([], kind) for kind in side.schema.types]
-            columns.append(own)
-            rows.append(rows_of_columns(own))
-            bounds = () if self._starts is None or self._ends is None else (self._starts[at], self._ends[at])
-            keys.append([own[key] for key in (*side.keys, *bounds)])
-        nulls = (*self.spec.nulls_match, *(() if self._ends is None else (False, False)))
-        found = matches(keys[0], keys[1], nulls, rows[0], rows[1])
-        yield from self.rows.joined(columns[0], columns[1], (rows[0], rows[1]), found.pairs())
+    def _join(self, sides: list[list[Columns]]) -> Iterator[Element]:
+        """Yield the rows of pairs with equal keys and windows; `sides` are pieces of the left and the right side."""
+        columns, keys = [], []
+        for number, side in enumerate(self._spec.sides):
+            columns.append(side.from_state(concatenated(sides[number])) if sides[number] else side.no_rows())
+            bounds = () if self._bounds is None else self._bounds[number]
+            keys.append([columns[number][key] for key in (*side.keys, *bounds)])
+        nulls_match = (*self._spec.nulls_match, *(() if self._bounds is None else (False, False)))
+        rows = len(columns[0][0]), len(columns[1][0])
+        matches = match_keys(keys[0], keys[1], nulls_match, *rows)
+        yield from self._rows.join(columns[0], columns[1], rows, matches.pairs())
 
 
 __all__ = ["FIRING_ROWS", "WindowJoinOperator"]

@@ -1,6 +1,7 @@
 """Rows in an order, by columns: numbers that are ordered as their values, packed into one where they fit.
 
-Nulls have the place that a key says. NaN is the greatest number, and both zeros are equal. Strings are ordered by UTF-8.
+Nulls have the place that a key names. NaN is the greatest number, and both zeros are equal. Strings are ordered by
+their UTF-8.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def test_by_the_clock_a_row_waits_as_long_as_a_partner_may_come():
 
 @pytest.mark.parametrize(("progress", "side", "until"), [(100, 0, 90), (100, 1, 105), (-(2**63), 0, -(2**63))])
 def test_how_long_rows_are_kept(progress, side, until):
-    assert interval(5, 10).forgotten(side, progress) == until
+    assert interval(5, 10).droppable_until(side, progress) == until
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_any_rows_in_any_order_are_joined_as_the_model_does(elements, kind, apar
         if number == restored_at:
             (snapshots,) = rescaled_snapshots([harness.snapshot()], 1)
             harness, model.late = harness.restore(factory, snapshots), 0
-    assert not any(len(one) for held in harness.operators[0]._held for one in held)
+    assert not any(len(one) for side in harness.operators[0]._sides for one in side)
 
 
 # memory, and much of one key

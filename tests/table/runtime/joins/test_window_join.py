@@ -129,8 +129,8 @@ def test_a_large_product_of_one_key_comes_in_batches_of_a_bounded_size():
     harness = OperatorHarness(lambda: operator, 2)
     harness.give(left(*[(at, "a", 0, 10) for at in range(300)]))
     harness.give(in2(right(*[(at, "a", 0, 10) for at in range(500)])))
-    operator.progress = 20
-    sizes = [len(one) for one in operator._fired() if isinstance(one, ArrowBatch)]
+    operator._time.progress = 20
+    sizes = [len(one) for one in operator.fire() if isinstance(one, ArrowBatch)]
     assert sum(sizes) == 300 * 500 and max(sizes) <= join_pairs.BLOCK_PAIRS < sum(sizes)
 
 

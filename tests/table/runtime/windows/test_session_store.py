@@ -30,6 +30,6 @@ def test_late_rows_look_at_keys_and_times_of_sessions_alone():
 def test_columns_of_a_wide_join_are_looked_up_once():
     schema = pa.schema([pa.field(f"c{at}", pa.int64()) for at in range(300)])
     side = JoinSide(schema, (2,), (2,))
-    assert side.places is side.places
-    assert side.order[:4] == [2, 0, 1, 3]
-    assert [side.order[at] for at in side.places] == np.arange(300).tolist()
+    assert side.state_places is side.state_places
+    assert side.state_order[:4] == [2, 0, 1, 3]
+    assert [side.state_order[at] for at in side.state_places] == np.arange(300).tolist()
