@@ -66,14 +66,14 @@ class LocalJobClient(SubmittedJob):
         self._unasked.detach()
         last = time.monotonic()
 
-        def tell() -> None:
+        def report() -> None:
             nonlocal last
             if on_progress is not None and time.monotonic() - last >= 1:
                 last = time.monotonic()
                 on_progress(self.status())
 
         with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows):
-            return self._cluster.run(tell)
+            return self._cluster.run(report)
 
     def draw(self) -> list[Any] | None:
         self._unasked.detach()
@@ -95,11 +95,11 @@ class LocalJobClient(SubmittedJob):
     def _interrupted(self, by: str) -> None:
         """End the job on a signal, as soon as the function that runs returns; one that does not is named."""
         self._cluster.cancel(by)
-        timer = threading.Timer(STILL_RUNS_S, self._tell_what_runs, [threading.get_ident()])
+        timer = threading.Timer(STILL_RUNS_S, self._name_running_function, [threading.get_ident()])
         timer.daemon = True
         timer.start()
 
-    def _tell_what_runs(self, thread: int) -> None:
+    def _name_running_function(self, thread: int) -> None:
         from rayflink.actors.task.stalls import running_code
 
         operator, at = running_code(sys._current_frames().get(thread))
