@@ -17,10 +17,10 @@ def delta_of(delta_function: Any) -> Callable[[Any, Any], float]:
     Raises:
         TypeError: it is neither.
     """
-    found = getattr(delta_function, "get_delta", delta_function)
-    if isinstance(delta_function, type) or not callable(found):
+    function = getattr(delta_function, "get_delta", delta_function)
+    if isinstance(delta_function, type) or not callable(function):
         raise TypeError(f"a delta function is a callable of the old and the new record, got {delta_function!r:.100}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 class DeltaTrigger(Trigger[Input, WindowType]):

@@ -12,6 +12,7 @@ from .evictors import Evictor, TimestampedValue
 from .merging_windows import MergingWindowOperator
 from .triggered_windows import TriggeredWindowOperator
 from .triggers import TriggerResult
+from .window import AnyWindow
 from .window_functions import collecting
 from .window_operator import _ABSENT
 
@@ -34,47 +35,49 @@ class EvictingWindowOperator(TriggeredWindowOperator):
     def _trigger_name(self) -> str:
         return f"{super()._trigger_name()}, {type(self._evictor).__name__}"
 
-    def _gather_one(self, key: Any, held: Any, value: Any, stamp: int) -> None:
-        self._table.append(key, (value, None if stamp == MIN_TIMESTAMP else stamp), held)
+    def _accumulate_record(self, key: Any, state_window: Any, value: Any, stamp: int) -> None:
+        self._table.append(key, (value, None if stamp == MIN_TIMESTAMP else stamp), state_window)
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: OutputBuffer) -> Iterator[None]:
+    def _apply_result(
+        self, result: TriggerResult, key: Any, window: AnyWindow, state_window: Any, out: OutputBuffer
+    ) -> Iterator[None]:
         if result.is_fire():
-            stored = self._table.get(key, held, _ABSENT)
+            stored = self._table.get(key, state_window, _ABSENT)
             if stored is not _ABSENT:
-                yield from self._evict_and_evaluate(key, window, held, stored, out)
+                yield from self._evict_and_evaluate(key, window, state_window, stored, out)
                 self.context.key, self.context.namespace = key, window
         if result.is_purge():
-            self._table.remove(key, held)
+            self._table.remove(key, state_window)
 
     def _evict_and_evaluate(
-        self, key: Any, window: Any, held: Any, stored: list[Any], out: OutputBuffer
+        self, key: Any, window: AnyWindow, state_window: Any, stored: list[Any], out: OutputBuffer
     ) -> Iterator[None]:
         elements, size = [TimestampedValue(value, stamp) for value, stamp in stored], len(stored)
         self._evict(self._evictor.evict_before, elements, size, key, window)
-        accumulator = self._gathered_again(key, [element.value for element in elements])
+        accumulator = self._contents_of(key, [element.value for element in elements])
         if accumulator is not _NOTHING:
             yield from self.evaluation_calls(key, window, accumulator, out, True)
         self._evict(self._evictor.evict_after, elements, size, key, window)
         if len(elements) == size:
             return
-        self._table.remove(key, held)
+        self._table.remove(key, state_window)
         for element in elements:
-            self._table.append(key, (element.value, element.timestamp), held)
+            self._table.append(key, (element.value, element.timestamp), state_window)
 
-    def _evict(self, evict: Any, elements: list[TimestampedValue[Any]], size: int, key: Any, window: Any) -> None:
+    def _evict(self, evict: Any, elements: list[TimestampedValue[Any]], size: int, key: Any, window: AnyWindow) -> None:
         self.context.key, self.context.namespace = key, window
         try:
             evict(elements, size, window, self._trigger_context)
         except Exception as error:
             raise self._window_failure(evict.__name__, key, window) from error
 
-    def _gathered_again(self, key: Any, values: list[Any]) -> Any:
+    def _contents_of(self, key: Any, values: list[Any]) -> Any:
         """Return the input of the window's function: the records, or the one result of them if there are any."""
         if self._contents.kind == "list":
             return values
         accumulator = _NOTHING
         for value in values:
-            accumulator = self.gathered(key, value, accumulator, accumulator is not _NOTHING)
+            accumulator = self.accumulate(key, value, accumulator, accumulator is not _NOTHING)
         return accumulator
 
 

@@ -108,17 +108,17 @@ class IntervalJoinOperator(TwoKeyedInputs):
                 continue
             self.context.key = key = self.canonical(key, value)
             self._keep(key, value, stamp, input_index)
-            for met_stamp, met in self._partners(key, stamp, input_index):
+            for partner_stamp, partner in self._partners(key, stamp, input_index):
                 if input_index:
-                    pair.left_stamp, left, pair.right_stamp, right = met_stamp, met, stamp, value
+                    pair.left_stamp, left, pair.right_stamp, right = partner_stamp, partner, stamp, value
                 else:
-                    pair.left_stamp, left, pair.right_stamp, right = stamp, value, met_stamp, met
+                    pair.left_stamp, left, pair.right_stamp, right = stamp, value, partner_stamp, partner
                 try:
                     results = call(isolated(left), isolated(right), pair)
                     if type(results) is tuple or type(results) is list:
-                        out.add_results(results, max(stamp, met_stamp))
+                        out.add_results(results, max(stamp, partner_stamp))
                     elif results is not None:
-                        yield from _drawn(results, max(stamp, met_stamp), out)
+                        yield from _emit_all(results, max(stamp, partner_stamp), out)
                 except Exception as error:
                     raise self.failure("process_element", f"{shortened(left)} and {shortened(right)}") from error
                 if out.count >= FIRING_RECORDS:
@@ -127,7 +127,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
         yield from out.take()
 
     def on_event_time(self, until: int) -> Iterator[Element]:
-        return paced(self._forgotten(until), OutputBuffer(), self.ctx.clock)
+        return paced(self._forget(until), OutputBuffer(), self.ctx.clock)
 
     def _stamps(self, batch: Batch) -> list[int]:
         stamps = timestamps_of(batch)
@@ -153,12 +153,12 @@ class IntervalJoinOperator(TwoKeyedInputs):
         return min((bucket + 1) * self._bucket_ms + self._reaches[side][1], MAX_TIMESTAMP)
 
     def _sort_anew(self) -> None:
-        """Put what was kept for another interval into the buckets of this one; the old timers stay and do nothing."""
+        """Move records of another interval into the buckets of this one; the old timers remain and do nothing."""
         for side, buffer in enumerate(self._buffers):
-            kept = [(key, bucket, buffer.get(key, bucket)) for key, bucket in dict.fromkeys(buffer.walk())]
-            for key, bucket, _ in kept:
+            buckets = [(key, bucket, buffer.get(key, bucket)) for key, bucket in dict.fromkeys(buffer.walk())]
+            for key, bucket, _ in buckets:
                 buffer.remove(key, bucket)
-            for key, _, entries in kept:
+            for key, _, entries in buckets:
                 for stamp, value in entries:
                     self._keep(key, value, stamp, side)
 
@@ -167,13 +167,13 @@ class IntervalJoinOperator(TwoKeyedInputs):
         nearest, farthest = self._reaches[side]
         first, last = stamp + nearest, stamp + farthest
         buffer, width = self._buffers[1 - side], self._bucket_ms
-        found: list[tuple[int, Any]] = []
+        partners: list[tuple[int, Any]] = []
         for bucket in range(first // width, last // width + 1):
-            kept = buffer.get(key, bucket)
-            if kept is not None:
-                found += [entry for entry in kept if first <= entry[0] <= last]
-        found.sort(key=_time_of)
-        return found
+            entries = buffer.get(key, bucket)
+            if entries is not None:
+                partners += [entry for entry in entries if first <= entry[0] <= last]
+        partners.sort(key=_time_of)
+        return partners
 
     def _emit_late(self, value: Any, stamp: int, side: int, out: OutputBuffer) -> None:
         tag = self._late_tags[side]
@@ -182,7 +182,7 @@ class IntervalJoinOperator(TwoKeyedInputs):
         elif self._late_dropped is not None:
             self._late_dropped.inc(1)
 
-    def _forgotten(self, until: int) -> Iterator[None]:
+    def _forget(self, until: int) -> Iterator[None]:
         """Drop the buckets whose time has come."""
         for side, (buffer, timers) in enumerate(zip(self._buffers, self._timers, strict=True)):
             for timestamp, bucket, keys in timers.due_keys(until, FIRING_RECORDS):
@@ -191,10 +191,10 @@ class IntervalJoinOperator(TwoKeyedInputs):
                 yield
 
 
-def _drawn(results: Any, stamp: int, out: OutputBuffer) -> Iterator[Element]:
+def _emit_all(results: Any, stamp: int, out: OutputBuffer) -> Iterator[Element]:
     """Gather the results of a function for a pair; results that exceed the buffer are emitted."""
-    drawn = iterate_results(results)
-    while not out.draw(drawn, stamp, FIRING_RECORDS):
+    remaining = iterate_results(results)
+    while not out.draw(remaining, stamp, FIRING_RECORDS):
         yield from out.take()
 
 

@@ -101,14 +101,14 @@ class MergingWindowSet:
         return belongs_to
 
     def _merge(self, key: Any, result: Any, parts: list[Any], in_flight: dict[Any, Any], merged: Merged) -> None:
-        kept, *others = [in_flight.pop(part) for part in parts]
-        in_flight[result] = kept
+        target, *others = [in_flight.pop(part) for part in parts]
+        in_flight[result] = target
         if parts == [result]:  # the new window lies within the old one
             return
         for part in parts:
             self._remove(key, part)
-        self._put(key, result, kept)
-        merged(result, parts, kept, others)
+        self._put(key, result, target)
+        merged(result, parts, target, others)
 
     def _near(self, key: Any, window: Any) -> dict[Any, Any]:
         """Return the open windows that may merge with `window`, with their state windows."""
@@ -118,21 +118,23 @@ class MergingWindowSet:
         if ordered is None:
             items = list(self._table.items(key))
             if len(items) <= _FEW:
-                return {other: held for other, held in items if other.start <= window.end and window.start <= other.end}
+                return {
+                    other: state for other, state in items if other.start <= window.end and window.start <= other.end
+                }
             if len(self._sorted) >= _MOST_KEYS:
                 self._sorted.clear()
             ordered = self._sorted[key] = sorted(other for other, _ in items)
-        at = bisect_left(ordered, window)
-        if at and ordered[at - 1].end >= window.start:
-            at -= 1
+        index = bisect_left(ordered, window)
+        if index and ordered[index - 1].end >= window.start:
+            index -= 1
         near = {}
-        while at < len(ordered) and ordered[at].start <= window.end:
-            near[ordered[at]] = self._table.get(key, ordered[at])
-            at += 1
+        while index < len(ordered) and ordered[index].start <= window.end:
+            near[ordered[index]] = self._table.get(key, ordered[index])
+            index += 1
         return near
 
-    def _put(self, key: Any, window: Any, held: Any) -> None:
-        self._table.put(key, window, held)
+    def _put(self, key: Any, window: Any, state_window: Any) -> None:
+        self._table.put(key, window, state_window)
         ordered = self._sorted.get(key)
         if ordered is not None:
             insort(ordered, window)

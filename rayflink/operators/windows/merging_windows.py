@@ -1,7 +1,7 @@
 """Windows that merge: sessions, and whatever else a MergingWindowAssigner says.
 
 Each record comes with a window of its own, which becomes one with those in flight that the assigner says. What the
-windows held becomes one too: their contents, their trigger's state, and one timer instead of several.
+windows state_window becomes one too: their contents, their trigger's state, and one timer instead of several.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from rayflink.state.descriptors import MapStateDescriptor
 
 from ..base import UserCodeError, shortened
 from .merging_window_set import MergingWindowSet, UnknownWindow
+from .session_windows import MergingWindowAssigner
 from .triggered_windows import TriggeredWindowOperator
+from .window import AnyWindow
 from .window_operator import _ABSENT
 
 
 class MergingWindowOperator(TriggeredWindowOperator):
     """Windows of one key that may become one. Arguments as for `TriggeredWindowOperator`."""
+
+    _assigner: MergingWindowAssigner[Any, Any]
 
     def declare_state(self) -> None:
         super().declare_state()
@@ -33,9 +37,9 @@ class MergingWindowOperator(TriggeredWindowOperator):
     def evaluation_state(self) -> Any:
         return NO_WINDOW_STATE
 
-    def _admitted(self, key: Any, window: Any, value: Any) -> Any:
+    def _open_window(self, key: Any, window: AnyWindow, value: Any) -> Any:
         try:
-            actual = self._in_flight.add(key, window, lambda *merge: self._merged(key, *merge))
+            actual = self._in_flight.add(key, window, lambda *merge: self._merge_windows(key, *merge))
             if self.is_late(actual):
                 self._in_flight.retire(key, actual)
                 return None
@@ -47,11 +51,11 @@ class MergingWindowOperator(TriggeredWindowOperator):
             raise self.failure("merge_windows", shortened(value)) from error
         return actual
 
-    def _held_in(self, key: Any, window: Any) -> Any:
+    def _state_window(self, key: Any, window: AnyWindow) -> Any:
         return self._in_flight.state_window(key, window)
 
-    def _merged(self, key: Any, result: Any, parts: list[Any], kept: Any, others: list[Any]) -> None:
-        """Merge the windows `parts` into `result`; `kept` and `others` name the windows with their contents."""
+    def _merge_windows(self, key: Any, result: Any, parts: list[Any], target: Any, others: list[Any]) -> None:
+        """Merge the windows `parts` into `result`; `target` and `others` name the windows with their contents."""
         self._ensure_not_over(result)
         context, trigger_context = self.context, self._trigger_context
         context.namespace, trigger_context.merged = result, parts
@@ -59,7 +63,7 @@ class MergingWindowOperator(TriggeredWindowOperator):
             self._trigger.on_merge(result, trigger_context)
         except Exception as error:
             raise self._window_failure("on_merge", key, result) from error
-        timers = self._event_timers if self._event_time else self._processing_timers
+        timers = self._window_timers
         for part in parts:
             context.namespace = part
             try:
@@ -68,24 +72,24 @@ class MergingWindowOperator(TriggeredWindowOperator):
                 raise self._window_failure("clear of the trigger", key, part) from error
             timers.delete(self.cleanup_time(part), key, part)
         for other in others:
-            self._absorb(key, result, kept, other)
+            self._absorb(key, result, target, other)
 
-    def _absorb(self, key: Any, window: Any, kept: Any, other: Any) -> None:
-        """Add the contents of `other` to those of `kept`."""
+    def _absorb(self, key: Any, window: AnyWindow, target: Any, other: Any) -> None:
+        """Add the contents of `other` to those of `target`."""
         table = self._table
         added = table.get(key, other, _ABSENT)
         if added is _ABSENT:
             return
         table.remove(key, other)
-        mine = table.get(key, kept, _ABSENT)
-        if mine is not _ABSENT:
+        present = table.get(key, target, _ABSENT)
+        if present is not _ABSENT:
             try:
-                added = self._stored.merge(mine, added)
+                added = self._stored.merge(present, added)
             except Exception as error:
                 raise self._window_failure("merge", key, window) from error
-        table.put(key, added, kept)
+        table.put(key, added, target)
 
-    def _ensure_not_over(self, window: Any) -> None:
+    def _ensure_not_over(self, window: AnyWindow) -> None:
         if self._event_time and self.cleanup_time(window) <= self.watermark:
             raise ValueError(
                 "The end timestamp of an event-time window cannot become earlier than the current watermark by "
@@ -98,8 +102,8 @@ class MergingWindowOperator(TriggeredWindowOperator):
                 f"by merging. Current processing time: {now_ms} window: {window}"
             )
 
-    def _clean(self, key: Any, window: Any, held: Any) -> None:
-        super()._clean(key, window, held)
+    def _clean(self, key: Any, window: AnyWindow, state_window: Any) -> None:
+        super()._clean(key, window, state_window)
         self._in_flight.retire(key, window)
 
 

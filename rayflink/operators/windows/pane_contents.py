@@ -43,7 +43,7 @@ class PaneContents:
         merge: accumulator of the earlier pane, of the later one -> that of both.
         by_arrival: the earlier pane is that whose first record came first; else the one that lies before in time.
         copies: what `merge` is given must be copies, for it may change them or keep parts of them.
-        taken: accumulator -> what the window's result is made of; None: the accumulator itself.
+        unwrap: accumulator -> what the window's result is made of; None: the accumulator itself.
     """
 
     first: Callable[[Any], Any]
@@ -51,18 +51,18 @@ class PaneContents:
     merge: Callable[[Any, Any], Any]
     by_arrival: bool
     copies: bool
-    taken: Callable[[Any], Any] | None = None
+    unwrap: Callable[[Any], Any] | None = None
 
-    def joined(self, one: Entry, other: Entry) -> Entry:
-        """Merge the entries of two panes, of which `one` lies before the other in time.
+    def merge_entries(self, earlier: Entry, later: Entry) -> Entry:
+        """Merge the entries of two panes, of which `earlier` lies before the other in time.
 
         Raises:
             TypeError: the user's merge gave nothing.
         """
-        arrived = min(one[0], other[0])
-        if self.by_arrival and other[0] == arrived:
-            one, other = other, one
-        before, behind = one[1], other[1]
+        arrived = min(earlier[0], later[0])
+        if self.by_arrival and later[0] == arrived:
+            earlier, later = later, earlier
+        before, behind = earlier[1], later[1]
         if self.copies:
             merged = self.merge(isolated(before), isolated(behind))
             if merged is None and before is not None and behind is not None:
@@ -95,8 +95,8 @@ def merges(function: Any) -> bool:
     read: set[Any] = set(code.co_cellvars)
     for instruction in dis.get_instructions(code):
         if instruction.opname.startswith("LOAD_FAST"):
-            found = instruction.argval
-            read.update(found if isinstance(found, tuple) else (found,))
+            names = instruction.argval
+            read.update(names if isinstance(names, tuple) else (names,))
     return len(wanted) < 2 or wanted <= read
 
 
@@ -104,8 +104,8 @@ def pane_contents(contents: WindowContents, arrivals: Arrivals) -> PaneContents:
     """Return the contents of panes for windows of these contents, which `can_share`."""
     if contents.built_in is not None and contents.where in ("min_by", "max_by"):
         return _winners(contents, *contents.built_in, arrivals)
-    own, reduces = contents.built_in is None, contents.kind == "reducing"
-    return PaneContents(contents.first, contents.add, contents.merge, by_arrival=reduces, copies=own)
+    of_user, reduces = contents.built_in is None, contents.kind == "reducing"
+    return PaneContents(contents.first, contents.add, contents.merge, by_arrival=reduces, copies=of_user)
 
 
 def _winners(contents: WindowContents, kind: str, position: int | str, arrivals: Arrivals) -> PaneContents:
@@ -118,18 +118,18 @@ def _winners(contents: WindowContents, kind: str, position: int | str, arrivals:
         except TypeError as error:
             raise misfit(kind, position, accumulator[1], value) from error
 
-    def merge(one: Any, other: Any) -> Any:
+    def merge(left: Any, right: Any) -> Any:
         try:
-            if wins(other[1], one[1]):
-                return other
-            return one if wins(one[1], other[1]) or one[0] < other[0] else other
+            if wins(right[1], left[1]):
+                return right
+            return left if wins(left[1], right[1]) or left[0] < right[0] else right
         except TypeError as error:
-            raise misfit(kind, position, one[1], other[1]) from error
+            raise misfit(kind, position, left[1], right[1]) from error
 
     def first(value: Any) -> Any:
         return arrivals.take(), contents.first(value)
 
-    return PaneContents(first, add, merge, by_arrival=False, copies=False, taken=lambda accumulator: accumulator[1])
+    return PaneContents(first, add, merge, by_arrival=False, copies=False, unwrap=lambda accumulator: accumulator[1])
 
 
 __all__ = ["Arrivals", "Entry", "PaneContents", "can_share", "merges", "pane_contents"]

@@ -19,6 +19,7 @@ from typing import Any
 from rayflink.common.configuration import reading
 from rayflink.common.options.registry import SHARE_PANES
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
+from rayflink.state.backend import Timers
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.state.value_isolation import isolated
@@ -29,8 +30,8 @@ from ..output_buffer import OutputBuffer
 from ..user_function import list_of
 from .pane_contents import Arrivals, Entry, pane_contents
 from .panes import Panes
-from .window import TimeWindow
-from .window_operator import WindowOperator
+from .window import AnyWindow, TimeWindow
+from .window_operator import Placed, WindowOperator
 
 _ENTRY = "_panes"
 _MOST_RUNNING = 65_536
@@ -58,14 +59,14 @@ class PaneWindowOperator(WindowOperator):
         if not self._shares:
             return
         panes = self._panes
-        mine = f"{panes.size_ms} {panes.slide_ms} {panes.offset_ms}"
+        panes_now = f"{panes.size_ms} {panes.slide_ms} {panes.offset_ms}"
         for snapshot in snapshots:
             for entry in snapshot.lists.get(_ENTRY, ("union", ()))[1]:
                 written, _, arrived = entry.decode().rpartition(" ")
-                if written != mine:
+                if written != panes_now:
                     raise SnapshotMismatch(
                         "window-contents", self.ctx.label, f"panes of size, slide and offset {written} ms",
-                        f"{mine} ms", "panes of other windows; keep the windows, or give the operator another uid",
+                        f"{panes_now} ms", "panes of other windows; keep the windows, or give the operator another uid",
                     )  # fmt: skip
                 self._arrivals.next = max(self._arrivals.next, int(arrived))
 
@@ -105,7 +106,8 @@ class PaneWindowOperator(WindowOperator):
             pane.state = self._table.load(pane.keys + fires_again, pane.name)
         out = OutputBuffer()
         if any(pane.is_behind for pane in opened.values()):
-            yield from self._gather_behind(keys, values, stamps, starts, opened, out)
+            placed = zip(keys, values, stamps, map(opened.__getitem__, starts), strict=True)
+            yield from self._gather_behind(placed, opened, out)
         else:
             self._gather_ahead(keys, values, starts, opened)
         if self._table.tracks_changes:
@@ -162,15 +164,13 @@ class PaneWindowOperator(WindowOperator):
             raise self.failure(self._contents.where, shortened(value)) from error
 
     def _gather_behind(
-        self, keys: list[Any], values: list[Any], stamps: list[int], starts: list[int], opened: dict[int, _OpenPane],
-        out: OutputBuffer,
-    ) -> Iterator[Element]:  # fmt: skip
+        self, placed: Placed[_OpenPane], opened: dict[int, _OpenPane], out: OutputBuffer
+    ) -> Iterator[Element]:
         """Add records to panes of which some windows may have fired, or be over."""
         add = self._gathering.add
         key = value = None
         try:
-            for key, value, stamp, start in zip(keys, values, stamps, starts, strict=True):
-                pane = opened[start]
+            for key, value, stamp, pane in placed:
                 if pane.is_over:
                     if stamp + self._lateness_ms <= self.watermark:
                         self.emit_late(value, stamp, out)
@@ -184,7 +184,7 @@ class PaneWindowOperator(WindowOperator):
                 if pane.is_behind:
                     self._running.pop(key, None)
                     if pane.fired:
-                        yield from self.handed_on(self._fire_again(key, pane, opened, out), out)
+                        yield from self.emit_results(self._fire_again(key, pane, opened, out), out)
         except UserCodeError:
             raise
         except Exception as error:
@@ -198,7 +198,7 @@ class PaneWindowOperator(WindowOperator):
         if entry is not None:
             entry[1] = self._gathering.add(entry[1], value)
             return
-        timers = self._event_timers if self._event_time else self._processing_timers
+        timers = self._window_timers
         if pane.earliest is not None:
             timers.keys_at(pane.earliest.max_timestamp(), pane.earliest)[key] = None
         for window in pane.fired:
@@ -218,42 +218,44 @@ class PaneWindowOperator(WindowOperator):
             return state.get(key)
 
         first, last = pane.fired[-1].start, pane.fired[0].end
-        before = self._joins(key, pane.name, reversed(self._panes.inside(first, pane.name.start)), entry_at, False)
-        behind = self._joins(key, pane.name, self._panes.inside(pane.name.start, last), entry_at, True)
+        before = self._running_merges(
+            key, pane.name, reversed(self._panes.inside(first, pane.name.start)), entry_at, False
+        )
+        behind = self._running_merges(key, pane.name, self._panes.inside(pane.name.start, last), entry_at, True)
         for window in pane.fired:
             left = [entry for start, entry in before if start >= window.start]
             right = [entry for start, entry in behind if start < window.end]
             entry, fresh = right[-1], False
             if left:
-                entry, fresh = self._joined(key, window, left[-1], entry), self._gathering.copies
-            yield from self.evaluation_calls(key, window, self._taken(entry), out, not fresh)
+                entry, fresh = self._merge(key, window, left[-1], entry), self._gathering.copies
+            yield from self.evaluation_calls(key, window, self._accumulator_of(entry), out, not fresh)
 
-    def _joins(
-        self, key: Any, window: Any, starts: Iterable[int], entry_at: Any, forwards: bool
+    def _running_merges(
+        self, key: Any, window: AnyWindow, starts: Iterable[int], entry_at: Any, forwards: bool
     ) -> list[tuple[int, Entry]]:
         """Yield (start of a pane, all panes so far joined) of the panes that have contents."""
-        found: list[tuple[int, Entry]] = []
+        merges: list[tuple[int, Entry]] = []
         for start in starts:
             entry = entry_at(start)
             if entry is not None:
-                if found:
-                    joined = found[-1][1]
-                    entry = self._joined(key, window, *((joined, entry) if forwards else (entry, joined)))
-                found.append((start, entry))
-        return found
+                if merges:
+                    joined = merges[-1][1]
+                    entry = self._merge(key, window, *((joined, entry) if forwards else (entry, joined)))
+                merges.append((start, entry))
+        return merges
 
-    def _joined(self, key: Any, window: Any, one: Entry, other: Entry) -> Entry:
+    def _merge(self, key: Any, window: AnyWindow, earlier: Entry, later: Entry) -> Entry:
         try:
-            return self._gathering.joined(one, other)
+            return self._gathering.merge_entries(earlier, later)
         except Exception as error:
             where = "merge, by which windows share panes (rayflink.window.share-panes: false does without)"
             raise self._window_failure(where, key, window) from error
 
-    def _taken(self, entry: Entry) -> Any:
-        taken = self._gathering.taken
-        return entry[1] if taken is None else taken(entry[1])
+    def _accumulator_of(self, entry: Entry) -> Any:
+        unwrap = self._gathering.unwrap
+        return entry[1] if unwrap is None else unwrap(entry[1])
 
-    def _firing_calls(self, timers: Any, until: int, out: OutputBuffer) -> Iterator[None]:
+    def _firing_calls(self, timers: Timers, until: int, out: OutputBuffer) -> Iterator[None]:
         if not self._shares:
             yield from super()._firing_calls(timers, until, out)
             return
@@ -274,26 +276,26 @@ class PaneWindowOperator(WindowOperator):
         for start in self._panes.inside(window.start, window.start + self._panes.slide_ms):
             self._table.remove_all(keys, self._panes.pane(start))
 
-    def _results(self, keys: list[Any], window: TimeWindow, timers: Any, out: OutputBuffer) -> Iterator[None]:
+    def _results(self, keys: list[Any], window: TimeWindow, timers: Timers, out: OutputBuffer) -> Iterator[None]:
         fresh = self._gathering.copies
         totals = self._totals(keys, window, timers)
         totals.sort(key=itemgetter(0))
         if self._evaluation is None and self._contents.result is None:
-            out.extend([isolated(self._taken(entry)) for _, _, entry, _ in totals], window.max_timestamp())
+            out.extend([isolated(self._accumulator_of(entry)) for _, _, entry, _ in totals], window.max_timestamp())
             return
         for _, key, entry, is_joined in totals:
-            yield from self.evaluation_calls(key, window, self._taken(entry), out, not (fresh and is_joined))
+            yield from self.evaluation_calls(key, window, self._accumulator_of(entry), out, not (fresh and is_joined))
             yield
 
-    def _totals(self, keys: list[Any], window: TimeWindow, timers: Any) -> list[tuple[int, Any, Entry, bool]]:
+    def _totals(self, keys: list[Any], window: TimeWindow, timers: Timers) -> list[tuple[int, Any, Entry, bool]]:
         """Return (number of arrival, key, its panes joined, whether several were) for each key; sets the next
         timers.
         """
         following = self._panes.window(window.start + self._panes.slide_ms)
         goes_on: list[Any] = []
         totals: list[tuple[int, Any, Entry, bool]] = []
-        for at in range(0, len(keys), FIRING_RECORDS):
-            chosen = keys[at : at + FIRING_RECORDS]
+        for first in range(0, len(keys), FIRING_RECORDS):
+            chosen = keys[first : first + FIRING_RECORDS]
             firing = _Firing(self, chosen, window)
             for key in chosen:
                 entry, joined, newest = firing.total(key)
@@ -386,14 +388,16 @@ class _Firing:
             added = self._added
         else:
             running = operator._running[key] = _Running(self._pivot)
-            running.front = operator._joins(key, window, self._front, lambda start: self._state(start).get(key), False)
+            running.front = operator._running_merges(
+                key, window, self._front, lambda start: self._state(start).get(key), False
+            )
             if running.front:
                 running.newest = running.front[0][0]
             added = self._rest
         for start in added:
             entry = self._state(start).get(key)
             if entry is not None:
-                running.rest = entry if running.rest is None else operator._joined(key, window, running.rest, entry)
+                running.rest = entry if running.rest is None else operator._merge(key, window, running.rest, entry)
                 running.newest = start
         running.until = window.end
         front = running.front
@@ -403,7 +407,7 @@ class _Firing:
             return running.rest, False, running.newest
         if running.rest is None:
             return front[-1][1], False, running.newest
-        return operator._joined(key, window, front[-1][1], running.rest), True, running.newest
+        return operator._merge(key, window, front[-1][1], running.rest), True, running.newest
 
     def empty_panes(self) -> list[TimeWindow]:
         """Return the panes that were looked up and are empty."""

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from rayflink.common.records.batches import Batch, Element
+from rayflink.state.backend import Timers
 from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 
 from ..base import UserCodeError, shortened
@@ -22,8 +23,8 @@ from ..event_time.pacing import FIRING_RECORDS, paced
 from ..output_buffer import OutputBuffer
 from ..user_function import list_of
 from .merging_windows import NO_WINDOW_STATE
-from .window import TimeWindow
-from .window_operator import BaseWindowOperator
+from .window import AnyWindow, TimeWindow
+from .window_operator import BaseWindowOperator, Placed
 
 Sessions = list[Any]
 """The sessions of one key, disjoint, in order of time: start, end, accumulator, whether it has fired, and so on."""
@@ -37,6 +38,7 @@ _TIMES_A_GAP = 64
 class SessionWindowOperator(BaseWindowOperator):
     """Sessions of a fixed or a dynamic gap, by either clock. Arguments as for `BaseWindowOperator`."""
 
+    _assigner: Any
     _records: Any = None
     """The table of record lists by key and name; None where contents are aggregated."""
 
@@ -50,7 +52,6 @@ class SessionWindowOperator(BaseWindowOperator):
         super().declare_state()
         if self._contents.kind == "list":
             self._records = self.backend.table(ListStateDescriptor("session-records"))
-        self._timers = self._event_timers if self._event_time else self._processing_timers
 
     def on_event_time(self, until: int) -> Iterable[Element]:
         return self._fire(self._event_timers, until)
@@ -65,7 +66,8 @@ class SessionWindowOperator(BaseWindowOperator):
         keys, stamps = self.keys_of(batch), self.window_timestamps(batch)
         table, out = self._table, OutputBuffer()
         state = table.load(keys)
-        yield from self._gather(keys, values, stamps, self._ends(values, stamps), state, out)
+        placed = zip(keys, values, stamps, self._ends(values, stamps), strict=True)
+        yield from self._gather(placed, state, out)
         if table.tracks_changes:
             table.changed(keys)
         elif not state:
@@ -86,21 +88,19 @@ class SessionWindowOperator(BaseWindowOperator):
             raise self.failure("assign_windows", shortened(value)) from error
         return ends
 
-    def _gather(
-        self, keys: list[Any], values: list[Any], stamps: list[int], ends: list[int], state: dict[Any, Any],
-        out: OutputBuffer,
-    ) -> Iterator[Element]:  # fmt: skip
+    def _gather(self, placed: Placed[int], state: dict[Any, Any], out: OutputBuffer) -> Iterator[Element]:
+        """Add records, each with the end of the session that it alone would make, to the sessions of their keys."""
         get, add, records = state.get, self._contents.add, self._records
         key = value = None
         try:
-            for key, value, stamp, end in zip(keys, values, stamps, ends, strict=True):
+            for key, value, stamp, end in placed:
                 sessions = get(key)
                 if sessions is None:
                     key = self.canonical(key, value)
                     sessions = get(key)
                     if sessions is None:
                         calls = self._place(key, [], (stamp, end), value, state, out)
-                        yield from self.handed_on(calls, out)
+                        yield from self.emit_results(calls, out)
                         continue
                 start = sessions[-4]
                 if (
@@ -119,20 +119,20 @@ class SessionWindowOperator(BaseWindowOperator):
                         sessions[-4] = stamp
                     continue
                 calls = self._place(self.canonical(key, value), sessions, (stamp, end), value, state, out)
-                yield from self.handed_on(calls, out)
+                yield from self.emit_results(calls, out)
         except UserCodeError:
             raise
         except Exception as error:
             raise self.failure(self._contents.where, shortened(value)) from error
 
     def _place(
-        self, key: Any, sessions: Sessions, own: tuple[int, int], value: Any, state: dict[Any, Any], out: OutputBuffer
+        self, key: Any, sessions: Sessions, span: tuple[int, int], value: Any, state: dict[Any, Any], out: OutputBuffer
     ) -> Iterable[None]:
-        """Add a record, whose session alone would be `own`, to what it touches, or open a session for it.
+        """Add a record, whose session alone would be `span`, to what it touches, or open a session for it.
 
         Gives the calls of the user's function where that session has fired already.
         """
-        start, end = own
+        start, end = span
         low, high = _touching(sessions, start, end)
         set_timer = low == 0 or self._lateness_ms > 0
         if low == high:
@@ -142,7 +142,7 @@ class SessionWindowOperator(BaseWindowOperator):
             accumulator = start if self._records is not None else self._contents.first(value)
         else:
             start, end = min(start, sessions[low]), max(end, sessions[high - 3])
-            accumulator = self._merged(key, TimeWindow(start, end), sessions[low + 2 : high : _FIELDS])
+            accumulator = self._merge(key, TimeWindow(start, end), sessions[low + 2 : high : _FIELDS])
             if self._records is None:
                 accumulator = self._contents.add(accumulator, value)
         if self._records is not None:
@@ -154,13 +154,13 @@ class SessionWindowOperator(BaseWindowOperator):
             self._set_timer(key, end - 1 + (self._lateness_ms if fires else 0), self.watermark)
         if not fires:
             return ()
-        return self.evaluation_calls(key, TimeWindow(start, end), self._held(key, accumulator), out, True)
+        return self.evaluation_calls(key, TimeWindow(start, end), self._contents_of(key, accumulator), out, True)
 
-    def _held(self, key: Any, accumulator: Any) -> Any:
+    def _contents_of(self, key: Any, accumulator: Any) -> Any:
         """Return the input of the evaluation: the accumulator, or the records that it names."""
         return accumulator if self._records is None else self._records.get(key, accumulator, ())
 
-    def _merged(self, key: Any, window: TimeWindow, accumulators: list[Any]) -> Any:
+    def _merge(self, key: Any, window: TimeWindow, accumulators: list[Any]) -> Any:
         merged, *others = accumulators
         if self._records is not None:
             for other in others:
@@ -182,15 +182,15 @@ class SessionWindowOperator(BaseWindowOperator):
         while one_of_many and early <= passed and step > 1:
             step //= _TIMES_A_GAP
             early = due - due % max(1, step)
-        self._timers.register(early if early > passed else due, key)
+        self._window_timers.register(early if early > passed else due, key)
 
     # firing
 
-    def _fire(self, timers: Any, until: int) -> Iterable[Element]:
+    def _fire(self, timers: Timers, until: int) -> Iterable[Element]:
         out = OutputBuffer()
         return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
 
-    def _firing_calls(self, timers: Any, until: int, out: OutputBuffer) -> Iterator[None]:
+    def _firing_calls(self, timers: Timers, until: int, out: OutputBuffer) -> Iterator[None]:
         keys: list[Any] = []
         for timestamp, _, some in timers.due_keys(until, sys.maxsize):
             keys += some
@@ -203,24 +203,24 @@ class SessionWindowOperator(BaseWindowOperator):
             else:  # more than memory may hold: what is due later gets another time
                 horizon = timestamp
             due: list[_Due] = []
-            for at in range(0, len(keys), FIRING_RECORDS):
-                due += self._taken_out(keys[at : at + FIRING_RECORDS], horizon, following == timestamp)
+            for first in range(0, len(keys), FIRING_RECORDS):
+                due += self._take_due(keys[first : first + FIRING_RECORDS], horizon, following == timestamp)
                 yield
             keys = []
             due.sort(key=itemgetter(0))
             for _, key, window, accumulator, fires, over in due:
                 if fires:
-                    yield from self.evaluation_calls(key, window, self._held(key, accumulator), out, not over)
+                    yield from self.evaluation_calls(key, window, self._contents_of(key, accumulator), out, not over)
                 if over:
                     if self._records is not None:
                         self._records.remove(key, accumulator)
                     yield from self.clear_calls([key], window)
                 yield
 
-    def drop(self, keys: list[Any], window: Any) -> None:
+    def drop(self, keys: list[Any], window: AnyWindow) -> None:
         """Do nothing: a session is taken out of the state before it is evaluated."""
 
-    def _taken_out(self, keys: list[Any], horizon: int, of_many: bool) -> list[_Due]:
+    def _take_due(self, keys: list[Any], horizon: int, of_many: bool) -> list[_Due]:
         """Return what is due up to `horizon` for these keys, which have no timer, and set their next timers."""
         table = self._table
         state = table.load(keys)
@@ -243,7 +243,7 @@ class SessionWindowOperator(BaseWindowOperator):
         """Note what is due of one key, take out what is over; when the rest is due next, or None."""
         lateness_ms = self._lateness_ms
         earliest: int | None = None
-        kept: list[Any] = []
+        remaining: list[Any] = []
         place = 0
         while place < len(sessions):
             start, end, accumulator, fired = sessions[place : place + _FIELDS]
@@ -255,13 +255,13 @@ class SessionWindowOperator(BaseWindowOperator):
             if not fired:
                 due.append((last, key, TimeWindow(start, end), accumulator, True, not lateness_ms))
             if over > horizon:
-                kept += start, end, accumulator, True
+                remaining += start, end, accumulator, True
                 earliest = over if earliest is None else earliest
             elif fired or lateness_ms:
                 due.append((over, key, TimeWindow(start, end), accumulator, False, True))
             place += _FIELDS
         if earliest is not None:
-            sessions[:place] = kept
+            sessions[:place] = remaining
         return earliest
 
 

@@ -87,19 +87,19 @@ class _FixedSessions(Sessions[Input]):
 
 class _DynamicSessions(Sessions[Input]):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor | Callable[[Any], int]) -> None:
-        given = session_window_time_gap_extractor
-        extract = getattr(given, "extract", given)
-        if isinstance(given, type) or not callable(extract):
-            problem = f"a SessionWindowTimeGapExtractor or a callable of the record is wanted, got {given!r:.100}"
+        extractor = session_window_time_gap_extractor
+        extract = getattr(extractor, "extract", extractor)
+        if isinstance(extractor, type) or not callable(extract):
+            problem = f"a SessionWindowTimeGapExtractor or a callable of the record is wanted, got {extractor!r:.100}"
             raise TypeError(problem)
         self._extract = extract
 
     def gap_ms(self, element: Any) -> int:
-        given = self._extract(element)
+        gap = self._extract(element)
         try:
-            gap_ms = given if given.__class__ is int else to_millis(_index(given))
+            gap_ms = gap if gap.__class__ is int else to_millis(_index(gap))
         except TypeError as error:
-            problem = f"the extractor of the gap gave {given!r:.100} for this record"
+            problem = f"the extractor of the gap gave {gap!r:.100} for this record"
             raise TypeError(f"{problem}, wanted milliseconds as int, or a Duration") from error
         if gap_ms <= 0:
             raise ValueError(f"the gap of a session is above 0 ms, and the extractor gave {gap_ms} for this record")
@@ -118,9 +118,9 @@ def are_plain_sessions(assigner: Any) -> bool:
     )
 
 
-def _index(given: Any) -> Any:
+def _index(gap: Any) -> Any:
     """Return an int where the value stands for one, as those of numpy do; else the value itself."""
-    return index(given) if hasattr(type(given), "__index__") and not isinstance(given, bool) else given
+    return index(gap) if hasattr(type(gap), "__index__") and not isinstance(gap, bool) else gap
 
 
 class DynamicEventTimeSessionWindows(_DynamicSessions[Input]):

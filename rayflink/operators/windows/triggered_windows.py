@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
+from rayflink.state.backend import Timers
 from rayflink.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -21,6 +22,7 @@ from ..user_function import list_of, timestamps_of
 from .assigners import WindowAssignerContext
 from .evictors import EvictorContext
 from .triggers import OnMergeContext, TriggerResult
+from .window import AnyWindow
 from .window_checks import checked_result, checked_windows
 from .window_operator import _ABSENT, BaseWindowOperator
 
@@ -75,13 +77,13 @@ class TriggeredWindowOperator(BaseWindowOperator):
             raise self.failure("assign_windows", shortened(value)) from error
         skipped = True
         for assigned in windows:
-            window = self._admitted(key, assigned, value)
+            window = self._open_window(key, assigned, value)
             if window is None:
                 continue
             skipped = False
-            held = self._held_in(key, window)
+            state_window = self._state_window(key, window)
             self.context.namespace = window
-            self._gather_one(key, held, value, stamp)
+            self._accumulate_record(key, state_window, value, stamp)
             try:
                 result = checked_result(
                     self._trigger.on_element(value, stamp, window, self._trigger_context), "on_element"
@@ -89,61 +91,63 @@ class TriggeredWindowOperator(BaseWindowOperator):
             except Exception as error:
                 raise self.failure("on_element", shortened(value)) from error
             if result is not TriggerResult.CONTINUE:
-                yield from self.handed_on(self._obey(result, key, window, held, out), out)
+                yield from self.emit_results(self._apply_result(result, key, window, state_window, out), out)
             over = self.cleanup_time(window)
             if over < MAX_TIMESTAMP:
-                timers = self._event_timers if self._event_time else self._processing_timers
+                timers = self._window_timers
                 timers.register(over, key, window)
         if skipped and self._event_time and stamp + self._lateness_ms <= self.watermark:
             self.emit_late(value, stamp, out)
 
-    def _admitted(self, key: Any, window: Any, value: Any) -> Any:
+    def _open_window(self, key: Any, window: AnyWindow, value: Any) -> Any:
         """Return the open window that a record's window is or becomes part of, or None where it is over."""
         return None if self.is_late(window) else window
 
-    def _held_in(self, key: Any, window: Any) -> Any:
+    def _state_window(self, key: Any, window: AnyWindow) -> Any:
         """Return the window under whose name the contents are stored, or None where the window is not open."""
         return window
 
-    def _gather_one(self, key: Any, held: Any, value: Any, stamp: int) -> None:
+    def _accumulate_record(self, key: Any, state_window: Any, value: Any, stamp: int) -> None:
         if self._contents.kind == "list":
-            self._table.append(key, value, held)
+            self._table.append(key, value, state_window)
             return
-        accumulator = self._table.get(key, held, _ABSENT)
-        self._table.put(key, self.gathered(key, value, accumulator, accumulator is not _ABSENT), held)
+        accumulator = self._table.get(key, state_window, _ABSENT)
+        self._table.put(key, self.accumulate(key, value, accumulator, accumulator is not _ABSENT), state_window)
 
-    def _obey(self, result: TriggerResult, key: Any, window: Any, held: Any, out: OutputBuffer) -> Iterator[None]:
+    def _apply_result(
+        self, result: TriggerResult, key: Any, window: AnyWindow, state_window: Any, out: OutputBuffer
+    ) -> Iterator[None]:
         """Do what the trigger says, in steps as of `evaluation_calls`."""
         if result.is_fire():
-            accumulator = self._table.get(key, held, _ABSENT)
+            accumulator = self._table.get(key, state_window, _ABSENT)
             if accumulator is not _ABSENT:
                 yield from self.evaluation_calls(key, window, accumulator, out, not result.is_purge())
                 self.context.key, self.context.namespace = key, window
         if result.is_purge():
-            self._table.remove(key, held)
+            self._table.remove(key, state_window)
 
-    def _fire(self, timers: Any, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
+    def _fire(self, timers: Timers, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
         out = OutputBuffer()
         return paced(self._timer_calls(timers.due(until), on_time, cleans, out), out, self.ctx.clock)
 
     def _timer_calls(self, due: Iterator[Any], on_time: Any, cleans: bool, out: OutputBuffer) -> Iterator[None]:
         for timestamp, key, window in due:
-            held = self._held_in(key, window)
-            if held is None:  # a timer that the trigger left behind when its window became part of another
+            state_window = self._state_window(key, window)
+            if state_window is None:  # a timer that the trigger left behind when its window became part of another
                 continue
             self.context.key, self.context.namespace = key, window
             try:
                 result = checked_result(on_time(timestamp, window, self._trigger_context), on_time.__name__)
             except Exception as error:
                 raise self._window_failure(on_time.__name__, key, window) from error
-            yield from self._obey(result, key, window, held, out)
+            yield from self._apply_result(result, key, window, state_window, out)
             if cleans and timestamp == self.cleanup_time(window):
-                self._clean(key, window, held)
+                self._clean(key, window, state_window)
             yield
 
-    def _clean(self, key: Any, window: Any, held: Any) -> None:
-        self.cleared([key], window)
-        self._table.remove(key, held)
+    def _clean(self, key: Any, window: AnyWindow, state_window: Any) -> None:
+        self.clear([key], window)
+        self._table.remove(key, state_window)
         self.context.key, self.context.namespace = key, window
         try:
             self._trigger.clear(window, self._trigger_context)

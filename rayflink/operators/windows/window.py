@@ -122,6 +122,10 @@ Window.register(TimeWindow)
 Window.register(CountWindow)
 
 
+AnyWindow = Window | TimeWindow | CountWindow
+"""A window of any kind; those built in are tuples, and count as instances of `Window` at run time only."""
+
+
 def _whole(stream: BinaryIO, form: str) -> tuple[Any, ...]:
     data = stream.read(struct.calcsize(form))
     if len(data) < struct.calcsize(form):

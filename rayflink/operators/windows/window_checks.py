@@ -12,17 +12,17 @@ from .window import CountWindow, GlobalWindow, TimeWindow, Window
 _LIST = "give a list of windows, [] for a record that belongs to none"
 
 
-def checked_windows(given: Any) -> list[Any]:
+def checked_windows(returned: Any) -> list[Any]:
     """Return the windows that an assigner gave, as a list.
 
     Raises:
         TypeError, ValueError: they are none.
     """
-    if given.__class__ is not list:
-        if given is None or isinstance(given, (str, bytes, Window)) or not isinstance(given, Iterable):
-            raise TypeError(f"assign_windows gave {shortened(given)}; {_LIST}")
-        given = list(given)
-    for window in given:
+    if returned.__class__ is not list:
+        if returned is None or isinstance(returned, (str, bytes, Window)) or not isinstance(returned, Iterable):
+            raise TypeError(f"assign_windows gave {shortened(returned)}; {_LIST}")
+        returned = list(returned)
+    for window in returned:
         kind = window.__class__
         if kind is TimeWindow:
             start, end = window
@@ -32,7 +32,7 @@ def checked_windows(given: Any) -> list[Any]:
                 raise ValueError(f"assign_windows gave {window}; a window ends behind its start")
         elif kind is not GlobalWindow and kind is not CountWindow:
             _check_other(window)
-    return given  # type: ignore[no-any-return]
+    return returned  # type: ignore[no-any-return]
 
 
 def _is_whole(number: Any) -> bool:
@@ -57,15 +57,15 @@ def _check_other(window: Any) -> None:
         raise TypeError(f"{problem}, wanted epoch milliseconds as int")
 
 
-def checked_result(given: Any, method: str) -> TriggerResult:
+def checked_result(returned: Any, method: str) -> TriggerResult:
     """Return the result of a trigger.
 
     Raises:
         TypeError: it is no TriggerResult.
     """
-    if given.__class__ is TriggerResult:
-        return given
-    problem = f"{method} of the trigger gave {shortened(given)}, wanted a TriggerResult"
+    if returned.__class__ is TriggerResult:
+        return returned
+    problem = f"{method} of the trigger gave {shortened(returned)}, wanted a TriggerResult"
     raise TypeError(f"{problem}; end it with, for example, `return TriggerResult.CONTINUE`")
 
 

@@ -13,16 +13,15 @@ results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from math import gcd
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from rayflink.common.functions.checkpointed_function import checkpointed_of
 from rayflink.common.functions.function_classes import ProcessWindowFunction, UserFunction
 from rayflink.common.functions.runtime_context import KeyedStateStore
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
 from rayflink.common.user_code.iterate_results import iterate_results
-from rayflink.state.backend import KeysAt
+from rayflink.state.backend import KeysAt, Timers
 from rayflink.state.descriptors import AggregatingStateDescriptor, ListStateDescriptor, ReducingStateDescriptor
 from rayflink.state.handles import StateStore
 from rayflink.state.value_isolation import isolated
@@ -33,12 +32,15 @@ from ..event_time.pacing import FIRING_RECORDS, paced
 from ..keyed.keyed_operator import KeyedOperator
 from ..output_buffer import OutputBuffer
 from ..user_function import UserCode, list_of, timestamps_of
-from .assigners import AlignedWindows
-from .window import TimeWindow
+from .assigners import AlignedWindows, WindowAssigner
+from .window import AnyWindow, TimeWindow
 from .window_functions import WindowContents, WindowEvaluation, life_cycle
 
 LATE_METRIC = "numLateRecordsDropped"
 _ABSENT: Any = object()
+P = TypeVar("P")
+Placed = Iterable[tuple[Any, Any, int, P]]
+"""(key, value, timestamp, place in time) of each record of a batch; the place is a pane, windows, or an end."""
 
 
 class BaseWindowOperator(KeyedOperator, ProcessingTimers):
@@ -50,7 +52,7 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
     def __init__(
         self,
         key_selector: Any,
-        assigner: Any,
+        assigner: WindowAssigner[Any, Any],
         contents: WindowContents,
         evaluation: WindowEvaluation | None = None,
         allowed_lateness_ms: int = 0,
@@ -59,8 +61,8 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
         if allowed_lateness_ms < 0:
             raise ValueError(f"allowed lateness must be at least 0, got {allowed_lateness_ms} ms")
         open_all, close_all = life_cycle(contents.function, evaluation and evaluation.function)
-        kept = (*checkpointed_of(contents.function), *checkpointed_of(evaluation and evaluation.function))
-        super().__init__(key_selector, UserFunction(contents.add, open_all, close_all, kept))
+        checkpointed = (*checkpointed_of(contents.function), *checkpointed_of(evaluation and evaluation.function))
+        super().__init__(key_selector, UserFunction(contents.add, open_all, close_all, checkpointed))
         self._assigner = assigner
         self._contents = self._stored = contents
         self._evaluation = evaluation
@@ -83,6 +85,8 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
         self._table = self.backend.table(self.contents_descriptor("window-contents"))
         self._event_timers = self.backend.timers("window-timers/event")
         self._processing_timers = self.backend.timers("window-timers/processing")
+        self._window_timers = self._event_timers if self._event_time else self._processing_timers
+        """The timers of the clock by which windows end."""
         self._window_store = StateStore(self.backend, self.context, self.ctx.label, scoped=True)
         self._key_store = StateStore(self.backend, self.context, self.ctx.label)
         self._window_context = _EvaluationContext(self)
@@ -114,11 +118,11 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
         timestamp = self._processing_timers.next_timestamp()
         return None if timestamp is None else timestamp + 1
 
-    def cleanup_time(self, window: Any) -> int:
+    def cleanup_time(self, window: AnyWindow) -> int:
         """Return the time at which the window is cleared: its last timestamp plus the allowed lateness."""
         return min(int(window.max_timestamp()) + self._lateness_ms, MAX_TIMESTAMP)
 
-    def is_late(self, window: Any) -> bool:
+    def is_late(self, window: AnyWindow) -> bool:
         """Return whether the window is over."""
         return self._event_time and self.cleanup_time(window) <= self.watermark
 
@@ -141,24 +145,24 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
             raise self.failure("assign_windows", shortened(value)) from error
         return stamps
 
-    def gathered(self, key: Any, value: Any, accumulator: Any, present: bool) -> Any:
-        """Return the accumulator with one more record in it."""
+    def accumulate(self, key: Any, value: Any, accumulator: Any, present: bool) -> Any:
+        """Return the accumulator with one more record added."""
         try:
             return self._contents.add(accumulator, value) if present else self._contents.first(value)
         except Exception as error:
             raise self.failure(self._contents.where, shortened(value)) from error
 
-    def evaluate(self, key: Any, window: Any, accumulator: Any, out: OutputBuffer, kept: bool) -> None:
-        """Emit the results of one key and window; `kept`: its contents stay in state."""
-        for _ in self.evaluation_calls(key, window, accumulator, out, kept):
+    def evaluate(self, key: Any, window: AnyWindow, accumulator: Any, out: OutputBuffer, stays: bool) -> None:
+        """Emit the results of one key and window; `stays`: its contents remain in state."""
+        for _ in self.evaluation_calls(key, window, accumulator, out, stays):
             pass
 
     def evaluation_calls(
-        self, key: Any, window: Any, accumulator: Any, out: OutputBuffer, kept: bool
+        self, key: Any, window: AnyWindow, accumulator: Any, out: OutputBuffer, stays: bool
     ) -> Iterable[None]:
         """Evaluate as `evaluate` does, in steps between which many results can be emitted."""
         contents = self._contents
-        if kept:
+        if stays:
             accumulator = isolated(accumulator)
         if contents.result is not None:
             try:
@@ -171,32 +175,32 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
         records = accumulator if contents.kind == "list" else [accumulator]
         return self._calls(self._evaluation, key, window, records, out)
 
-    def handed_on(self, calls: Iterable[None], out: OutputBuffer) -> Iterator[Element]:
+    def emit_results(self, calls: Iterable[None], out: OutputBuffer) -> Iterator[Element]:
         """Make the calls, and yield what they add to `out` whenever it is much."""
         for _ in calls:
             if out.count >= FIRING_RECORDS:
                 yield from out.take()
 
     def _calls(
-        self, evaluation: WindowEvaluation, key: Any, window: Any, records: list[Any], out: OutputBuffer
+        self, evaluation: WindowEvaluation, key: Any, window: AnyWindow, records: list[Any], out: OutputBuffer
     ) -> Iterator[None]:
         stamp = window.max_timestamp()
         self.context.key, self.context.namespace = key, window
         try:
             results = evaluation(key, window, self._window_context, records)
             if results is not None:
-                drawn = iterate_results(results)
-                while not out.draw(drawn, stamp):
+                remaining = iterate_results(results)
+                while not out.draw(remaining, stamp):
                     yield
         except Exception as error:
             raise self._window_failure(evaluation.where, key, window) from error
 
-    def cleared(self, keys: list[Any], window: Any) -> None:
+    def clear(self, keys: list[Any], window: AnyWindow) -> None:
         """Drop the contents of these keys and window, and let the user's function drop its own."""
         for _ in self.clear_calls(keys, window):
             pass
 
-    def clear_calls(self, keys: list[Any], window: Any) -> Iterator[None]:
+    def clear_calls(self, keys: list[Any], window: AnyWindow) -> Iterator[None]:
         """Clear as `cleared` does, in steps of one call of the user's function each."""
         if self._evaluation is not None and self._evaluation.has_context:
             for key in keys:
@@ -206,7 +210,7 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
                 yield
         self.drop(keys, window)
 
-    def drop(self, keys: list[Any], window: Any) -> None:
+    def drop(self, keys: list[Any], window: AnyWindow) -> None:
         """Delete the contents of these keys for a window that is over."""
         self._table.remove_all(keys, window)
 
@@ -217,7 +221,7 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
         elif self._late_dropped is not None:
             self._late_dropped.inc(1)
 
-    def _window_failure(self, where: str, key: Any, window: Any) -> UserCodeError:
+    def _window_failure(self, where: str, key: Any, window: AnyWindow) -> UserCodeError:
         return self.failure(where, f"key {shortened(key)} in {window}")
 
 
@@ -235,11 +239,12 @@ class WindowOperator(BaseWindowOperator):
         starts = [stamp - (stamp - offset) % pane for stamp in stamps]
         out = OutputBuffer()
         appends = self._appends
-        records = _PaneRecords(keys, values, stamps, starts, self._open_windows(keys, starts, not appends))
-        yield from self._append(records, out) if appends else self._accumulate(records, out)
+        opened = self._open_windows(keys, starts, not appends)
+        placed = zip(keys, values, stamps, map(opened.__getitem__, starts), strict=True)
+        yield from self._append(placed, out) if appends else self._accumulate(placed, out)
         if self._table.tracks_changes and not appends:
-            for group in records.windows.values():
-                for entry in group:
+            for windows in opened.values():
+                for entry in windows:
                     self._table.changed(entry.keys, entry.window)
         yield from out.take()
 
@@ -280,16 +285,15 @@ class WindowOperator(BaseWindowOperator):
                 entry.state = table.load(entry.keys, window)
             entry.fired = self._event_time and window.max_timestamp() <= self.watermark
             due = self.cleanup_time(window) if entry.fired else window.max_timestamp()
-            timers = self._event_timers if self._event_time else self._processing_timers
-            entry.timers = timers.keys_at(due, window)
+            entry.timers = self._window_timers.keys_at(due, window)
         return opened
 
-    def _accumulate(self, records: _PaneRecords, out: OutputBuffer) -> Iterator[Element]:
+    def _accumulate(self, placed: Placed[list[_OpenWindow]], out: OutputBuffer) -> Iterator[Element]:
         """Add records to the accumulators of their windows, which are loaded."""
         absent, add = _ABSENT, self._contents.add
         key = value = None
         try:
-            for key, value, stamp, entries in records:
+            for key, value, stamp, entries in placed:
                 for entry in entries:
                     state = entry.state
                     accumulator = state.get(key, absent)
@@ -298,12 +302,12 @@ class WindowOperator(BaseWindowOperator):
                         accumulator = state.get(key, absent)
                     if accumulator is absent:
                         entry.timers[key] = None
-                        state[key] = self.gathered(key, value, None, False)
+                        state[key] = self.accumulate(key, value, None, False)
                     else:
                         state[key] = add(accumulator, value)
                     if entry.fired:
                         calls = self.evaluation_calls(key, entry.window, state[key], out, True)
-                        yield from self.handed_on(calls, out)
+                        yield from self.emit_results(calls, out)
                 if not entries:
                     self._emit_if_late(value, stamp, out)
         except UserCodeError:
@@ -311,10 +315,10 @@ class WindowOperator(BaseWindowOperator):
         except Exception as error:
             raise self.failure(self._contents.where, shortened(value)) from error
 
-    def _append(self, records: _PaneRecords, out: OutputBuffer) -> Iterator[Element]:
+    def _append(self, placed: Placed[list[_OpenWindow]], out: OutputBuffer) -> Iterator[Element]:
         """Add records to windows that are lists: those are read when they fire, and not before."""
         table = self._table
-        for key, value, stamp, entries in records:
+        for key, value, stamp, entries in placed:
             if not entries:
                 self._emit_if_late(value, stamp, out)
                 continue
@@ -324,18 +328,18 @@ class WindowOperator(BaseWindowOperator):
                 table.append(key, value, entry.window)
                 if entry.fired:
                     gathered = table.get(key, entry.window)
-                    yield from self.handed_on(self.evaluation_calls(key, entry.window, gathered, out, True), out)
+                    yield from self.emit_results(self.evaluation_calls(key, entry.window, gathered, out, True), out)
 
     def _emit_if_late(self, value: Any, stamp: int, out: OutputBuffer) -> None:
         """Emit a record that has no open window if it is late; otherwise the assigner gave it none."""
         if self._event_time and stamp + self._lateness_ms <= self.watermark:
             self.emit_late(value, stamp, out)
 
-    def _fire(self, timers: Any, until: int) -> Iterable[Element]:
+    def _fire(self, timers: Timers, until: int) -> Iterable[Element]:
         out = OutputBuffer()
         return paced(self._firing_calls(timers, until, out), out, self.ctx.clock)
 
-    def _firing_calls(self, timers: Any, until: int, out: OutputBuffer) -> Iterator[None]:
+    def _firing_calls(self, timers: Timers, until: int, out: OutputBuffer) -> Iterator[None]:
         for timestamp, window, keys in timers.due_keys(until, FIRING_RECORDS):
             over = timestamp == self.cleanup_time(window)
             if timestamp == window.max_timestamp():
@@ -352,39 +356,19 @@ class WindowOperator(BaseWindowOperator):
         """Return whether windows are lists in a table of bytes, which are appended to without a read."""
         return self._contents.kind == "list" and self._table.tracks_changes
 
-    def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: OutputBuffer, kept: bool) -> Iterator[None]:
+    def _evaluation_calls(self, keys: list[Any], window: TimeWindow, out: OutputBuffer, stays: bool) -> Iterator[None]:
         if self._appends:
             for key in keys:
-                yield from self.evaluation_calls(key, window, self._table.get(key, window), out, kept)
+                yield from self.evaluation_calls(key, window, self._table.get(key, window), out, stays)
                 yield
             return
         state = self._table.load(keys, window)
-        if self._evaluation is None and self._contents.result is None and not kept:
+        if self._evaluation is None and self._contents.result is None and not stays:
             out.extend([state[key] for key in keys], window.max_timestamp())
             return
         for key in keys:
-            yield from self.evaluation_calls(key, window, state[key], out, kept)
+            yield from self.evaluation_calls(key, window, state[key], out, stays)
             yield
-
-
-@dataclass(frozen=True, slots=True)
-class _PaneRecords:
-    """The records of a batch and the open windows they fall into; the first four lists are as long as the batch.
-
-    A pane is the time between two borders of windows, named by its start.
-    """
-
-    keys: list[Any]
-    values: list[Any]
-    stamps: list[int]
-    pane_starts: list[int]
-    windows: dict[int, list[_OpenWindow]]
-    """Start of a pane -> its windows that are not over."""
-
-    def __iter__(self) -> Iterator[tuple[Any, Any, int, list[_OpenWindow]]]:
-        """Iterate over (key, value, timestamp, open windows) of the records."""
-        windows = map(self.windows.__getitem__, self.pane_starts)
-        return zip(self.keys, self.values, self.stamps, windows, strict=True)
 
 
 class _OpenWindow:

@@ -228,14 +228,14 @@ def test_many_sessions_of_one_time_are_not_taken_out_together(monkeypatch: Any) 
     monkeypatch.setattr("rayflink.operators.windows.session_operator._MANY_KEYS", 100)
     monkeypatch.setattr("rayflink.state.rocksdb.rocksdb_backend._MOST_TIMERS", 64)
     together: list[int] = []
-    taken_out = SessionWindowOperator._taken_out
+    take_due = SessionWindowOperator._take_due
 
     def watched(operator: Any, keys: Any, horizon: int, of_many: bool) -> Any:
-        due = taken_out(operator, keys, horizon, of_many)
+        due = take_due(operator, keys, horizon, of_many)
         together.append(len(due))
         return due
 
-    monkeypatch.setattr(SessionWindowOperator, "_taken_out", watched)
+    monkeypatch.setattr(SessionWindowOperator, "_take_due", watched)
     stamps = [(7 * number) % 1_500 for number in range(1_500)]
     records = RowBatch([(f"k{number}", number) for number in range(1_500)], stamps)
     gaps = EventTimeSessionWindows.with_gap(1_000_000)
