@@ -6,11 +6,20 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.text_output.logs import get_logger
 
 log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageWorkStatistics:
+    """The work on a checkpoint storage."""
+
+    unfinished: int
+    """Pieces of work that wait or are being done."""
 
 
 class StorageWork:
@@ -41,6 +50,10 @@ class StorageWork:
                     return False
                 self._work.all_tasks_done.wait(left)
         return True
+
+    def statistics(self) -> StorageWorkStatistics:
+        """Return the present counts."""
+        return StorageWorkStatistics(self._work.unfinished_tasks)
 
     def _run(self) -> None:
         while True:

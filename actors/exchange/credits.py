@@ -11,18 +11,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class CreditStatistics:
-    """Buffers of one channel: free exclusive and floating ones, taken ones, wanted in all; credit not yet announced."""
-
-    exclusive: int
-    floating: int
-    taken: int
-    required: int
-    unannounced: int
+from .exchange_statistics import CreditStatistics, PoolStatistics
 
 
 class FloatingPool:
@@ -65,6 +55,10 @@ class FloatingPool:
     def forget(self, channel: ChannelCredit) -> None:
         """Remove a released channel from the waiting ones."""
         self._waiting = deque(c for c in self._waiting if c is not channel)
+
+    def statistics(self) -> PoolStatistics:
+        """Return the present counts."""
+        return PoolStatistics(self.size, self.available, len(self._waiting))
 
 
 class ChannelCredit:
@@ -185,5 +179,5 @@ class ChannelCredit:
         self._floating = 0
 
     def statistics(self) -> CreditStatistics:
-        """Return counts for people and metrics."""
+        """Return the present counts."""
         return CreditStatistics(self._exclusive, self._floating, len(self._taken), self._required, self.unannounced)

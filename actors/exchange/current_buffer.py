@@ -11,6 +11,7 @@ from collections import deque
 from rayflink.common.records.batches import Batch, RowBatch
 
 from .codec import decode_batch, encode_batch, split_batches
+from .exchange_statistics import CurrentBufferStatistics
 from .gate import InputGate
 from .open_batch import are_alike, merge_batches
 
@@ -93,6 +94,10 @@ class CurrentBuffer:
         """Drop the rest that was not handed out."""
         self._batch = None
         self._encoded.clear()
+
+    def statistics(self) -> CurrentBufferStatistics:
+        """Return the present counts."""
+        return CurrentBufferStatistics(self.rows, self.rows_announced, len(self._encoded))
 
     def _can_extend(self, first: Batch) -> bool:
         """Return whether the next records fit into one batch with `first`; loads the next buffer if necessary."""

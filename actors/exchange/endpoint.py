@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from rayflink.common.text_output.logs import get_logger
 
+from .exchange_statistics import EndpointStatistics
 from .frames import (
     AddCredit,
     BufferResponse,
@@ -166,6 +167,14 @@ class ExchangeEndpoint:
                 error = sub.release(cause)
                 if error is not None and sub.consumer is not None:
                     self.say(sub.consumer, error)
+
+    def statistics(self) -> EndpointStatistics:
+        """Return the present counts of the messages to and from every peer."""
+        return EndpointStatistics(
+            {peer: link.statistics() for peer, link in self._links.items()},
+            {peer: incoming.statistics() for peer, incoming in self._incoming.items()},
+            self.stale_messages,
+        )
 
     def _handle_frame(self, sender: TaskAddress, frame: Frame, now_ms: int) -> None:
         match frame:

@@ -14,8 +14,9 @@ from functools import partial
 from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
 from .backoff import RequestBackoff
-from .credits import ChannelCredit, CreditStatistics, FloatingPool
+from .credits import ChannelCredit, FloatingPool
 from .debloating import BufferDebloater
+from .exchange_statistics import ChannelStatistics, GateStatistics
 from .frames import (
     AddCredit,
     BufferResponse,
@@ -86,9 +87,10 @@ class InputChannel:
         """Return the request for the producer, with the channel's own buffers as credit."""
         return PartitionRequest(self.spec.partition, self.spec.subpartition, self.index, self.credit.initial)
 
-    def statistics(self) -> tuple[CreditStatistics, int, int]:
-        """Return the channel's credit, and the buffers and bytes received in all."""
-        return self.credit.statistics(), self.buffers_in, self.bytes_in
+    def statistics(self) -> ChannelStatistics:
+        """Return the present counts."""
+        received = self.buffers_in, self.bytes_in
+        return ChannelStatistics(self.state.name, self.blocked, len(self.queue), *received, self.credit.statistics())
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,6 +400,12 @@ class InputGate:
         self._retries.clear()
         self._windows_due.clear()
         return frames
+
+    def statistics(self) -> GateStatistics:
+        """Return the present counts of all channels and pools."""
+        pools = {gate: pool.statistics() for gate, pool in self._pools.items()}
+        channels = tuple(channel.statistics() for channel in self.channels)
+        return GateStatistics(channels, pools, len(self._restored), self.window_rows)
 
     @property
     def window_rows(self) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.state.keys.key_groups import key_group, key_groups_of, subtask_of
 
+from .exchange_statistics import KeyCacheStatistics
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -39,6 +41,10 @@ class KeyChannels:
     def remembered(self) -> int:
         """Return the number of cached keys."""
         return len(self._memo)
+
+    def statistics(self) -> KeyCacheStatistics:
+        """Return the present counts."""
+        return KeyCacheStatistics(self.remembered, self._entries)
 
     def key(self, key: Any) -> int:
         """Return the channel of one key, whether or not it is hashable in Python.

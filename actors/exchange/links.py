@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
+from .exchange_statistics import IncomingStatistics, OutgoingStatistics
 from .frames import Envelope, Frame, TaskAddress
 from .subpartition import ExchangeError, Subpartition, SubpartitionState
 
@@ -83,6 +84,10 @@ class Outgoing:
         """Note that one call has returned."""
         assert self.in_flight > 0, "a call returned that was not under way"
         self.in_flight -= 1
+
+    def statistics(self) -> OutgoingStatistics:
+        """Return the present counts."""
+        return OutgoingStatistics(len(self._frames), len(self._subpartitions), self.in_flight, self.calls)
 
     def _gather(self, frames: list[Frame]) -> None:
         subs = self._subpartitions
@@ -165,3 +170,7 @@ class Incoming:
             waited = now_ms - min(held.since_ms for held in self._held.values())
             if waited > self._gap_timeout_ms:
                 raise MessageGap(self._peer, self._expected, len(self._held), waited)
+
+    def statistics(self) -> IncomingStatistics:
+        """Return the present counts."""
+        return IncomingStatistics(self._expected, len(self._held), self.repeated)

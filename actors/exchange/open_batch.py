@@ -9,6 +9,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.records.row_columns import Coded, Column, RowColumns, concatenated
 
 from .codec import Pieces
+from .exchange_statistics import OpenBatchStatistics
 
 
 class OpenBatch:
@@ -85,6 +86,10 @@ class OpenBatch:
         self.sealed_bytes += size
         self.sealed_rows += rows
         self.sealed_arrow = arrow
+
+    def statistics(self) -> OpenBatchStatistics:
+        """Return the present counts."""
+        return OpenBatchStatistics(self.rows, len(self.sealed), self.sealed_rows, self.sealed_bytes)
 
     def _batch(self) -> Batch:
         if self.columns:

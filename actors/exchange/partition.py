@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rayflink.common.managed_memory import Allowance
 
+from .exchange_statistics import PartitionStatistics
 from .frames import PartitionId
 from .spilled import SpilledSubpartition
 from .subpartition import Buffer, Subpartition, SubpartitionState
@@ -142,3 +143,8 @@ class ResultPartition:
     def queued_bytes(self) -> int:
         """Return the bytes waiting for credit."""
         return sum(sub.queued_bytes for sub in self.subpartitions)
+
+    def statistics(self) -> PartitionStatistics:
+        """Return the present counts of all subpartitions."""
+        subpartitions = tuple(sub.statistics() for sub in self.subpartitions)
+        return PartitionStatistics(self.is_full, self.blocking, self.limits.total, subpartitions)

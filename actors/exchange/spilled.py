@@ -21,6 +21,7 @@ from typing import BinaryIO
 from rayflink.common.managed_memory import Allowance
 from rayflink.common.records.batches import CheckpointBarrier, Event
 
+from .exchange_statistics import SpillStatistics
 from .frames import Frame
 from .subpartition import Buffer, ExchangeError, Subpartition, SubpartitionState
 
@@ -102,6 +103,10 @@ class SpillQueue:
     def memory_used(self) -> int:
         """Return the bytes in memory now, the newest entry not counted."""
         return self._memory.used
+
+    def statistics(self) -> SpillStatistics:
+        """Return the present counts."""
+        return SpillStatistics(len(self), self.memory_used, self._in_file, self.spilled_bytes)
 
     def __len__(self) -> int:
         return len(self._head) + self._in_file + (self._newest is not None)

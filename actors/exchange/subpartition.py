@@ -12,6 +12,7 @@ from typing import Protocol
 
 from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
+from .exchange_statistics import SubpartitionStatistics
 from .frames import BufferResponse, ErrorResponse, Frame, TaskAddress
 
 
@@ -46,18 +47,6 @@ class EntryQueue(Protocol):
     def __len__(self) -> int: ...
     def __getitem__(self, place: int, /) -> Buffer | Event: ...
     def __setitem__(self, place: int, entry: Buffer | Event, /) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class SubpartitionStatistics:
-    """Counts of a subpartition: buffers and bytes waiting, credit in hand, buffers and bytes sent in all."""
-
-    backlog: int
-    queued_bytes: int
-    credit: int
-    buffers_sent: int
-    bytes_sent: int
-    state: str
 
 
 class Subpartition:
@@ -221,7 +210,7 @@ class Subpartition:
         return ErrorResponse(self.receiver, cause or "") if must_report else None
 
     def statistics(self) -> SubpartitionStatistics:
-        """Return counts for people and metrics."""
+        """Return the present counts."""
         return SubpartitionStatistics(
             self.backlog, self.queued_bytes, self.credit, self.buffers_sent, self.bytes_sent, self.state.value
         )

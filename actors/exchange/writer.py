@@ -32,6 +32,7 @@ from rayflink.common.records.row_columns import RowColumns
 from rayflink.operators.base import OperatorContext, UserCodeError
 
 from .codec import CodecError, Pieces, encode_pieces, join_batches, joint_bytes
+from .exchange_statistics import WriterStatistics
 from .open_batch import OpenBatch, bytes_per_row
 from .partition import ResultPartition
 from .selectors import Broadcast, ChannelSelector, RoundRobin
@@ -318,6 +319,12 @@ class RecordWriter:
             self._oldest_ms = None
         for channel in self._receivers[lane]:
             self.partition.add(channel, buffer)
+
+    def statistics(self) -> WriterStatistics:
+        """Return the present counts of open batches and of the partition."""
+        open_batches = tuple(batch.statistics() for batch in self._open)
+        counts = self.rows_written, self._pending, self._target_rows
+        return WriterStatistics(*counts, open_batches, self.partition.statistics())
 
     def _learn(self, size: int, rows: int) -> None:
         """Aim at batches of at most `max_bytes`, from the bytes a row took lately; grow at most twofold at a time."""

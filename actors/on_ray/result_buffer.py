@@ -5,11 +5,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 MAX_HELD_BYTES = 4 << 20
 """The bound of the buffer: a task that adds more waits until some has been fetched."""
 LOOK_EVERY_S = 0.2
 """Seconds between two checks of a waiting task whether the job still runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBufferStatistics:
+    """The rows that wait for a driver."""
+
+    blocks: int
+    """Blocks of rows."""
+    bytes: int
+    """Bytes of those."""
 
 
 class ResultBuffer:
@@ -53,6 +64,11 @@ class ResultBuffer:
             self._bytes = 0
             self._changed.notify_all()
             return taken
+
+    def statistics(self) -> ResultBufferStatistics:
+        """Return the present counts."""
+        with self._changed:
+            return ResultBufferStatistics(len(self._blocks), self._bytes)
 
     def discard(self) -> None:
         """Discard all rows, present and future: no client wants them any more."""

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 
 from rayflink.common.configuration import reading
@@ -39,6 +40,18 @@ class CachedFileError(RayflinkError):
         return f"{problem}: {self.name!r} cannot be copied from {self.path!r} ({self.cause}); {remedy}"
 
 
+@dataclass(frozen=True, slots=True)
+class FileCacheStatistics:
+    """The copies of one process."""
+
+    files: int
+    """Files that the tasks of the job may ask for; 0 before the first task."""
+    copied: int
+    """Those of them that are there."""
+    failed: int
+    """Those of them that could not be copied."""
+
+
 class FileCache:
     """The copies of one process, for all tasks of its job; copying begins with the first of them.
 
@@ -59,6 +72,12 @@ class FileCache:
                 if self._copies:
                     self._begin(deployment, self._copies)
         return _TaskFiles(deployment, self._copies)
+
+    def statistics(self) -> FileCacheStatistics:
+        """Return the present counts."""
+        copies = list((self._copies or {}).values())
+        failed = sum(copy.done() and copy.exception() is not None for copy in copies)
+        return FileCacheStatistics(len(copies), sum(copy.done() for copy in copies) - failed, failed)
 
     def stop(self) -> None:
         """Stop copying; waiting for a missing file is then an error. Returns when nothing is written any more."""

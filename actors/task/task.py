@@ -51,6 +51,7 @@ from .snapshot_writing import SnapshotWritten
 from .task_checkpoints import TaskCheckpoints
 from .task_lifecycle import TaskLifecycle, TaskParts, TaskPhase
 from .task_metrics import TaskMetrics
+from .task_statistics import TaskStatistics
 from .wiring import make_chain, make_gate, make_writers
 
 log = get_logger(__name__)
@@ -241,6 +242,12 @@ class StreamTask:
         elif self._loop.source is not None:
             reasons.append("waits for its source to give records")
         return "; ".join(reasons)
+
+    def statistics(self) -> TaskStatistics:
+        """Return the sizes of all queues, pools and buffers of the task."""
+        writers = tuple(writer.statistics() for writer in self._writers)
+        received = self._gate.statistics(), self._buffer.statistics()
+        return TaskStatistics(len(self._mailbox), *received, writers, self._peers.statistics())
 
     @property
     def buffers_held(self) -> int:

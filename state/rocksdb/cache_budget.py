@@ -33,6 +33,18 @@ class CacheLimits:
     max_stored_namespaces: int = 100_000
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetStatistics:
+    """The memory that several caches share."""
+
+    budget_bytes: int
+    """Bytes that all of them may take now."""
+    estimated_bytes: int
+    """Bytes that they take, as estimated from samples."""
+    caches: int
+    """Number of the caches."""
+
+
 class CacheBudget:
     """Bytes that several caches share.
 
@@ -54,6 +66,11 @@ class CacheBudget:
     def sample_interval(self) -> int:
         """Return the number of entries after which a cache samples a size and makes room: fewer in a small budget."""
         return max(1, min(_SAMPLE_ENTRIES, self._budget_bytes() // _SAMPLE_BYTES))
+
+    def statistics(self) -> BudgetStatistics:
+        """Return the present counts."""
+        used = int(sum(cache.estimated_bytes for cache in self.caches))
+        return BudgetStatistics(self._budget_bytes(), used, len(self.caches))
 
     def make_room(self) -> None:
         """Evict cold entries as the hot generations grow, and rotate the caches when those fill the budget.

@@ -39,14 +39,20 @@ _CANONICAL_TYPES = frozenset({str, int, bytes})
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """Sizes of a cache: numbers of entries, of keys, and of namespaces that take memory for what is known of them."""
+    """The sizes of a row cache."""
 
     hot_entries: int
+    """Entries of the hot generation."""
     cold_entries: int
+    """Entries of the cold generation, which leave first."""
     dirty_namespaces: int
+    """Namespaces with entries that are not written to RocksDB yet, counted in each generation."""
     tombstones: int
+    """Keys whose removal is not written yet."""
     known_missing: int
+    """Keys that are known to have no row."""
     complete_namespaces: int
+    """Namespaces all of whose rows are in the cache, or are known to be missing."""
 
 
 class RowCache:

@@ -146,6 +146,16 @@ class _Bytes(io.RawIOBase):
         return len(held)
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalStatistics:
+    """The output of tasks that waits for a driver."""
+
+    chunks: int
+    """Pieces of output."""
+    characters: int
+    """Characters of those."""
+
+
 class Terminal:
     """The output of all tasks of a job, buffered for its driver.
 
@@ -199,6 +209,11 @@ class Terminal:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def statistics(self) -> TerminalStatistics:
+        """Return the present counts."""
+        with self._changed:
+            return TerminalStatistics(len(self._texts), self._chars)
 
     @property
     def is_empty(self) -> bool:
