@@ -10,7 +10,7 @@ from typing import Any
 from rayflink.common import WatermarkStrategy
 from rayflink.datastream import StreamExecutionEnvironment
 
-WRITTEN, SUBMITTED, RUNNING = "in its line", "when the job is submitted", "when the job meets it"
+WRITTEN, SUBMITTED, RUNNING = "in its line", "when the job is submitted", "at run time"
 
 Program = Callable[[StreamExecutionEnvironment, Path], Any]
 

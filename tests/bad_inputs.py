@@ -528,9 +528,9 @@ def _(env: Any, folder: Path) -> None:
 
 
 def table() -> str:
-    """The list as it stands in docs/failures.md."""
+    """Return the table of docs/failures.md."""
     rows = [f"| {row.what} | {row.seen} | {' ... '.join(map(_shown, row.says))} |" for row in ALL]
-    return "\n".join([BEGIN, "| what is wrong | seen | the error says |", "|---|---|---|", *rows, END])
+    return "\n".join([BEGIN, "| input | reported | the error says |", "|---|---|---|", *rows, END])
 
 
 def _shown(text: str) -> str:
