@@ -55,12 +55,12 @@ def warn_not_executed(job: str) -> None:
     """Print a warning that a local job did not run to its end because no caller waited for it."""
     of_client = "get_job_execution_result().result() of the client, or execute() instead of execute_async()"
     remedy = f"call execute_sql(...).wait() of an INSERT, or {of_client}"
-    why = "a local job runs while somebody waits for it"
+    why = "a local job runs only while the program waits for it"
     print(f"job {job!r} did not run to its end: {why}; {remedy}", file=sys.stderr)
 
 
 def sleep(woken: threading.Event, milliseconds: float) -> None:
-    """Wait for the time given, or until woken."""
+    """Wait for some milliseconds, or until another thread sets the event."""
     if milliseconds > 0:
         woken.wait(milliseconds / 1000)
     woken.clear()

@@ -1,11 +1,11 @@
 """A case of `verify` as a whole job for any runner: sources that give its steps, the operator behind an exchange, and
-one that looks at what comes out.
+one that records its output.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from rayflink.actors.messages.commands import JobResult
@@ -23,10 +23,10 @@ from rayflink.operators.capabilities import EventHandler
 from rayflink.operators.factory import SourceFactory
 
 from .cases import TO_ALL, Case, is_batch
-from .differences import by_output, same, same_in_parallel
-from .elements import Mark, Moment, Record, SecondInput, Seen, Status, seen
-from .harness import OperatorFactory
-from .staged_source import Await, AwaitEnd, SetClock, StagedSource, StepMarker, on_stage, stage_of, strike
+from .differences import assert_same, assert_same_in_parallel, by_output
+from .elements import Mark, Moment, OutputElement, Record, SecondInput, Status, output_elements
+from .harness import operators_of
+from .staged_source import Await, AwaitEnd, SetClock, StagedSource, StepMarker, forget_stage, on_stage, stage_of
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
@@ -72,7 +72,7 @@ class CaseJob:
                 for index, script in enumerate(self.scripts)
             ]
         )
-        for number in range(1, _length_of_chain(self.case.factory)):
+        for number in range(1, len(operators_of(self.case.factory))):
             stream = self._chained(f"operator {number}", stream, _Member(self, number))
         outputs = [(tag, stream if tag is None else graph.SideOutput(stream, tag)) for tag in self.tags]
         return [self._chained(f"Sink: {tag or 'main'}", output, _Watch(self.name, tag)) for tag, output in outputs]
@@ -83,11 +83,11 @@ class CaseJob:
         Raises:
             AssertionError: the job did not finish, or its output is another one; `name` begins the text.
         """
-        strike(self.name)
+        forget_stage(self.name)
         problem = "" if result.failure is None else f": {result.failure.message}"
         assert result.status is JobStatus.FINISHED, f"{name}: the job is {result.status.value}{problem}"
-        parts: list[list[Seen]] = [[] for _ in range(self.parallelism)]
-        events: list[dict[str | None, list[Seen]]] = [{} for _ in range(self.parallelism)]
+        parts: list[list[OutputElement]] = [[] for _ in range(self.parallelism)]
+        events: list[dict[str | None, list[OutputElement]]] = [{} for _ in range(self.parallelism)]
         for tag in self.tags:
             for subtask in range(self.parallelism):
                 found = list(result.accumulators.get(_accumulator(self.name, tag, subtask)) or [])
@@ -95,21 +95,23 @@ class CaseJob:
                 parts[subtask] += [entry for entry in found if tag is None or isinstance(entry, Record)]
         if self.parallelism == 1:
             for tag, wanted in by_output(self.expected).items():
-                same(events[0][tag], wanted, name)
+                assert_same(events[0][tag], wanted, name)
         else:
-            same_in_parallel(self.expected, parts, name, is_record=self.spread)
+            assert_same_in_parallel(self.expected, parts, name, records_only=self.spread)
 
     def _head(self, sources: list[graph.Source]) -> graph.Transformation:
         keys, member = self.case.keys, _Member(self, 0)
-        by = [partitioners.Rebalance()] * 2 if keys is None else list(map(_dealt_by, keys))
-        inputs = [graph.Partition(source, strategy) for source, strategy in zip(sources, by, strict=False)]
+        strategies = [partitioners.Rebalance()] * 2 if keys is None else list(map(_partitioner, keys))
+        inputs = [graph.Partition(source, strategy) for source, strategy in zip(sources, strategies, strict=False)]
         first, second = (None if key is TO_ALL else key for key in keys or (None, None))
         how: dict[str, Any] = {"parallelism": self.parallelism, "chaining_strategy": ChainingStrategy.HEAD}
         if len(inputs) == 1:
             return graph.OneInput(inputs[0], member, first, name="operator 0", **how)
         return graph.TwoInput(inputs[0], inputs[1], member, first, second, name="operator 0", **how)
 
-    def _chained(self, name: str, stream: graph.Transformation, factory: Any) -> graph.Transformation:
+    def _chained(
+        self, name: str, stream: graph.Transformation, factory: Callable[[], Operator]
+    ) -> graph.Transformation:
         forward = graph.Partition(stream, partitioners.Forward())
         return graph.OneInput(forward, factory, name=name, parallelism=self.parallelism)
 
@@ -129,7 +131,7 @@ class _Member:
         self._subtasks = job.parallelism
 
     def __call__(self) -> Operator:
-        operator = _members(self._factory)[self._number]
+        operator = operators_of(self._factory)[self._number]
         if self._stage is None:
             return operator
         return on_stage(operator, stage_of(self._stage, self._subtasks), self._number == 0)
@@ -151,18 +153,18 @@ class _WatchOperator(Operator, EventHandler):
 
     def open(self) -> None:
         name = _accumulator(self._job, self._tag, self.ctx.subtask)
-        self._seen = self.ctx.accumulators.setdefault(name, ListAccumulator())
+        self._output = self.ctx.accumulators.setdefault(name, ListAccumulator())
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        self._seen.extend(seen(batch, self._tag))
+        self._output.extend(output_elements(batch, self._tag))
         return ()
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
-        self._seen.extend(seen(watermark))
+        self._output.extend(output_elements(watermark))
         return ()
 
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
-        self._seen.extend(seen(status))
+        self._output.extend(output_elements(status))
         return ()
 
 
@@ -170,17 +172,8 @@ def _accumulator(job: str, tag: str | None, subtask: int) -> str:
     return f"{job}/{subtask}/{'main' if tag is None else f'side {tag}'}"
 
 
-def _members(factory: OperatorFactory) -> list[Operator]:
-    made = factory()
-    return list(made) if isinstance(made, list | tuple) else [made]
-
-
-def _dealt_by(key: Any) -> partitioners.Partitioner:
+def _partitioner(key: Any) -> partitioners.Partitioner:
     return partitioners.Broadcast() if key is TO_ALL else partitioners.KeyGroup(key)
-
-
-def _length_of_chain(factory: OperatorFactory) -> int:
-    return len(_members(factory))
 
 
 def can_spread(case: Case) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 from rayflink.common.records.batches import RowBatch
 from rayflink.operators.keyed.keyed_operator import KeyedOperator
 
-from .elements import Columns, End, Given, Record, SecondInput, Seen, row_batch, seen
-from .harness import OperatorFactory, OperatorHarness, Place, Snapshots
+from .elements import Columns, End, InputElement, OutputElement, Record, SecondInput, output_elements, row_batch
+from .harness import OperatorFactory, OperatorHarness, Place, Snapshots, operators_of
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
@@ -41,7 +41,7 @@ class Case:
         factory, given, key: as for `verify`.
     """
 
-    def __init__(self, factory: OperatorFactory, given: Sequence[Given], key: Any = None) -> None:
+    def __init__(self, factory: OperatorFactory, given: Sequence[InputElement], key: Any = None) -> None:
         self.factory, self.given = factory, list(given)
         self.inputs = 2 if any(isinstance(element, SecondInput) for element in given) else 1
         self.keys = _key_functions(factory, key)
@@ -49,21 +49,21 @@ class Case:
     def steps(self) -> list[Step]:
         """Return a fresh copy of the input, as few batches as possible: user code may change the values it is given."""
         steps: list[Step] = []
-        gathered: list[Record] = []
-        gathered_for = 0
+        pending: list[Record] = []
+        pending_input = 0
 
         def close() -> None:
-            if gathered:
-                steps.append((gathered_for, row_batch(gathered)))
-                gathered.clear()
+            if pending:
+                steps.append((pending_input, row_batch(pending)))
+                pending.clear()
 
         for element in copy.deepcopy(self.given):
             index, inner = (1, element.element) if isinstance(element, SecondInput) else (0, element)
             if isinstance(inner, Record):
-                if index != gathered_for:
+                if index != pending_input:
                     close()
-                gathered_for = index
-                gathered.append(inner)
+                pending_input = index
+                pending.append(inner)
                 continue
             close()
             steps.append((index, inner.batch if isinstance(inner, Columns) else element))
@@ -83,18 +83,18 @@ class Case:
         """Return a fresh operator, open."""
         return OperatorHarness(self.factory, self.inputs, place, restore, narrow)
 
-    def run(self, steps: Iterable[Step], narrow: bool = False, place: Place | None = None) -> list[Seen]:
+    def run(self, steps: Iterable[Step], narrow: bool = False, place: Place | None = None) -> list[OutputElement]:
         """Run one operator and return its output."""
         with self.start(place, narrow=narrow) as harness:
             for step in steps:
-                take(harness, step)
+                feed(harness, step)
             return harness.take()
 
-    def run_to_its_end(self) -> list[Seen]:
+    def run_to_its_end(self) -> list[OutputElement]:
         """Run one operator whose inputs then end, like those of a job, and return its output."""
         with self.start() as harness:
             for step in batches_of_one(self.steps_to_the_end()):
-                take(harness, step)
+                feed(harness, step)
             for index in range(self.inputs):
                 harness.end_input(index)
             return harness.take()
@@ -104,7 +104,7 @@ class Case:
         return list(takewhile(lambda step: not isinstance(step[1], End), self.steps()))
 
 
-def take(harness: OperatorHarness, step: Step) -> None:
+def feed(harness: OperatorHarness, step: Step) -> None:
     """Give the step to the operator."""
     index, element = step
     if is_batch(element):
@@ -145,21 +145,20 @@ def _cut(element: Any, cuts: Iterable[int]) -> Iterator[Any]:
         yield element.slice(start, stop)
 
 
-def shown(step: Step) -> str:
+def describe_step(step: Step) -> str:
     index, element = step
-    shown = next(seen(element)) if isinstance(element, RowBatch) else element
-    return f"in2({shown!r})" if index and is_batch(element) else repr(shown)
+    content = next(output_elements(element)) if isinstance(element, RowBatch) else element
+    return f"in2({content!r})" if index and is_batch(element) else repr(content)
 
 
 def _key_functions(factory: OperatorFactory, key: Any) -> tuple[Any, Any] | None:
     if key is not None:
         return key if isinstance(key, tuple) else (key, key)
-    made = factory()
-    head = made[0] if isinstance(made, list | tuple) else made
+    head = operators_of(factory)[0]
     if isinstance(head, KeyedOperator):
 
-        def own(value: Any) -> Any:
+        def key_of(value: Any) -> Any:
             return head.keys_of(RowBatch([value]))[0]
 
-        return own, TO_ALL if getattr(head, "broadcast_input", None) == 1 else own
+        return key_of, TO_ALL if getattr(head, "broadcast_input", None) == 1 else key_of
     return None

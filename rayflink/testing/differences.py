@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .elements import Record, Seen
+from .elements import OutputElement, Record
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
 
-def by_output(entries: Iterable[Seen], tags: Iterable[str] = ()) -> dict[str | None, list[Seen]]:
+def by_output(entries: Iterable[OutputElement], tags: Iterable[str] = ()) -> dict[str | None, list[OutputElement]]:
     """Return main output (None) and side outputs separately, each with the events between its records.
 
     Args:
@@ -25,7 +25,8 @@ def by_output(entries: Iterable[Seen], tags: Iterable[str] = ()) -> dict[str | N
     }
 
 
-def same(found: list[Seen], expected: list[Seen], name: str) -> None:
+def assert_same(found: list[OutputElement], expected: list[OutputElement], name: str) -> None:
+    """Compare the outputs of two runs, each output by itself; `name` begins the error."""
     tags = {entry.tag for entry in (*found, *expected) if isinstance(entry, Record) and entry.tag is not None}
     mine, wanted = by_output(found, tags), by_output(expected, tags)
     for tag, left in wanted.items():
@@ -34,13 +35,21 @@ def same(found: list[Seen], expected: list[Seen], name: str) -> None:
             raise AssertionError(f"{name}: {output} differs (- expected, + found)\n{_difference(left, mine[tag])}")
 
 
-def same_in_parallel(alone: list[Seen], parts: list[list[Seen]], name: str, is_record: bool) -> None:
+def assert_same_in_parallel(
+    alone: list[OutputElement], parts: list[list[OutputElement]], name: str, records_only: bool
+) -> None:
+    """Compare the output of one subtask with that of several.
+
+    Args:
+        parts: the output of each subtask.
+        records_only: only the records are compared; else also the events of each subtask with those of the one.
+    """
     left = [entry for entry in alone if isinstance(entry, Record)]
     right = [entry for part in parts for entry in part if isinstance(entry, Record)]
     if not _same_bag(left, right):
         text = _difference(sorted(left, key=repr), sorted(right, key=repr))
         raise AssertionError(f"{name}: the records differ (- one subtask, + all together)\n{text}")
-    if is_record:
+    if records_only:
         return
     events = [entry for entry in alone if not isinstance(entry, Record)]
     for index, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""The words in which a test says what an operator is given and what it should give: records, watermarks, moments."""
+"""The elements of a test of an operator, as input and as output: records, watermarks, moments."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ class SecondInput:
         return f"in2({self.element!r})"
 
 
-Given = Record | Columns | Mark | Status | Moment | End | SecondInput
+InputElement = Record | Columns | Mark | Status | Moment | End | SecondInput
 """Elements that a test may feed to an operator."""
-Seen = Record | Mark | Status | LatencyMarker
+OutputElement = Record | Mark | Status | LatencyMarker
 """Output of an operator, one entry a record."""
 
 
@@ -176,7 +176,7 @@ def row_batch(records: list[Record]) -> RowBatch:
     return RowBatch([r.value for r in records], stamps if any(r.timestamp is not None for r in records) else None)
 
 
-def seen(element: Any, tag: str | None = None) -> Iterator[Seen]:
+def output_elements(element: Any, tag: str | None = None) -> Iterator[OutputElement]:
     """Yield an emitted batch as records, an event as itself; the end of data is not shown."""
     if isinstance(element, RowBatch | ArrowBatch):
         yield from _records(element, tag)

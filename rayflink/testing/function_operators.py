@@ -14,19 +14,20 @@ from rayflink.common.functions.function_classes import (
     ProcessFunction,
     ReduceFunction,
 )
+from rayflink.operators.base import Operator
 from rayflink.operators.keyed.keyed_functions import keyed_filter, keyed_flat_map, keyed_map
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator
 
-_WITHOUT_KEY: dict[type, Callable[..., Any]] = {
+_WITHOUT_KEY: dict[type, Callable[..., Operator]] = {
     MapFunction: MapOperator,
     FlatMapFunction: FlatMapOperator,
     FilterFunction: FilterOperator,
     ProcessFunction: ProcessOperator,
 }
-_BY_KEY: dict[type, Callable[..., Any]] = {
+_BY_KEY: dict[type, Callable[..., Operator]] = {
     MapFunction: keyed_map,
     FlatMapFunction: keyed_flat_map,
     FilterFunction: keyed_filter,
@@ -36,7 +37,7 @@ _BY_KEY: dict[type, Callable[..., Any]] = {
 }
 
 
-def operator_of(make_function: Callable[[], Function], key: Any = None) -> Callable[[], Any]:
+def operator_of(make_function: Callable[[], Function], key: Any = None) -> Callable[[], Operator]:
     """Give what `verify` and `OperatorHarness` take to test a function of one input.
 
     Args:
@@ -59,7 +60,7 @@ def operator_of(make_function: Callable[[], Function], key: Any = None) -> Calla
     """
     operators, settings = (_WITHOUT_KEY, ()) if key is None else (_BY_KEY, (key,))
 
-    def make() -> Any:
+    def make() -> Operator:
         function = make_function()
         for kind, operator in operators.items():
             if isinstance(function, kind):

@@ -16,9 +16,9 @@ from rayflink.state.keys import key_hash
 from rayflink.state.keys.key_groups import key_group, key_group_range
 
 from .case_jobs import CaseJob
-from .cases import TO_ALL, Case, Step, batches_of_one, is_batch, length, randomly_split, shown, take
-from .differences import same, same_in_parallel
-from .elements import Given, Seen
+from .cases import TO_ALL, Case, Step, batches_of_one, describe_step, feed, is_batch, length, randomly_split
+from .differences import assert_same, assert_same_in_parallel
+from .elements import InputElement, OutputElement
 from .faults import UNRELIABLE_NETWORK, TriggerCheckpoint
 from .harness import OperatorFactory, OperatorHarness, Place, rescaled_snapshots
 from .simulation import simulate
@@ -31,8 +31,8 @@ RANDOM_SPLITS = 3
 
 def verify(
     factory: OperatorFactory,
-    given: Sequence[Given],
-    then: Sequence[Seen] | None = None,
+    given: Sequence[InputElement],
+    then: Sequence[OutputElement] | None = None,
     key: Any = None,
     without: Sequence[str] = (),
 ) -> None:
@@ -73,56 +73,56 @@ def verify(
 # the hardships, each a check of its own
 
 
-def _in_one_batch(case: Case, expected: list[Seen], name: str) -> None:
-    same(case.run(case.steps()), expected, name)
+def _in_one_batch(case: Case, expected: list[OutputElement], name: str) -> None:
+    assert_same(case.run(case.steps()), expected, name)
 
 
-def _one_record_a_batch(case: Case, expected: list[Seen], name: str) -> None:
-    same(case.run(batches_of_one(case.steps())), expected, name)
+def _one_record_a_batch(case: Case, expected: list[OutputElement], name: str) -> None:
+    assert_same(case.run(batches_of_one(case.steps())), expected, name)
 
 
-def _random_splits(case: Case, expected: list[Seen], name: str) -> None:
+def _random_splits(case: Case, expected: list[OutputElement], name: str) -> None:
     for seed in range(RANDOM_SPLITS):
         steps = randomly_split(case.steps(), seed)
         sizes = [length(element) for _, element in steps if is_batch(element)]
-        same(case.run(steps), expected, f"{name} (batches of {sizes})")
+        assert_same(case.run(steps), expected, f"{name} (batches of {sizes})")
 
 
-def _snapshots(case: Case, expected: list[Seen], name: str) -> None:
+def _snapshots(case: Case, expected: list[OutputElement], name: str) -> None:
     with case.start() as harness:
         for step in case.steps():
-            take(harness, step)
+            feed(harness, step)
             harness.snapshot()
-        same(harness.take(), expected, name)
+        assert_same(harness.take(), expected, name)
 
 
-def _restored(split: Callable[[list[Step]], list[Step]]) -> Callable[[Case, list[Seen], str], None]:
-    def check(case: Case, expected: list[Seen], name: str) -> None:
-        out: list[Seen] = []
+def _restored(split: Callable[[list[Step]], list[Step]]) -> Callable[[Case, list[OutputElement], str], None]:
+    def check(case: Case, expected: list[OutputElement], name: str) -> None:
+        out: list[OutputElement] = []
         harness = case.start()
         try:
             for step in split(case.steps()):
-                take(harness, step)
+                feed(harness, step)
                 snapshot = harness.snapshot()
                 out += harness.take()
                 harness = harness.restore(case.factory, snapshot)
             out += harness.take()
         finally:
             harness.close()
-        same(out, expected, name)
+        assert_same(out, expected, name)
 
     return check
 
 
-def _room_for_one(case: Case, expected: list[Seen], name: str) -> None:
-    same(case.run(case.steps(), narrow=True), expected, name)
+def _room_for_one(case: Case, expected: list[OutputElement], name: str) -> None:
+    assert_same(case.run(case.steps(), narrow=True), expected, name)
 
 
-def _three_subtasks(case: Case, expected: list[Seen], name: str) -> None:
+def _three_subtasks(case: Case, expected: list[OutputElement], name: str) -> None:
     _in_parallel(case, name, shrink_to=None)
 
 
-def _three_become_two(case: Case, expected: list[Seen], name: str) -> None:
+def _three_become_two(case: Case, expected: list[OutputElement], name: str) -> None:
     _in_parallel(case, name, shrink_to=2)
 
 
@@ -136,11 +136,11 @@ def _in_parallel(case: Case, name: str, shrink_to: int | None) -> None:
         for number, (step, same_step) in enumerate(zip(steps, batches_of_one(case.steps()), strict=True)):
             if shrink_to is not None and number == len(steps) // 2:
                 subtasks = _rescaled(case, subtasks, shrink_to)
-            take(alone, step)
+            feed(alone, step)
             for subtask in _receivers(case, same_step, subtasks):
-                take(subtask, same_step)
+                feed(subtask, same_step)
             parts = [subtask.take() for subtask in subtasks]
-            same_in_parallel(alone.take(), parts, f"{name} (after {shown(step)})", length(step[1]) > 0)
+            assert_same_in_parallel(alone.take(), parts, f"{name} (after {describe_step(step)})", length(step[1]) > 0)
     finally:
         for harness in (alone, *subtasks):
             harness.close()
@@ -154,7 +154,7 @@ def _rescaled(case: Case, subtasks: list[OperatorHarness], parallelism: int) -> 
     fresh = []
     for index, snapshot in enumerate(snapshots):
         successor = case.start(Place(index, parallelism), (snapshot,))
-        successor.stand_where(subtasks[0])
+        successor.adopt_position(subtasks[0])
         fresh.append(successor)
     return fresh
 
@@ -175,18 +175,18 @@ def _receivers(case: Case, step: Step, subtasks: list[OperatorHarness]) -> Itera
             yield subtask
 
 
-def _as_a_job(case: Case, expected: list[Seen], name: str) -> None:
+def _as_a_job(case: Case, expected: list[OutputElement], name: str) -> None:
     for parallelism in case.parallelisms:
         job, clock = CaseJob(case, parallelism), ManualClock(1_000_000)
-        result = InProcessCluster(job.job_graph(), clock, partial(_pass, clock)).run()
+        result = InProcessCluster(job.job_graph(), clock, partial(_advance, clock)).run()
         job.check(result, f"{name}, {parallelism} subtasks")
 
 
-def _pass(clock: ManualClock, ms: float) -> None:
-    clock.advance(max(1, int(ms)))
+def _advance(clock: ManualClock, ms: int) -> None:
+    clock.advance(max(1, ms))
 
 
-def _as_a_simulated_job(case: Case, expected: list[Seen], name: str) -> None:
+def _as_a_simulated_job(case: Case, expected: list[OutputElement], name: str) -> None:
     for seed, parallelism in enumerate(case.parallelisms):
         job = CaseJob(case, parallelism)
         story = simulate(job.job_graph(), seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, at=10)])
@@ -197,17 +197,17 @@ def _as_a_simulated_job(case: Case, expected: list[Seen], name: str) -> None:
             raise AssertionError(f"{error}\n{story.describe('the run')}") from error
 
 
-def _other_state(option: str, value: str) -> Callable[[Case, list[Seen], str], None]:
-    def check(case: Case, expected: list[Seen], name: str) -> None:
+def _other_state(option: str, value: str) -> Callable[[Case, list[OutputElement], str], None]:
+    def check(case: Case, expected: list[OutputElement], name: str) -> None:
         if case.keys is None:
             return
         for steps in (case.steps(), batches_of_one(case.steps())):
-            same(case.run(steps, place=Place(config={option: value})), expected, name)
+            assert_same(case.run(steps, place=Place(config={option: value})), expected, name)
 
     return check
 
 
-HARDSHIPS: dict[str, Callable[[Case, list[Seen], str], None]] = {
+HARDSHIPS: dict[str, Callable[[Case, list[OutputElement], str], None]] = {
     "in one batch": _in_one_batch,
     "one record a batch": _one_record_a_batch,
     "random splits": _random_splits,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from rayflink.actors.task.polled_source import PolledSource
 from rayflink.common.metrics.metric_group import MetricGroup
@@ -16,10 +16,7 @@ from rayflink.common.records.batches import (
     Batch,
     Element,
     EndOfData,
-    RowBatch,
     Tagged,
-    Watermark,
-    WatermarkStatus,
 )
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
 from rayflink.operators.capabilities import PreBarrier, ProcessingTimers, Upkeep
@@ -29,14 +26,26 @@ from rayflink.operators.rescaling import rescaled
 from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 
-from .elements import Columns, End, Given, Mark, Moment, Record, SecondInput, Seen, Status, row_batch, seen
+from .elements import (
+    Columns,
+    End,
+    InputElement,
+    Mark,
+    Moment,
+    OutputElement,
+    Record,
+    SecondInput,
+    Status,
+    output_elements,
+    row_batch,
+)
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
 
-OperatorFactory = Callable[[], Any]
+OperatorFactory: TypeAlias = Callable[[], Operator | Sequence[Operator]]
 """Makes a fresh operator, or a list of operators that run as one chain, head first."""
 Snapshots = Mapping[str, tuple[OperatorSnapshot, ...]]
-"""Operator id -> its snapshots, as a task is given them."""
+"""Operator id -> its snapshots, as a task starts from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +84,22 @@ def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_par
     operators = {operator_id: None for taken in snapshots for operator_id in taken}
     fresh: list[dict[str, tuple[OperatorSnapshot, ...]]] = [{} for _ in range(parallelism)]
     for operator_id in operators:
-        given = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
-        held = [None if snapshot is None else stored(snapshot, inline) for snapshot in given]
-        for mine, snapshot in zip(fresh, rescaled(held, parallelism, max_parallelism, operator_id), strict=True):
+        parts = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
+        states = [None if snapshot is None else stored(snapshot, inline) for snapshot in parts]
+        for part, snapshot in zip(fresh, rescaled(states, parallelism, max_parallelism, operator_id), strict=True):
             if snapshot is not None:
-                mine[operator_id] = (loaded(snapshot, inline),)
+                part[operator_id] = (loaded(snapshot, inline),)
     return list(fresh)
 
 
-class _WatchedChain(OperatorChain):
-    """A chain that shows what goes to side outputs, whether anybody reads them or not.
+def operators_of(factory: OperatorFactory) -> list[Operator]:
+    """Return fresh operators of a factory, in the order of their chain."""
+    operators = factory()
+    return list(operators) if isinstance(operators, Sequence) else [operators]
+
+
+class _ObservedChain(OperatorChain):
+    """A chain that shows what goes to side outputs, whether they are read or not.
 
     It gives an operator that works outside all that the test gives, and has only the end of the data wait.
     """
@@ -102,20 +117,20 @@ class _WatchedChain(OperatorChain):
         return not isinstance(element, EndOfData) or super()._accepts(index, element)
 
 
-class _Seen:
+class _Output:
     """Takes what leaves the chain; with `narrow` it is full after each element until it is emptied."""
 
     def __init__(self, narrow: bool) -> None:
         self._narrow = narrow
-        self.entries: list[Seen] = []
+        self.entries: list[OutputElement] = []
         self.is_full = False
 
     def write(self, element: Element) -> None:
-        self.entries += seen(element)
+        self.entries += output_elements(element)
         self.is_full = self._narrow
 
     def show(self, element: Tagged) -> None:
-        self.entries += seen(element.batch, element.tag_id)
+        self.entries += output_elements(element.batch, element.tag_id)
         self.is_full = self._narrow
 
 
@@ -151,16 +166,17 @@ class OperatorHarness:
         self.clock = clock or ManualClock()
         self.accumulators: dict[str, Any] = {}
         self.metrics = MetricGroup()
-        made = factory()
-        self.operators: list[Operator] = list(made) if isinstance(made, list | tuple) else [made]
-        self._seen = _Seen(narrow)
+        self.operators = operators_of(factory)
+        self._output = _Output(narrow)
         self._narrow = narrow
         last = len(self.operators) - 1
         links = [
-            ChainLink(operator, (ChainEdge(i + 1),) if i < last else (), () if i < last else (ChainOutput(self._seen),))
-            for i, operator in enumerate(self.operators)
+            ChainLink(operator, (), (ChainOutput(self._output),))
+            if index == last
+            else ChainLink(operator, (ChainEdge(index + 1),), ())
+            for index, operator in enumerate(self.operators)
         ]
-        self._chain = _WatchedChain(links, lambda: self._seen.is_full, self._seen.show)
+        self._chain = _ObservedChain(links, lambda: self._output.is_full, self._output.show)
         self._valve = InputWatermarks(list(range(inputs)))
         self._ended: set[int] = set()
         self._inputs = inputs
@@ -275,7 +291,7 @@ class OperatorHarness:
         self._run()
         return True
 
-    def give(self, element: Given | Batch) -> None:
+    def give(self, element: InputElement | Batch) -> None:
         """Take one step of a test: a record, a watermark, a moment, ..."""
         input_index = 0
         if isinstance(element, SecondInput):
@@ -299,14 +315,14 @@ class OperatorHarness:
     # what comes out
 
     @property
-    def entries(self) -> list[Seen]:
+    def entries(self) -> list[OutputElement]:
         """Return all output, main and side outputs in the order of emission."""
-        return list(self._seen.entries)
+        return list(self._output.entries)
 
     @property
-    def output(self) -> list[Seen]:
+    def output(self) -> list[OutputElement]:
         """Return the main output: records, watermarks and statuses in order."""
-        return [entry for entry in self._seen.entries if not isinstance(entry, Record) or entry.tag is None]
+        return [entry for entry in self._output.entries if not isinstance(entry, Record) or entry.tag is None]
 
     def output_values(self) -> list[Any]:
         """Return the values of the main output's records."""
@@ -315,11 +331,11 @@ class OperatorHarness:
     def side_output(self, tag: Any) -> list[Record]:
         """Return the records of a side output; `tag` is an OutputTag or its id."""
         wanted = str(getattr(tag, "tag_id", tag))
-        return [entry for entry in self._seen.entries if isinstance(entry, Record) and entry.tag == wanted]
+        return [entry for entry in self._output.entries if isinstance(entry, Record) and entry.tag == wanted]
 
-    def take(self) -> list[Seen]:
+    def take(self) -> list[OutputElement]:
         """Return all output since the last call and clear it."""
-        entries, self._seen.entries = self._seen.entries, []
+        entries, self._output.entries = self._output.entries, []
         return entries
 
     # state
@@ -348,10 +364,10 @@ class OperatorHarness:
         """Close this harness; the one returned runs a fresh operator from the snapshot, at the same moment."""
         self.close()
         successor = OperatorHarness(factory, self._inputs, self.place, (snapshots,), self._narrow, self.clock)
-        successor.stand_where(self)
+        successor.adopt_position(self)
         return successor
 
-    def stand_where(self, other: OperatorHarness) -> None:
+    def adopt_position(self, other: OperatorHarness) -> None:
         """Take over the moment, the watermarks and the ended inputs of another harness."""
         self.clock.advance(other.clock.now_ms() - self.clock.now_ms())
         self._valve, self._ended = copy.deepcopy((other._valve, other._ended))
@@ -390,9 +406,9 @@ class OperatorHarness:
         for index, operator in enumerate(self.operators):
             operator.setup(self._context(index))
         for operator in reversed(self.operators):
-            mine = tuple(state for snapshots in restore for state in snapshots.get(operator.ctx.operator_id, ()))
+            state = tuple(part for snapshots in restore for part in snapshots.get(operator.ctx.operator_id, ()))
             self._opened += 1
-            operator.initialize_state(mine)
+            operator.initialize_state(state)
             operator.open()
 
     def _context(self, index: int) -> OperatorContext:
@@ -425,11 +441,11 @@ class OperatorHarness:
                 f"input {input_index} has ended and was given {found}; give it before end_input() or end()"
             )
 
-    def _feed(self, element: RowBatch | Any, input_index: int = 0) -> None:
+    def _feed(self, element: Element, input_index: int = 0) -> None:
         self._chain.feed(element, input_index)
         self._run()
 
-    def _feed_all(self, events: Iterable[Watermark | WatermarkStatus | Any]) -> None:
+    def _feed_all(self, events: Iterable[Element]) -> None:
         for event in events:
             self._feed(event)
 
@@ -443,8 +459,8 @@ class OperatorHarness:
                     break
             elif self._chain.is_waiting:
                 self._wait()
-            self._seen.is_full = False
-        self._seen.is_full = False
+            self._output.is_full = False
+        self._output.is_full = False
 
     def _wait(self) -> None:
         """Let time pass until something that is under way is completed."""

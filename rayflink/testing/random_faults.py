@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from typing import Any
 
 from rayflink.actors.job.rescaled_graph import rescaled_graph
 from rayflink.common.configuration import reading
@@ -29,12 +28,13 @@ from .faults import (
     TakeSavepoint,
     UnheardStorage,
 )
+from .program import Program, graph_of
 
 _COMMANDS = ("", "TriggerCheckpoint", "CheckpointComplete", "CheckpointAborted", "AssignSplits", "CancelTask")
 _FILES = ("", "_metadata", "/shared/")
 
 
-def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, ...]:
+def random_faults(seed: int, program: JobGraph | Program, moves: int = 1_000) -> tuple[Fault, ...]:
     """Return random faults for one run of a job; they strike within its first `moves` moves.
 
     Tasks, slots and the coordinator are killed, tasks freeze, commands are lost, the storage is full or slow or its
@@ -53,7 +53,7 @@ def random_faults(seed: int, program: Any, moves: int = 1_000) -> tuple[Fault, .
         program: a JobGraph, or an environment with a program written.
         moves: about as many as the job makes without faults; `simulate(job, 0).happenings[-1].move` says it.
     """
-    graph = program if isinstance(program, JobGraph) else program.get_job_graph()
+    graph = graph_of(program)
     draw = random.Random(f"faults {seed}")
     config = reading(graph.configuration)
     silence = 2 * config.get(options.HEARTBEAT_TIMEOUT).to_millis()

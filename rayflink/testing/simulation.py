@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rayflink.graph.job_graph import JobGraph
 
 from .faults import Fault
+from .program import Program, graph_of
 from .simulated_storage import SimulatedDisk
 from .simulator.cluster import SimulatedCluster
 from .story import Story
 
 
-def simulate(program: Any, seed: int = 0, faults: Sequence[Fault] = (), disk: SimulatedDisk | None = None) -> Story:
+def simulate(
+    program: JobGraph | Program, seed: int = 0, faults: Sequence[Fault] = (), disk: SimulatedDisk | None = None
+) -> Story:
     """Run a job from a seed, with faults.
 
     >>> from rayflink.connectors.collection import CollectSink
@@ -42,7 +44,7 @@ def simulate(program: Any, seed: int = 0, faults: Sequence[Fault] = (), disk: Si
         if not isinstance(fault, Fault):
             remedy = "give those of rayflink.testing, as KillTask('Map', at=10)"
             raise TypeError(f"found {fault!r} among the faults, wanted a Fault; {remedy}")
-    graph = program if isinstance(program, JobGraph) else program.get_job_graph()
+    graph = graph_of(program)
     cluster = SimulatedCluster(graph, seed, faults, disk)
     try:
         cluster.run()

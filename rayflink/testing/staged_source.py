@@ -1,4 +1,4 @@
-"""A source that gives the steps of a test in their order, though its operator has two inputs or a clock of its own.
+"""A source that emits the steps of a test in their order, also for an operator with two inputs or timers.
 
 A step that must not overtake an earlier one waits for it: behind the earlier one goes a step marker, a latency
 marker, and once the operator has seen that, the stage lets the later step go.
@@ -25,7 +25,7 @@ from rayflink.common.connector_base.source import (
 )
 from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 from rayflink.common.records.batches import Batch, Element, EndOfData, LatencyMarker
-from rayflink.operators.base import Operator
+from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.capabilities import (
     AsyncCompletion,
     BoundedMultiInput,
@@ -36,7 +36,7 @@ from rayflink.operators.capabilities import (
 from rayflink.state.clock import ManualClock
 
 LONGEST_WAIT_MS = 64
-"""Between two looks at how far the operator has come."""
+"""The longest wait between two polls of a source that waits for the operator."""
 
 
 class Stage:
@@ -57,7 +57,7 @@ class Stage:
         """Note that a subtask of the operator, or of one chained to it, has been set up."""
         self._operators.append(operator)
 
-    def saw(self, step_marker: int) -> None:
+    def count_marker(self, step_marker: int) -> None:
         """Note that a subtask has processed everything before the step marker."""
         self._step_markers[step_marker] += 1
 
@@ -79,44 +79,44 @@ def stage_of(name: str, subtasks: int) -> Stage:
     return _stages.setdefault(name, Stage(subtasks))
 
 
-def strike(name: str) -> None:
+def forget_stage(name: str) -> None:
     """Forget the stage of that name."""
     _stages.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True)
 class StepMarker:
-    """Goes behind what was given so far."""
+    """A mark in the stream behind all earlier steps."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Await:
-    """Nothing more before the operator has seen the step marker."""
+    """A pause until every subtask of the operator has seen the step marker."""
 
     step_marker: int
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitEnd:
-    """Nothing more before the operator has been notified that the input has ended."""
+    """A pause until the operator has been notified that the input has ended."""
 
     input_index: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetClock:
-    """Processing time is now `ms`."""
+    """An advance of processing time to `ms`."""
 
     ms: int
 
 
 class StagedSource(Source):
-    """Gives what its script says to one input of an operator, in one subtask.
+    """Emits the steps of a script to one input of an operator, in one subtask.
 
     Args:
-        script: batches, watermarks, statuses, and words of this module.
+        script: batches, watermarks, statuses, and steps of this module.
         stage: name of the stage.
         subtasks: of the operator.
     """
@@ -209,7 +209,7 @@ def on_stage(operator: Operator, stage: Stage, is_head: bool) -> Operator:
     """Let the operator live by the clock of the stage, and report to the stage how far it has come."""
     setup = operator.setup
 
-    def staged_setup(ctx: Any) -> None:
+    def staged_setup(ctx: OperatorContext) -> None:
         stage.enter(operator)
         setup(replace(ctx, clock=stage.clock, wake=None, open_worker=None))  # by that clock alone
 
@@ -281,7 +281,7 @@ def _reporting(operator_class: type[Operator]) -> type[Operator]:
     def process_latency_marker(self: _Staged, marker: LatencyMarker) -> Iterable[Element]:
         if marker.operator_id != "step_marker":
             return (marker,) if process_marker is None else process_marker(self, marker)
-        self.stage.saw(marker.marked_time)
+        self.stage.count_marker(marker.marked_time)
         return ()
 
     def end_of_input(self: _Staged, input_index: int) -> Iterable[Element]:
@@ -302,4 +302,14 @@ def _reporting(operator_class: type[Operator]) -> type[Operator]:
     return reporting
 
 
-__all__ = ["Await", "AwaitEnd", "StepMarker", "SetClock", "Stage", "StagedSource", "on_stage", "stage_of", "strike"]
+__all__ = [
+    "Await",
+    "AwaitEnd",
+    "SetClock",
+    "Stage",
+    "StagedSource",
+    "StepMarker",
+    "forget_stage",
+    "on_stage",
+    "stage_of",
+]

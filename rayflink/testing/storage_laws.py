@@ -179,7 +179,7 @@ def writers_and_deleters_of_one_folder_do_not_meet(storage: Storage) -> None:
     same("what is left", storage.list(), [])
 
 
-def nobody_sees_a_part_of_a_file(storage: Storage) -> None:
+def no_reader_sees_a_part_of_a_file(storage: Storage) -> None:
     whole = bytes(2_000_000)
     done = Event()
 
@@ -219,7 +219,7 @@ STORAGE_LAWS: tuple[Law, ...] = (
     no_name_leads_outside,
     one_of_several_writers_wins,
     writers_and_deleters_of_one_folder_do_not_meet,
-    nobody_sees_a_part_of_a_file,
+    no_reader_sees_a_part_of_a_file,
 )
 """All laws; the name of each says what it holds."""
 

@@ -14,7 +14,7 @@ from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.capabilities import EventHandler, ProcessingTimers
 from rayflink.state.snapshots import InlineSnapshots, OperatorSnapshot, loaded, stored
 from rayflink.testing import HARDSHIPS, at, hardships
-from rayflink.testing.elements import Given, seen
+from rayflink.testing.elements import InputElement, output_elements
 from tests.operators.write_back import write_back_backend
 
 
@@ -139,8 +139,8 @@ def verify(
     return whole
 
 
-def as_elements(step: Any) -> Iterable[Given]:
+def as_elements(step: Any) -> Iterable[InputElement]:
     """A step in the words of `rayflink.testing`."""
     if isinstance(step, now):
         return (at(step.ms),)
-    return seen(step)  # type: ignore[return-value]
+    return output_elements(step)  # type: ignore[return-value]

@@ -237,7 +237,7 @@ def each_access_forgets_what_expired_elsewhere(subject: Subject) -> None:
         same("what is counted", world.expired, {"v": 6, "l": 6, "m": 6})
 
 
-def the_background_sweep_forgets_what_nobody_reads(subject: Subject) -> None:
+def the_background_sweep_forgets_what_is_not_read(subject: Subject) -> None:
     world = World(subject, StateTtlConfig.new_builder(Time.seconds(10)).build())
     value, listed, mapped = world.handles()
     world.sweep(50)
@@ -307,7 +307,7 @@ LAWS: tuple[Law, ...] = (
     a_restored_entry_is_as_old_as_it_was,
     a_full_snapshot_may_leave_out_what_expired,
     each_access_forgets_what_expired_elsewhere,
-    the_background_sweep_forgets_what_nobody_reads,
+    the_background_sweep_forgets_what_is_not_read,
     a_slice_of_the_sweep_is_bounded,
     restored_entries_are_swept,
 )

@@ -134,7 +134,8 @@ class SimulatedCluster:
                 self._wait()
             if on_progress is not None:
                 on_progress()
-        self._coordinators.latest.finish_file_work()  # what the end of the job deletes
+        if self._coordinators.leader is not None:
+            self._coordinators.leader.finish_file_work()  # what the end of the job deletes
         self.story.result = self.result
         self._coordinators.savepoints.describe_in(self.story, self.answers)
         return self.result

@@ -1,17 +1,16 @@
-"""Slices of input as a simulation has them."""
+"""Slices of input whose size is drawn from the seed."""
 
 from __future__ import annotations
 
 import random
-from typing import Any
 
-from rayflink.actors.task.slicing import Slicer
+from rayflink.actors.task.slicing import Monotonic, Slicer
 
 
 class RandomSlicer(Slicer):
     """Slices of random size that stop at random, whatever the records cost."""
 
-    def __init__(self, clock: Any, draw: random.Random) -> None:
+    def __init__(self, clock: Monotonic, draw: random.Random) -> None:
         super().__init__(clock)
         self._draw = draw
 

@@ -113,7 +113,7 @@ class LooksThenWrites(MemoryStorage):
         (Overwrites, "a_file_that_exists_stays_as_it_is"),
         (ListsByText, "a_folder_lists_what_is_below_it_and_nothing_beside"),
         (Lenient, "a_missing_file_is_said_to_be_missing"),
-        (ShowsParts, "nobody_sees_a_part_of_a_file"),
+        (ShowsParts, "no_reader_sees_a_part_of_a_file"),
         (LooksThenWrites, "one_of_several_writers_wins"),
     ],
 )
