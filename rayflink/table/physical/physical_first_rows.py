@@ -13,8 +13,8 @@ from ..plan.groups import GroupAggregate
 from ..plan.lineage import all_of, lineage, rows_of
 from ..plan.logical import length_text
 from ..plan.ranks import Deduplicate
-from ..runtime.ranks.earliest_rows import EarliestRows
-from ..runtime.ranks.first_rows import FirstRows
+from ..runtime.ranks.earliest_rows import earliest_rows
+from ..runtime.ranks.first_rows import first_rows
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
 FirstRowsPlan: TypeAlias = GroupAggregate | Deduplicate
@@ -51,15 +51,15 @@ def _operator(plan: FirstRowsPlan, ttl_ms: int) -> tuple[Factory, str]:
     row, schema, below = row_type(plan.input), arrow_schema(plan.schema), plan.input
     if isinstance(plan, GroupAggregate):
         state_identity = f"distinct {all_of(below, plan.grouping)}"
-        factory = Factory(FirstRows, row, plan.grouping, plan.grouping, schema, ttl_ms, True, state_identity)
+        factory = Factory(first_rows, row, plan.grouping, plan.grouping, schema, ttl_ms, True, state_identity)
         return factory, state_identity
     if plan.is_event_time:
         time = plan.keys[0][0]
         state_identity = f"first of {rows_of(below, plan.partition)}, in the order of {lineage(below, time)}"
-        return Factory(EarliestRows, row, plan.partition, time, schema, ttl_ms, state_identity), state_identity
+        return Factory(earliest_rows, row, plan.partition, time, schema, ttl_ms, state_identity), state_identity
     state_identity = f"first by {all_of(below, plan.partition) or 'nothing'}"
     columns = tuple(range(len(below.schema)))
-    return Factory(FirstRows, row, plan.partition, columns, schema, ttl_ms, False, state_identity), state_identity
+    return Factory(first_rows, row, plan.partition, columns, schema, ttl_ms, False, state_identity), state_identity
 
 
 __all__ = ["translate_first_rows"]

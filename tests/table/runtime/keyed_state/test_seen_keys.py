@@ -12,7 +12,7 @@ from rayflink.common.managed_memory import MemoryManager
 from rayflink.table.runtime.keyed_state import frame_memory, key_index, key_rows, seen_keys
 from rayflink.table.runtime.keyed_state.key_index import KeyIndex, TooManyEqualPrints
 from rayflink.table.runtime.keyed_state.seen_keys import SeenKeys
-from rayflink.table.runtime.ranks.first_rows import FirstRows
+from rayflink.table.runtime.ranks.first_rows import first_rows
 from rayflink.testing import OperatorHarness, at
 
 from ..ranks.first_row_cases import ROWS, SCHEMA, WORD, N, distinct, row, rows, values_of
@@ -101,7 +101,7 @@ def test_blocks_whose_rows_were_forgotten_are_used_again(small):
 def test_what_exceeds_the_memory_is_in_files_and_still_known(tmp_path, small, ttl_ms):
     memory = MemoryManager(1 << 30)
     schema = pa.schema([SCHEMA.field(WORD), SCHEMA.field(N)])
-    limited = with_memory(FirstRows, 2048, str(tmp_path), memory)
+    limited = with_memory(first_rows, 2048, str(tmp_path), memory)
 
     def factory():
         return limited(ROWS, (WORD, N), (WORD, N), schema, ttl_ms, True, "rows")
@@ -118,7 +118,7 @@ def test_what_exceeds_the_memory_is_in_files_and_still_known(tmp_path, small, tt
             assert told(harness, "spilledBytes") > 0
             assert memory.used <= 2048
             harness = harness.restore(factory, harness.snapshot())
-    assert harness.operators[0]._seen._index.size == 0, "the index is in a file, too"
+    assert harness.operators[0].keys.seen._index.size == 0, "the index is in a file, too"
     assert not list(tmp_path.iterdir()), "files have no names"
     harness.close()
     assert memory.used == 0
@@ -130,15 +130,15 @@ def test_what_expired_is_removed_while_nothing_comes_and_counted(small):
         harness.give(rows(*(row(f"{number} {one}") for one in range(10))))
     harness.give(at(900))
     harness.give(rows(*(row(f"{number} 0") for number in range(40))))
-    assert len(harness.operators[0]._seen) == 400
+    assert len(harness.operators[0].keys.seen) == 400
     for ms in range(1000, 1900, 100):
         harness.give(at(ms))
-    assert len(harness.operators[0]._seen) == 40
+    assert len(harness.operators[0].keys.seen) == 40
     for ms in range(1900, 3500, 100):
         harness.give(at(ms))
-    assert len(harness.operators[0]._seen) == 0
-    assert harness.operators[0]._seen.sweep_at is None
-    assert harness.operators[0]._seen._index.pages == 1
+    assert len(harness.operators[0].keys.seen) == 0
+    assert harness.operators[0].keys.seen.sweep_at is None
+    assert harness.operators[0].keys.seen._index.pages == 1
     assert told(harness, "numStateEntriesExpired") == 400
     harness.close()
 
@@ -150,7 +150,7 @@ def test_a_snapshot_leaves_out_what_expired():
     harness.give(rows(row("a")))
     harness.clock.advance(5)
     harness = harness.restore(distinct(WORD, ttl_ms=10), harness.snapshot())
-    assert len(harness.operators[0]._seen) == 1
+    assert len(harness.operators[0].keys.seen) == 1
     harness.close()
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from rayflink.common.types import Row
-from rayflink.table.runtime.ranks.earliest_rows import EarliestRows
-from rayflink.table.runtime.ranks.first_rows import FirstRows
+from rayflink.table.runtime.ranks.earliest_rows import earliest_rows
+from rayflink.table.runtime.ranks.first_of_key import FirstOfKeyOperator
+from rayflink.table.runtime.ranks.first_rows import first_rows
 from rayflink.table.types import DataTypes
 from rayflink.testing import OperatorHarness, rec
 from rayflink.testing.elements import Columns, Record, columns
@@ -40,20 +41,20 @@ def out(*values: Any, of: pa.Schema = NUMBERED) -> Record:
     return rec(Row(*of.names)(*values, *([1] if len(of) > len(values) else [])))
 
 
-def distinct(*keys: int, ttl_ms: int = 0) -> Callable[[], FirstRows]:
+def distinct(*keys: int, ttl_ms: int = 0) -> Callable[[], FirstOfKeyOperator]:
     """SELECT DISTINCT of columns."""
     schema = pa.schema([SCHEMA.field(at) for at in keys])
-    return lambda: FirstRows(ROWS, keys, keys, schema, ttl_ms, True, "rows")
+    return lambda: first_rows(ROWS, keys, keys, schema, ttl_ms, True, "rows")
 
 
-def first(*keys: int, ttl_ms: int = 0) -> Callable[[], FirstRows]:
+def first(*keys: int, ttl_ms: int = 0) -> Callable[[], FirstOfKeyOperator]:
     """The first rows by arrival."""
-    return lambda: FirstRows(ROWS, keys, range(len(SCHEMA)), NUMBERED, ttl_ms, False, "rows")
+    return lambda: first_rows(ROWS, keys, range(len(SCHEMA)), NUMBERED, ttl_ms, False, "rows")
 
 
-def earliest(*keys: int, ttl_ms: int = 0) -> Callable[[], EarliestRows]:
+def earliest(*keys: int, ttl_ms: int = 0) -> Callable[[], FirstOfKeyOperator]:
     """The first rows by event time."""
-    return lambda: EarliestRows(ROWS, keys, TS, NUMBERED, ttl_ms, "rows")
+    return lambda: earliest_rows(ROWS, keys, TS, NUMBERED, ttl_ms, "rows")
 
 
 def values_of(harness: OperatorHarness) -> list[Values]:
