@@ -73,8 +73,8 @@ def test_the_last_of_several_calls_counts():
 
 @pytest.mark.parametrize("way", ["the stream environment", "a Configuration", "with_configuration"])
 def test_automatic_mode_is_refused(way):
-    wanted = r"'execution.runtime-mode'.*: found AUTOMATIC, wanted STREAMING or BATCH"
-    with pytest.raises(ConfigError, match=wanted):
+    expected = r"'execution.runtime-mode'.*: found AUTOMATIC, wanted STREAMING or BATCH"
+    with pytest.raises(ConfigError, match=expected):
         WAYS[way]("AUTOMATIC")
 
 

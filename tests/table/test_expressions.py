@@ -314,16 +314,16 @@ SAME = [
 
 @pytest.fixture(scope="module")
 def t_env() -> TableEnvironment:
-    made = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    made.get_config().set("execution.target", "local").set("table.local-time-zone", "UTC")
-    return made
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("execution.target", "local").set("table.local-time-zone", "UTC")
+    return t_env
 
 
 @pytest.fixture(scope="module")
 def table(t_env) -> Table:
-    made = t_env.from_elements([], DataTypes.ROW([DataTypes.FIELD(*field) for field in FIELDS]))
-    t_env.create_temporary_view("t", made)
-    return made
+    result = t_env.from_elements([], DataTypes.ROW([DataTypes.FIELD(*field) for field in FIELDS]))
+    t_env.create_temporary_view("t", result)
+    return result
 
 
 @pytest.mark.spec("R04")
@@ -348,9 +348,9 @@ def plain() -> dict[str, str]:
 @pytest.mark.parametrize(("name", "function"), sorted(one for one in plain().items() if one[1] not in AGGREGATES))
 def test_a_function_of_one_value_is_that_of_sql(t_env, table, name, function):
     value = next((one for start, one in KINDS.items() if function.startswith(start)), n if function in NUMERIC else w)
-    made = getattr(value, name)
-    made = made if isinstance(made, Expression) else made()
-    assert table.select(made.alias("v"))._plan == t_env.sql_query(f"SELECT {function}({value}) AS v FROM t")._plan
+    result = getattr(value, name)
+    result = result if isinstance(result, Expression) else result()
+    assert table.select(result.alias("v"))._plan == t_env.sql_query(f"SELECT {function}({value}) AS v FROM t")._plan
 
 
 @pytest.mark.parametrize(
@@ -393,7 +393,7 @@ def lambda_of_int(value: int) -> int:
 
 
 def test_two_functions_of_one_name_are_two(t_env):
-    def made(word):
+    def append(word):
         @udf(result_type=DataTypes.STRING())
         def same(given):
             return given + word
@@ -401,7 +401,7 @@ def test_two_functions_of_one_name_are_two(t_env):
         return same
 
     table = t_env.from_elements([("a",)], ["word"])
-    found = table.select(made("1")(col("word")), made("2")(col("word")))
+    found = table.select(append("1")(col("word")), append("2")(col("word")))
     assert [tuple(row) for row in found.execute().collect()] == [("a1", "a2")]
 
 
@@ -445,7 +445,7 @@ def test_choices_of_columns_are_arguments_too(table):
     ],
 )
 @pytest.mark.spec("R05", "R09", "field", "function", "types", "R07", "validated")
-def test_what_is_wrong_is_told_with_the_line_of_the_program(table, make, problem):
+def test_what_is_wrong_is_reported_with_the_line_of_the_program(table, make, problem):
     with pytest.raises(SqlError, match=problem) as raised:
         make(table)
     assert raised.value.call_site.startswith(__file__), str(raised.value)

@@ -34,16 +34,16 @@ def comparable(rows: Rows) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TABLE_RECORDED if name not in RANDOM])
 def test_a_table_example_of_pyflink_prints_the_rows_it_prints_there(name, tmp_path):
-    found, wanted = Rows.of(run_example(name, tmp_path, within=TABLE_FOLDER)), recorded(name, TABLE_GOLDEN)
-    assert comparable(found) == comparable(wanted)
+    found, expected = Rows.of(run_example(name, tmp_path, within=TABLE_FOLDER)), recorded(name, TABLE_GOLDEN)
+    assert comparable(found) == comparable(expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RANDOM)
 def test_an_example_with_random_values_prints_as_many_rows_of_the_same_form(name, tmp_path):
-    found, wanted = Rows.of(run_example(name, tmp_path, within=TABLE_FOLDER)), recorded(name, TABLE_GOLDEN)
-    assert len(found.lines) == len(wanted.lines)
-    assert [line for line in (*found.lines, *wanted.lines) if not re.fullmatch(RANDOM[name], line)] == []
+    found, expected = Rows.of(run_example(name, tmp_path, within=TABLE_FOLDER)), recorded(name, TABLE_GOLDEN)
+    assert len(found.lines) == len(expected.lines)
+    assert [line for line in (*found.lines, *expected.lines) if not re.fullmatch(RANDOM[name], line)] == []
 
 
 @pytest.mark.slow
@@ -56,9 +56,9 @@ def test_an_example_that_needs_more_does_not_run_yet(name, tmp_path):
 
 @pytest.mark.slow
 def test_these_table_examples_are_the_same_in_pyflink_1_20():
-    both = (*TABLE_RECORDED, *TABLE_TO_COME)
-    strings = [(example_text(name, version, TABLE_FOLDER) for version in ("1.20.5", "2.3.0")) for name in both]
-    assert [name for name, (old, new) in zip(both, strings, strict=True) if old != new] == []
+    examples = (*TABLE_RECORDED, *TABLE_TO_COME)
+    strings = [(example_text(name, version, TABLE_FOLDER) for version in ("1.20.5", "2.3.0")) for name in examples]
+    assert [name for name, (old, new) in zip(examples, strings, strict=True) if old != new] == []
 
 
 def test_every_record_belongs_to_a_table_example():

@@ -44,7 +44,7 @@ def test_each_row_stands_beside_those_that_the_function_yields(t_env):
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("given", "expected"),
     [
         (lambda n: None, []),
         (lambda n: range(n), [0, 1]),
@@ -53,9 +53,9 @@ def test_each_row_stands_beside_those_that_the_function_yields(t_env):
         (lambda n: iter([(n,), Row(7)]), [2, 7]),
     ],
 )
-def test_rows_are_given_in_many_forms(t_env, given, wanted):
+def test_rows_are_given_in_many_forms(t_env, given, expected):
     t_env.create_temporary_function("f", udtf(given, result_types=DataTypes.BIGINT()))
-    assert rows(t_env, "SELECT x FROM LATERAL TABLE(f(2)) AS r(x)") == [(one,) for one in wanted]
+    assert rows(t_env, "SELECT x FROM LATERAL TABLE(f(2)) AS r(x)") == [(one,) for one in expected]
 
 
 def test_columns_have_the_names_of_its_row_type(t_env):
@@ -91,7 +91,7 @@ def test_a_vectorised_one_says_to_which_row_its_rows_belong(t_env, kind, functio
         (lambda n: n, "returned a Int64Array for columns; return a table"),
     ],
 )
-def test_a_vectorised_one_that_gives_something_else_is_told(t_env, given, problem):
+def test_a_vectorised_one_that_gives_something_else_is_reported(t_env, given, problem):
     t_env.create_temporary_function("f", udtf(given, result_types="ROW<x BIGINT>", func_type="arrow"))
     with pytest.raises(JobFailed, match=problem):
         rows(t_env, "SELECT n, x FROM t, LATERAL TABLE(f(n))")
@@ -167,11 +167,11 @@ def test_one_that_is_not_deterministic_says_so(t_env):
 
 
 def test_values_of_rows_and_maps_come_as_rows_and_dicts(t_env):
-    def told(row, entries, items):
+    def describe(row, entries, items):
         return f"{row.a} {row['b']} {entries} {items[0][0]}"
 
-    t_env.create_temporary_function("told", udf(told, result_type="STRING"))
-    query = "SELECT told(CAST(ROW(n, w) AS ROW<a BIGINT, b STRING>), MAP['k', n], ARRAY[ROW(n)]) FROM t WHERE n = 1"
+    t_env.create_temporary_function("shown", udf(describe, result_type="STRING"))
+    query = "SELECT shown(CAST(ROW(n, w) AS ROW<a BIGINT, b STRING>), MAP['k', n], ARRAY[ROW(n)]) FROM t WHERE n = 1"
     assert rows(t_env, query) == [("1 a b {'k': 1} 1",)]
     t_env.create_temporary_function(
         "made", udf(lambda n: [(n, {"x": Row(n)})], result_type="ARRAY<ROW<a INT, m MAP<STRING, ROW<b INT>>>>")

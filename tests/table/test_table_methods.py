@@ -31,20 +31,20 @@ COLUMNS = ["id", "product", "price"]
 
 
 def environment(settings: EnvironmentSettings | None = None) -> TableEnvironment:
-    made = TableEnvironment.create(settings or EnvironmentSettings.in_streaming_mode())
-    made.get_config().set("execution.target", "local").set("table.local-time-zone", "UTC")
-    return made
+    t_env = TableEnvironment.create(settings or EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("execution.target", "local").set("table.local-time-zone", "UTC")
+    return t_env
 
 
 @pytest.fixture(scope="module")
 def t_env() -> TableEnvironment:
-    made = environment()
-    made.create_temporary_view("t", made.from_elements(ROWS, COLUMNS))
-    made.execute_sql(
+    tables = environment()
+    tables.create_temporary_view("t", tables.from_elements(ROWS, COLUMNS))
+    tables.execute_sql(
         "CREATE TABLE s (id INT, product STRING, price DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts, "
         "p AS PROCTIME()) WITH ('connector' = 'datagen', 'number-of-rows' = '10')"
     )
-    return made
+    return tables
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
          "OVER aggregates are not supported yet"),
     ],
 )  # fmt: skip
-def test_a_wrong_call_is_told_with_its_line(t, change, problem):
+def test_a_wrong_call_is_reported_with_its_line(t, change, problem):
     with pytest.raises(SqlError, match=problem) as raised:
         change(t)
     assert f"\n  at {__file__}:" in str(raised.value)
@@ -266,23 +266,23 @@ class TestStatementSets:
         t_env = environment()
         self.sinks(t_env)
         t = t_env.from_elements([(1,), (2,)], ["n"])
-        made = t_env.create_statement_set().add_insert("one", t.where(t.n > 1))
-        made.add(t.select(t.n * 10).insert_into("two")).add_insert_sql(f"INSERT INTO two SELECT n * 100 FROM {t}")
-        assert made.explain().count("Sink") >= 3
-        result = made.execute()
+        statements = t_env.create_statement_set().add_insert("one", t.where(t.n > 1))
+        statements.add(t.select(t.n * 10).insert_into("two")).add_insert_sql(f"INSERT INTO two SELECT n * 100 FROM {t}")
+        assert statements.explain().count("Sink") >= 3
+        result = statements.execute()
         result.wait()
         lines = sorted(capfd.readouterr().out.splitlines())
         assert lines == ["one> +I[2]", "two> +I[100]", "two> +I[10]", "two> +I[200]", "two> +I[20]"]
         assert result.get_result_kind() == ResultKind.SUCCESS_WITH_CONTENT
         with pytest.raises(SqlError, match="the statement set is empty; add queries with add_insert"):
-            made.execute()
+            statements.execute()
 
     def test_they_become_part_of_a_stream_program(self, capfd):
         env = StreamExecutionEnvironment({"execution.target": "local"})
         t_env = StreamTableEnvironment.create(env)
         self.sinks(t_env)
-        made = t_env.create_statement_set().add_insert("one", t_env.from_elements([(1,)], ["n"]))
-        made.attach_as_datastream()
+        statements = t_env.create_statement_set().add_insert("one", t_env.from_elements([(1,)], ["n"]))
+        statements.attach_as_datastream()
         env.from_collection([7]).print()
         env.execute()
         assert sorted(capfd.readouterr().out.splitlines()) == ["7", "one> +I[1]"]
@@ -412,8 +412,8 @@ def test_results_are_printed_as_flinks_client_does(capsys):
         "TO_TIMESTAMP_LTZ(0, 3) AS z"
     ).print()
     row = capsys.readouterr().out.splitlines()[3]
-    told = ["+I", "TRUE", "x'01ff'", "(1, NULL)", "2024-01-01 00:00:00.500", "1970-01-01 09:00:00.000"]
-    assert [one.strip() for one in row.strip("|").split("|")] == told
+    cells = ["+I", "TRUE", "x'01ff'", "(1, NULL)", "2024-01-01 00:00:00.500", "1970-01-01 09:00:00.000"]
+    assert [one.strip() for one in row.strip("|").split("|")] == cells
 
 
 def test_a_job_that_does_not_end_is_waited_for_no_longer_than_asked():

@@ -73,8 +73,8 @@ def test_or_another_length_is_an_error(length, value):
 
 def test_constraints_hold_under_every_hardship():
     data = pyarrow.record_batch({"a": [1, None, 3], "v": ["abcd", "x", "yz"]})
-    made = [Length(1, 2, True, True)]
-    verify(lambda: ConstraintOperator("t", ["a", "v"], [0], True, made), [columns(ArrowBatch(data))])
+    lengths = [Length(1, 2, True, True)]
+    verify(lambda: ConstraintOperator("t", ["a", "v"], [0], True, lengths), [columns(ArrowBatch(data))])
 
 
 def test_a_column_that_cannot_be_null_is_not_looked_at(t_env):
@@ -114,9 +114,9 @@ def test_mini_batches_are_always_there(t_env):
         assert len(list(t_env.execute_sql("SELECT 1").collect())) == 1
     t_env.execute_sql("SET 'table.exec.mini-batch.size' = '100'")
     t_env.execute_sql("SET 'table.exec.mini-batc.size' = '100'")
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning) as warned:
         list(t_env.execute_sql("SELECT 1").collect())
-    text = str(told[0].message)
+    text = str(warned[0].message)
     assert re.search(r"table.exec.mini-batch.size.* has no effect: this version processes the rows of a batch", text)
     assert "'table.exec.mini-batc.size' is no option; did you mean" in text or "is no option" in text
 
@@ -132,7 +132,7 @@ def test_options_from_outside_reach_tables(create, monkeypatch):
     assert create(settings).get_config().get_local_timezone() == "UTC"
 
 
-def test_a_time_zone_that_is_none_is_told_before_the_query_runs():
+def test_a_time_zone_that_is_none_is_reported_before_the_query_runs():
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     t_env.get_config().set("table.local-time-zone", "Europe/Berlim")
     with pytest.raises(SqlError, match=r"'Europe/Berlim', which is no time zone \(did you mean Europe/Berlin\?\)"):

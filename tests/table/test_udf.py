@@ -73,7 +73,7 @@ def test_a_scalar_function_is_opened_and_closed(t_env, tmp_path):
     assert (tmp_path / "closed").exists()
 
 
-def test_what_it_raises_or_gives_wrongly_is_told(t_env):
+def test_what_it_raises_or_gives_wrongly_is_reported(t_env):
     t_env.create_temporary_function("bad", udf(lambda n: 1 / 0, result_type=DataTypes.BIGINT()))
     with pytest.raises(JobFailed, match="ZeroDivisionError"):
         values(t_env, "SELECT bad(n) FROM t")
@@ -108,15 +108,15 @@ def test_each_is_closed_although_another_fails(t_env, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("returned", "message"),
     [
         (5, "function WRONG returned 5 of type int, which is not a column; return a column of arrow"),
         (pyarrow.array(["x"]), "function WRONG returned values of type string: .*; return INT"),
     ],
 )
-def test_what_a_function_of_columns_gives_wrongly_is_told(t_env, given, told):
-    t_env.create_temporary_function("wrong", udf(lambda n: given, result_type=DataTypes.INT(), func_type="arrow"))
-    with pytest.raises(JobFailed, match=told):
+def test_what_a_function_of_columns_gives_wrongly_is_reported(t_env, returned, message):
+    t_env.create_temporary_function("wrong", udf(lambda n: returned, result_type=DataTypes.INT(), func_type="arrow"))
+    with pytest.raises(JobFailed, match=message):
         list(t_env.execute_sql("SELECT wrong(n) FROM (VALUES (0)) AS t(n)").collect())
 
 

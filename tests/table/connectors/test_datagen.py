@@ -65,7 +65,7 @@ def test_a_number_of_rows_and_rows_without_end(t_env):
         ("n INT", ", 'fields.n.kind' = 'sequence', 'fields.n.start' = '9', 'fields.n.end' = '1'", "starts at 9 and"),
     ],
 )
-def test_what_cannot_be_made_is_told(t_env, column, options, said):
+def test_what_cannot_be_made_is_reported(t_env, column, options, said):
     with pytest.raises(SqlError, match=said):
         t_env.execute_sql(f"CREATE TABLE g ({column}) WITH ('connector' = 'datagen'{options})")
         t_env.execute_sql("SELECT * FROM g")

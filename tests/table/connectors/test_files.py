@@ -31,13 +31,13 @@ def test_what_is_written_is_read_again(t_env, form, tmp_path):
     t_env.execute_sql(f"CREATE TABLE t ({COLUMNS}) WITH ({options}{more})")
     casts = "n, w, d, b, f, day, at, CAST(i AS TIMESTAMP_LTZ(3))"
     query = f"SELECT {casts} FROM (VALUES {VALUES}) AS v(n, w, d, b, f, day, at, i)"
-    wanted = t_env.sql_query(query).to_arrow().rename_columns(["n", "w", "d", "b", "f", "day", "at", "i"])
+    expected = t_env.sql_query(query).to_arrow().rename_columns(["n", "w", "d", "b", "f", "day", "at", "i"])
     t_env.execute_sql(f"INSERT INTO t {query}").wait()
     assert all(path.suffix == f".{form}" for path in (tmp_path / "t").glob("part-*"))
     found = t_env.from_path("t").to_arrow().sort_by("n")
     assert found.num_rows == 3
-    for name in wanted.column_names:
-        assert found[name].to_pylist() == wanted[name].cast(found[name].type).to_pylist(), name
+    for name in expected.column_names:
+        assert found[name].to_pylist() == expected[name].cast(found[name].type).to_pylist(), name
 
 
 def test_only_the_columns_that_are_asked_for_are_read(t_env, tmp_path):
@@ -51,7 +51,7 @@ def test_only_the_columns_that_are_asked_for_are_read(t_env, tmp_path):
     assert t_env.sql_query("SELECT 1 AS one FROM t").to_arrow().to_pydict() == {"one": [1]}
 
 
-def test_what_a_format_cannot_hold_is_told_before_anything_starts(t_env, tmp_path):
+def test_what_a_format_cannot_hold_is_reported_before_anything_starts(t_env, tmp_path):
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'csv'"
     t_env.execute_sql(f"CREATE TABLE t (a ARRAY<INT>) WITH ({options})")
     with pytest.raises(SqlError, match="CSV cannot represent column 'a'"):
@@ -107,7 +107,7 @@ def test_a_relative_path_begins_where_the_program_runs(tmp_path, monkeypatch):
     assert [row.n for row in stream.execute_and_collect()] == [1]
 
 
-def test_a_line_of_names_in_csv_is_told_to_be_removed(t_env, tmp_path):
+def test_a_line_of_names_in_csv_is_an_error_with_a_remedy(t_env, tmp_path):
     (tmp_path / "t.csv").write_text("w,n\na,1\n")
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path / 't.csv'}', 'format' = 'csv'"
     t_env.execute_sql(f"CREATE TABLE t (w STRING, n INT) WITH ({options})")
@@ -118,10 +118,10 @@ def test_a_line_of_names_in_csv_is_told_to_be_removed(t_env, tmp_path):
 @pytest.mark.parametrize("more", ["", ", 'csv.ignore-parse-errors' = 'true'"])
 def test_an_empty_text_is_a_text_unless_it_stands_for_null(t_env, more, tmp_path):
     (tmp_path / "t.csv").write_text(",\nx,1\n" + ("broken line,,,\n" if more else ""))
-    for name, null, wanted in (("a", "", ""), ("b", ", 'csv.null-literal' = ''", None)):
+    for name, null, expected in (("a", "", ""), ("b", ", 'csv.null-literal' = ''", None)):
         t_env.execute_sql(
             f"CREATE TABLE {name} (k STRING, n INT) WITH ('connector' = 'filesystem', "
             f"'path' = '{tmp_path / 't.csv'}', 'format' = 'csv'{null}{more})"
         )
         found = {tuple(row) for row in t_env.execute_sql(f"SELECT k, n FROM {name}").collect()}
-        assert found == {(wanted, None), ("x", 1)}
+        assert found == {(expected, None), ("x", 1)}

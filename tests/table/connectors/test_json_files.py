@@ -143,9 +143,9 @@ TAKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "kind", "wanted"), TAKEN)
-def test_values_of_other_forms_are_taken_as_flink_takes_them(value, kind, wanted, tmp_path):
-    assert read(f'{{"f0": {value}}}\n', columns(kind), tmp_path) == [(wanted,)]
+@pytest.mark.parametrize(("value", "kind", "expected"), TAKEN)
+def test_values_of_other_forms_are_taken_as_flink_takes_them(value, kind, expected, tmp_path):
+    assert read(f'{{"f0": {value}}}\n', columns(kind), tmp_path) == [(expected,)]
 
 
 BROKEN = [
@@ -161,10 +161,10 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "told"), BROKEN)
-def test_a_broken_line_is_an_error_with_its_place_or_skipped_and_counted(text, told, tmp_path):
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_a_broken_line_is_an_error_with_its_place_or_skipped_and_counted(text, message, tmp_path):
     schema = columns(T.INT(), T.STRING(), T.TIMESTAMP(3))
-    with pytest.raises(ValueError, match=f"t.json', {told}"):
+    with pytest.raises(ValueError, match=f"t.json', {message}"):
         read(text, schema, tmp_path)
     metrics = MetricGroup()
     (tmp_path / "t.json").write_bytes(b'{"f0": 7}\n' + text)
@@ -212,16 +212,16 @@ def test_a_table_is_written_and_read_by_sql(t_env, tmp_path):
     assert t_env.sql_query("SELECT r, n FROM t").to_arrow().to_pylist() == [{"r": {"a": 3, "b": ["y", "z"]}, "n": 1}]
 
 
-@pytest.mark.parametrize(("more", "told"), [
+@pytest.mark.parametrize(("more", "message"), [
     ("'json.timestamp-format.standard' = 'RFC'", "expected SQL or ISO-8601"),
     ("'json.ignore-parse-errors' = 'maybe'", "expected true or false"),
     ("'json.fail-on-missing-field' = 'true', 'json.ignore-parse-errors' = 'true'", "are both true"),
     ("'json.fail-on-missing' = 'true'", "did you mean fail-on-missing-field"),
 ])  # fmt: skip
-def test_wrong_options_are_told_before_anything_starts(t_env, more, told, tmp_path):
+def test_wrong_options_are_reported_before_anything_starts(t_env, more, message, tmp_path):
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'json', {more}"
     t_env.execute_sql(f"CREATE TABLE t (a INT) WITH ({options})")
-    with pytest.raises(SqlError, match=told):
+    with pytest.raises(SqlError, match=message):
         t_env.execute_sql("SELECT a FROM t")
 
 

@@ -59,15 +59,15 @@ def test_partitions_are_written_once_under_kills(form, tmp_path):
     t_env, job = program(tmp_path / "plain", form, 2)
     story = simulate(job, 1)
     assert story.status is JobStatus.FINISHED, story.describe(story.failure)
-    wanted, moves = rows(t_env), story.happenings[-1].move
-    assert len(list((tmp_path / "plain").iterdir())) > 2 and wanted
+    expected, moves = rows(t_env), story.happenings[-1].move
+    assert len(list((tmp_path / "plain").iterdir())) > 2 and expected
     names = [vertex.name.split(" ")[0] for vertex in job.vertices]
     for seed in range(4):
         t_env, job = program(tmp_path / f"killed{seed}", form, 2)
         faults = [KillTask(names[-1], at=int(moves * (0.25 + 0.15 * at + 0.05 * seed))) for at in range(3)]
         story = simulate(job, seed, [*faults, KillTask(names[0], at=int(moves * 0.8)), *UNRELIABLE_NETWORK])
         assert story.status is JobStatus.FINISHED, story.describe(story.failure)
-        assert rows(t_env) == wanted, story.describe("other rows")
+        assert rows(t_env) == expected, story.describe("other rows")
         assert not hidden(tmp_path / f"killed{seed}")
         assert all((part / "_SUCCESS").exists() for part in (tmp_path / f"killed{seed}").iterdir())
 
@@ -76,7 +76,7 @@ def test_partitions_are_written_once_under_kills(form, tmp_path):
 def test_partitions_are_written_once_over_a_savepoint_and_another_parallelism(tmp_path):
     t_env, job = program(tmp_path / "plain", "json", 2)
     story = simulate(job, 1)
-    wanted, moves, stopped = rows(t_env), story.happenings[-1].move, 0
+    expected, moves, stopped = rows(t_env), story.happenings[-1].move, 0
     for seed, part in enumerate((0.3, 0.6)):
         folder, disk = tmp_path / f"stopped{seed}", SimulatedDisk()
         t_env, job = program(folder, "json", 2)
@@ -86,7 +86,7 @@ def test_partitions_are_written_once_over_a_savepoint_and_another_parallelism(tm
             _, job = program(folder, "json", 3, story.stopped_with)
             story = simulate(job, seed, (), disk)
         assert story.status is JobStatus.FINISHED, story.describe(story.failure)
-        assert rows(t_env) == wanted
+        assert rows(t_env) == expected
     assert stopped
 
 
@@ -95,8 +95,8 @@ def test_what_is_overwritten_is_replaced_once_under_kills(tmp_path):
     t_env, job = program(tmp_path / "plain", "csv", 2, overwrites=True)
     story = simulate(job, 1)
     assert story.status is JobStatus.FINISHED, story.describe(story.failure)
-    wanted, moves = rows(t_env), story.happenings[-1].move
-    assert wanted
+    expected, moves = rows(t_env), story.happenings[-1].move
+    assert expected
     names = [vertex.name.split(" ")[0] for vertex in job.vertices]
     for seed in range(4):
         folder = tmp_path / f"killed{seed}"
@@ -106,5 +106,5 @@ def test_what_is_overwritten_is_replaced_once_under_kills(tmp_path):
         faults = [KillTask(name, at=int(moves * (0.2 * (at + 1) + 0.1 * seed))) for at, name in enumerate(names)]
         story = simulate(job, seed, [*faults, *UNRELIABLE_NETWORK])
         assert story.status is JobStatus.FINISHED, story.describe(story.failure)
-        assert rows(t_env) == wanted, story.describe("other rows")
+        assert rows(t_env) == expected, story.describe("other rows")
         assert not hidden(folder)

@@ -36,14 +36,14 @@ def declared(options: str, parallelism: int = 2) -> TableEnvironment:
 def test_views_of_the_public_suite_have_the_events_of_the_rules(parallelism: int) -> None:
     t_env = declared("'first-event.rate' = '100', 'next-event.rate' = '100', 'events.num' = '300'", parallelism)
     rules = Nexmark(events_per_second=100)
-    made = (rules.persons, rules.auctions, rules.bids)
+    kinds_of_events = (rules.persons, rules.auctions, rules.bids)
     for kind, name in ((PERSON, "person"), (AUCTION, "auction"), (BID, "bid")):
         names = [field.split()[0].strip("`") for field in FIELDS[name].split(", ")]
         chosen = ", ".join("`dateTime`" if one == "dateTime" else f"{name}.{one}" for one in names)
         found = t_env.sql_query(f"SELECT {chosen} FROM datagen WHERE event_type = {kind}").to_arrow()
-        wanted = pa.table(made[kind](rules.numbers(kind, 0, 300)))
+        expected = pa.table(kinds_of_events[kind](rules.numbers(kind, 0, 300)))
         rows = sorted(zip(*found.to_pydict().values(), strict=True), key=str)
-        assert rows == sorted(zip(*wanted.to_pydict().values(), strict=True), key=str)
+        assert rows == sorted(zip(*expected.to_pydict().values(), strict=True), key=str)
 
 
 @pytest.mark.slow
@@ -63,8 +63,8 @@ def test_proportions_hot_ratios_and_sizes_are_options() -> None:
     )
     bids = t_env.sql_query("SELECT bid.auction, bid.extra FROM datagen WHERE event_type = 2").to_arrow()
     rules = Nexmark(proportions=(2, 2, 6), hot=(1, 4, 4), sizes=(200, 500, 32), seed=7)
-    wanted = rules.bids(rules.numbers(BID, 0, 100))
-    assert sorted(bids.column(0).to_pylist()) == sorted(wanted["auction"].to_pylist())
+    expected = rules.bids(rules.numbers(BID, 0, 100))
+    assert sorted(bids.column(0).to_pylist()) == sorted(expected["auction"].to_pylist())
     assert bids.num_rows == 60 and set(bids.column(1).to_pylist()) == {""}
 
 
@@ -79,7 +79,7 @@ def test_proportions_hot_ratios_and_sizes_are_options() -> None:
         ("'events.num' = '1'", "person ROW<id INT>", "a field 'id' of type INT in 'person'"),
     ],
 )
-def test_what_is_not_of_nexmark_is_told(options: str, columns: str, said: str) -> None:
+def test_what_is_not_of_nexmark_is_reported(options: str, columns: str, said: str) -> None:
     with pytest.raises(SqlError, match=said):
         t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
         t_env.execute_sql(f"CREATE TABLE datagen ({columns}) WITH ('connector' = 'nexmark', {options})")

@@ -83,12 +83,12 @@ def test_a_partition_is_complete_when_the_watermark_is_there(tmp_path):
     writer.close()
 
 
-@pytest.mark.parametrize(("pattern", "formatter", "zone", "wanted"), [
+@pytest.mark.parametrize(("pattern", "formatter", "zone", "expected"), [
     ("$day", None, "UTC", 86_400_000), ("$day $hour:00:00", None, "UTC", 86_400_000 + 3 * 3_600_000),
     ("$day", None, "Europe/Berlin", 82_800_000), ("$hour/$day", "HH/yyyy-MM-dd", "UTC", 86_400_000 + 3 * 3_600_000),
 ])  # fmt: skip
-def test_the_time_of_a_partition(pattern, formatter, zone, wanted):
-    assert PartitionTime(["day", "hour"], pattern, formatter, zone)("day=1970-01-02/hour=03") == wanted
+def test_the_time_of_a_partition(pattern, formatter, zone, expected):
+    assert PartitionTime(["day", "hour"], pattern, formatter, zone)("day=1970-01-02/hour=03") == expected
 
 
 def test_a_partition_without_a_time_is_an_error():
@@ -112,16 +112,16 @@ def test_partitions_are_marked_at_the_end(batch, verb, tmp_path):
     assert t_env.from_path("t").to_arrow().num_rows == 4
 
 
-@pytest.mark.parametrize(("keys", "more", "told"), [
+@pytest.mark.parametrize(("keys", "more", "message"), [
     ("", {"policy.kind": "success-file"}, "is not partitioned"),
     ("k", {"policy.kind": "metastore"}, "expected success-file"),
     ("k", {"trigger": "never"}, "process-time or partition-time"), ("k", {"delay": "x"}, "a duration"),
     ("k", {"policy.kind": "success-file", "success-file.name": "DONE"}, "begin it with _"),
     ("k", {"watermark-time-zone": "Nowhere"}, "is not known"),
 ])  # fmt: skip
-def test_wrong_options_are_told_before_anything_starts(keys, more, told, tmp_path):
+def test_wrong_options_are_reported_before_anything_starts(keys, more, message, tmp_path):
     t_env = environment()
-    with pytest.raises(SqlError, match=told):
+    with pytest.raises(SqlError, match=message):
         create(
             t_env,
             tmp_path / "t",

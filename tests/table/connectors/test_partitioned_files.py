@@ -37,10 +37,10 @@ def t_env() -> TableEnvironment:
 
 def create(t_env: TableEnvironment, folder: Path, columns: str, keys: str, form: str = "json", **more: str) -> None:
     folder.mkdir(exist_ok=True)
-    given = {"connector": "filesystem", "path": str(folder), "format": form, **more}
-    told = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
+    options = {"connector": "filesystem", "path": str(folder), "format": form, **more}
+    clause = ", ".join(f"'{key}' = '{value}'" for key, value in options.items())
     divided = f"PARTITIONED BY ({keys})" if keys else ""
-    t_env.execute_sql(f"CREATE TABLE {folder.name} ({columns}) {divided} WITH ({told})")
+    t_env.execute_sql(f"CREATE TABLE {folder.name} ({columns}) {divided} WITH ({clause})")
 
 
 def rows(t_env: TableEnvironment, query: str) -> Counter[tuple[Any, ...]]:
@@ -60,8 +60,8 @@ def test_rows_lie_in_the_folders_of_their_partitions_and_are_read_again(t_env, f
     default = "day=__DEFAULT_PARTITION__/k=7"
     assert folders(tmp_path / "t") == {"day=2020-01-02/k=7", "day=2020-01-02/k=8", default}
     day = datetime.date(2020, 1, 2)
-    wanted = {(1, day, "a", 7), (2, day, "b", 8), (3, None, "c", 7), (4, day, "d", 7)}
-    assert rows(t_env, "SELECT * FROM t") == Counter(wanted)
+    expected = {(1, day, "a", 7), (2, day, "b", 8), (3, None, "c", 7), (4, day, "d", 7)}
+    assert rows(t_env, "SELECT * FROM t") == Counter(expected)
     assert rows(t_env, "SELECT k FROM t") == Counter({(7,): 3, (8,): 1})
     assert rows(t_env, "SELECT w, day FROM t WHERE k = 8") == Counter([("b", day)])
     if form in ("csv", "json"):
@@ -161,8 +161,8 @@ def test_partition_values_are_read_as_they_were_written(data, kind):
         assert isinstance(part, ArrowBatch) and part.data.schema.names == ["n"]
         value = pyarrow.array(partitions.values(f"/t/{folder}/file"), kind.to_arrow())[0].as_py()
         found.update(dict.fromkeys(part.data.column(0).to_pylist(), value))
-    wanted = [None if value == "" else value for value in column.to_pylist()]
-    assert [found[at] for at in range(len(values))] == wanted
+    expected = [None if value == "" else value for value in column.to_pylist()]
+    assert [found[at] for at in range(len(values))] == expected
 
 
 BAD = [
@@ -176,9 +176,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "keys", "more", "told"), BAD)
-def test_what_is_wrong_is_told_before_anything_starts(t_env, columns, keys, more, told, tmp_path):
-    with pytest.raises(SqlError, match=told):
+@pytest.mark.parametrize(("columns", "keys", "more", "message"), BAD)
+def test_what_is_wrong_is_reported_before_anything_starts(t_env, columns, keys, more, message, tmp_path):
+    with pytest.raises(SqlError, match=message):
         create(t_env, tmp_path / "t", columns, keys, **more)
         t_env.execute_sql("SELECT * FROM t")
 
@@ -251,8 +251,8 @@ def test_a_table_is_created_as_a_query_gives_it(t_env, tmp_path):
     query = "SELECT 1 AS n, CAST(2.5 AS DECIMAL(5, 2)) AS d, 'x' AS k"
     t_env.execute_sql(f"CREATE TABLE t PARTITIONED BY (k) {options} AS {query}").wait()
     assert folders(tmp_path / "t") == {"k=x"}
-    told = [tuple(row) for row in t_env.execute_sql("DESCRIBE t").collect()]
-    assert [row[:3] for row in told] == [
+    described = [tuple(row) for row in t_env.execute_sql("DESCRIBE t").collect()]
+    assert [row[:3] for row in described] == [
         ("n", "INT", "FALSE"),
         ("d", "DECIMAL(5, 2)", "FALSE"),
         ("k", "CHAR(1)", "FALSE"),
@@ -278,10 +278,10 @@ INSERTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told", "remedy"), INSERTS)
-def test_a_wrong_insert_is_told_before_anything_starts(t_env, text, told, remedy, tmp_path):
+@pytest.mark.parametrize(("text", "message", "remedy"), INSERTS)
+def test_a_wrong_insert_is_reported_before_anything_starts(t_env, text, message, remedy, tmp_path):
     create(t_env, tmp_path / "t", "n INT, k INT", "k")
     create(t_env, tmp_path / "u", "n INT, k INT", "")
-    with pytest.raises(SqlError, match=told) as raised:
+    with pytest.raises(SqlError, match=message) as raised:
         t_env.execute_sql(text)
     assert remedy in str(raised.value)

@@ -57,12 +57,12 @@ def given(value: Any) -> Given:
 
 
 def exprs(args: Sequence[Given], constants: bool = True) -> list[Expr]:
-    made: list[Expr] = []
+    exprs: list[Expr] = []
     for at, one in enumerate(args):
-        made.append(
+        exprs.append(
             Literal(one.kind, one.values[0]) if one.is_constant and constants else Column(one.kind, at, f"c{at}")
         )
-    return made
+    return exprs
 
 
 def resulting(name: str, *args: Any, to: DataType | None = None, options: tuple[Any, ...] = ()) -> DataType | str:

@@ -44,19 +44,19 @@ def test_whole_numbers_are_those_of_java(drawn):
     wide = max(BITS[left], BITS[right])
     a, b = column(left, *[row[0] for row in rows]), column(right, *[row[1] for row in rows])
     for name, operation in (("+", int.__add__), ("-", int.__sub__), ("*", int.__mul__)):
-        wanted = [None if x is None or y is None else wrapped(operation(x, y), wide) for x, y in rows]
-        assert result(name, a, b) == wanted
+        expected = [None if x is None or y is None else wrapped(operation(x, y), wide) for x, y in rows]
+        assert result(name, a, b) == expected
     by = [(x, None if y == 0 else y) for x, y in rows]
     divisor = column(right, *[y for _, y in by])
-    wanted = [None if x is None or y is None else wrapped(quotient(x, y), wide) for x, y in by]
-    assert result("/", a, divisor) == wanted
-    wanted = [None if x is None or y is None else x - quotient(x, y) * y for x, y in by]
-    assert result("%", a, divisor) == wanted
+    expected = [None if x is None or y is None else wrapped(quotient(x, y), wide) for x, y in by]
+    assert result("/", a, divisor) == expected
+    expected = [None if x is None or y is None else x - quotient(x, y) * y for x, y in by]
+    assert result("%", a, divisor) == expected
     assert result("negate", a) == [None if x is None else wrapped(-x, BITS[left]) for x, _ in rows]
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "name", "wanted"),
+    ("left", "right", "name", "expected"),
     [
         (INT, BIGINT, "+", "BIGINT"),
         (TINYINT, TINYINT, "*", "TINYINT"),
@@ -70,8 +70,8 @@ def test_whole_numbers_are_those_of_java(drawn):
         (DataTypes.FLOAT(), DataTypes.DECIMAL(5, 2), "+", "DOUBLE"),
     ],
 )
-def test_types_of_results(left, right, name, wanted):
-    assert str(resulting(name, column(left), column(right))) == wanted
+def test_types_of_results(left, right, name, expected):
+    assert str(resulting(name, column(left), column(right))) == expected
 
 
 def test_a_result_may_be_null_where_an_argument_may():
@@ -82,7 +82,7 @@ def test_a_result_may_be_null_where_an_argument_may():
     assert result("*", column(INT, 1, 2), None) == [None, None]
 
 
-def test_what_is_wanted_is_told():
+def test_the_expected_value_is_reported():
     assert resulting("+", 1, "a") == "a number, a number; or a time and an interval, or two intervals of one kind"
 
 
@@ -140,6 +140,6 @@ def test_decimals_are_rounded_half_up_and_null_where_they_do_not_fit(drawn):
         pairs = [(x, None if y == 0 and name in "/%" else y) for x, y in rows]
         kind = resulting(name, column(left), column(right))
         assert isinstance(kind, DataType)
-        wanted = [None if x is None or y is None else fitting(operation(x, y), kind) for x, y in pairs]
+        expected = [None if x is None or y is None else fitting(operation(x, y), kind) for x, y in pairs]
         a, b = column(left, *[x for x, _ in pairs]), column(right, *[y for _, y in pairs])
-        assert result(name, a, b) == wanted, (name, kind, pairs)
+        assert result(name, a, b) == expected, (name, kind, pairs)

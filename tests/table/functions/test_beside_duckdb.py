@@ -81,8 +81,8 @@ def test_duckdb_gives_the_same(rows):
     assert len(given_table) == len(rows)
     expressions = [one.strip() for line in EXPRESSIONS.strip().splitlines() for one in line.split(";") if one.strip()]
     query = ", ".join(HERE.get(one, one) for one in expressions)
-    wanted = duckdb.sql(f"SELECT {query} FROM given_table").fetchall()
+    expected = duckdb.sql(f"SELECT {query} FROM given_table").fetchall()
     evaluation = Evaluation(arrays, len(rows), SESSION)
     for at, one in enumerate(expressions):
         found = evaluation.column(Binder(Scope(())).bind(parse_expression(one))).to_pylist()
-        assert same(found, [row[at] for row in wanted]), one
+        assert same(found, [row[at] for row in expected]), one

@@ -29,12 +29,12 @@ def test_arrays_are_lists_of_python(rows):
     )
 
     def each(name, compute, *args):
-        wanted = [None if row[0] is None else compute(*row) for row in rows]
-        assert result(name, *args) == wanted, name
+        expected = [None if row[0] is None else compute(*row) for row in rows]
+        assert result(name, *args) == expected, name
 
     def both(name, compute):
-        wanted = [None if row[0] is None or row[1] is None else compute(row[0], row[1]) for row in rows]
-        assert result(name, a, b) == wanted, name
+        expected = [None if row[0] is None or row[1] is None else compute(row[0], row[1]) for row in rows]
+        assert result(name, a, b) == expected, name
 
     each("CARDINALITY", lambda x, y, v: len(x), a)
     each("ARRAY_DISTINCT", lambda x, y, v: unique(x), a)

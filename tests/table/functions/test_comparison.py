@@ -34,8 +34,8 @@ def test_numbers_of_all_types_are_compared(sign):
     for (left, some), (right, others) in itertools.product(VALUES, VALUES):
         pairs = [*itertools.product(some, others), (None, others[0]), (some[0], None)]
         known = float if DOUBLE in (left, right) else Decimal
-        wanted = [None if None in pair else SIGNS[sign](*map(known, pair)) for pair in pairs]
-        assert result(sign, column(left, *[a for a, _ in pairs]), column(right, *[b for _, b in pairs])) == wanted
+        expected = [None if None in pair else SIGNS[sign](*map(known, pair)) for pair in pairs]
+        assert result(sign, column(left, *[a for a, _ in pairs]), column(right, *[b for _, b in pairs])) == expected
 
 
 @pytest.mark.parametrize("sign", SIGNS)
@@ -54,8 +54,8 @@ def test_numbers_of_all_types_are_compared(sign):
 )
 def test_other_values_are_compared(sign, kind, values):
     pairs = [*itertools.product(values, values), (None, values[0]), (values[0], None)]
-    wanted = [None if a is None or b is None else SIGNS[sign](a, b) for a, b in pairs]
-    assert result(sign, column(kind, *[a for a, _ in pairs]), column(kind, *[b for _, b in pairs])) == wanted
+    expected = [None if a is None or b is None else SIGNS[sign](a, b) for a, b in pairs]
+    assert result(sign, column(kind, *[a for a, _ in pairs]), column(kind, *[b for _, b in pairs])) == expected
 
 
 def test_arrays_maps_and_rows_are_equal_or_not():
@@ -79,7 +79,7 @@ def test_a_text_beside_a_time_is_read_as_one():
     assert resulting("=", 1, "1") == "two values of one kind: numbers, strings, times, truth values"
 
 
-def test_null_is_told_apart():
+def test_null_is_distinguished():
     assert result("IS NULL", column(INT, 1, None)) == [False, True]
     assert result("IS NOT NULL", column(STRING, "", None)) == [True, False]
     assert one("IS NULL", None) is True

@@ -45,7 +45,7 @@ def test_it_is_null_before_the_first_and_of_the_kind_of_the_time(kind, zone):
     assert shown == [[None, None], [at[0]] * 2, [at[1]] * 2]
 
 
-def test_late_rows_are_told_by_it():
+def test_late_rows_are_recognized_by_it():
     operator, stamp = calc("TIMESTAMP(3)", f"COALESCE(ts <= {NAME}(ts), FALSE)")
     rows = ArrowBatch(pa.RecordBatch.from_arrays([pa.array([4_000, 5_000, 6_000], stamp)], ["ts"]))
     (before,) = operator.process(rows, 0)

@@ -92,7 +92,7 @@ def test_what_flink_refuses_is_refused(case):
 
 
 @pytest.mark.parametrize(
-    ("expression", "wanted"),
+    ("expression", "expected"),
     [
         ("'abc' NOT LIKE 'a%'", False),
         ("'abc' NOT LIKE 'b%'", True),
@@ -101,8 +101,8 @@ def test_what_flink_refuses_is_refused(case):
         ("NOT 'abc' LIKE 'b%'", True),
     ],
 )
-def test_what_does_not_match(expression, wanted):
-    assert Evaluation([], 1, SESSION).column(bound(expression)).to_pylist() == [wanted]
+def test_what_does_not_match(expression, expected):
+    assert Evaluation([], 1, SESSION).column(bound(expression)).to_pylist() == [expected]
 
 
 def test_types_are_those_of_flink():

@@ -34,8 +34,8 @@ def test_what_is_written_is_read(value):
 @settings(max_examples=60, deadline=None)
 def test_strings_are_quoted(strings):
     values = column(STRING, *strings)
-    made = result("JSON_STRING", values)
-    assert [None if one is None else json.loads(one) for one in made] == strings
+    results = result("JSON_STRING", values)
+    assert [None if one is None else json.loads(one) for one in results] == strings
     assert result("JSON_UNQUOTE", column(STRING, *result("JSON_QUOTE", values))) == strings
     whole = result(
         "JSON_OBJECT", constant(STRING, "a"), values, constant(STRING, "b"), column(INT, *[1] * len(strings))
@@ -53,7 +53,7 @@ def test_strings_are_quoted(strings):
 
 def test_paths():
     document = parsed('{"a": [{"b": 1}, {"b": 2, "c d": {"b": 3}}], "e.f": 4}')
-    for path, wanted in (
+    for path, expected in (
         ("$", document),
         ("$.a[0].b", 1),
         ("lax $['a'][-1]['c d'].b", 3),
@@ -63,7 +63,7 @@ def test_paths():
         ("$.a[9]", None),
         ("$.x.y", None),
     ):
-        assert found(document, path_of(path)) == wanted, path
+        assert found(document, path_of(path)) == expected, path
     assert path_of("strict $.a").is_strict
     for path in ("a.b", "$.a[", "$[?(@.b)]"):
         with pytest.raises(RowError, match="not a supported JSON path"):
@@ -103,7 +103,7 @@ def test_queries_and_whether_there_is_a_value():
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("IS JSON", [True, True, True, False, False]),
         ("IS JSON VALUE", [True, True, True, False, False]),
@@ -112,10 +112,10 @@ def test_queries_and_whether_there_is_a_value():
         ("IS JSON OBJECT", [False, False, True, False, False]),
     ],
 )
-def test_kinds(name, wanted):
+def test_kinds(name, expected):
     strings = column(STRING, "1", "[]", "{}", "{", None)
-    assert result(name, strings) == wanted
-    assert result(name.replace("IS", "IS NOT"), strings) == [not one for one in wanted]
+    assert result(name, strings) == expected
+    assert result(name.replace("IS", "IS NOT"), strings) == [not one for one in expected]
 
 
 def test_the_negative_forms_are_there():

@@ -30,7 +30,7 @@ def test_and_and_or_know_three_values():
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("IS TRUE", [True, False, False]),
         ("IS NOT TRUE", [False, True, True]),
@@ -40,8 +40,8 @@ def test_and_and_or_know_three_values():
         ("IS NOT UNKNOWN", [True, True, False]),
     ],
 )
-def test_is(name, wanted):
-    assert result(name, column(BOOLEAN, True, False, None)) == wanted
+def test_is(name, expected):
+    assert result(name, column(BOOLEAN, True, False, None)) == expected
     assert resulting(name, column(BOOLEAN)) == BOOLEAN.not_null()
 
 

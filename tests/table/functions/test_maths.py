@@ -18,8 +18,8 @@ from tests.table.functions.calling import BIGINT, DOUBLE, INT, STRING, column, o
 NUMBERS = st.none() | st.floats(-50, 50).map(lambda one: round(one, 3)) | st.sampled_from([0.0, 1.0, -1.0])
 
 
-def near(found, wanted):
-    pairs = zip(found, wanted, strict=True)
+def near(found, expected):
+    pairs = zip(found, expected, strict=True)
     return all(a is b or None not in (a, b) and math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) for a, b in pairs)
 
 
@@ -89,8 +89,8 @@ def test_rounding(numbers, digits):
     assert result("ROUND", column(kind, *values), digits) == rounded(ROUND_HALF_UP)
     assert result("TRUNCATE", column(kind, *values), digits) == rounded(ROUND_DOWN)
     floats = [None if value is None else float(value) for value in values]
-    wanted = [None if value is None else float(value) for value in rounded(ROUND_HALF_UP)]
-    assert result("ROUND", column(DOUBLE, *floats), digits) == wanted
+    expected = [None if value is None else float(value) for value in rounded(ROUND_HALF_UP)]
+    assert result("ROUND", column(DOUBLE, *floats), digits) == expected
 
 
 def test_rounding_of_whole_numbers():

@@ -27,16 +27,16 @@ def substring(text, start, length=None):
 @settings(max_examples=60, deadline=None)
 def test_parts_are_counted_in_characters(rows):
     strings, starts, lengths = (column(kind, *[row[at] for row in rows]) for at, kind in enumerate((STRING, INT, INT)))
-    wanted = [None if None in row else substring(*row) for row in rows]
-    assert result("SUBSTRING", strings, starts, lengths) == wanted
+    expected = [None if None in row else substring(*row) for row in rows]
+    assert result("SUBSTRING", strings, starts, lengths) == expected
     assert result("SUBSTR", strings, starts) == [None if None in row[:2] else substring(*row[:2]) for row in rows]
     for start in (-2, 0, 1, 3):
         assert result("SUBSTRING", strings, start) == [
             None if row[0] is None else substring(row[0], start) for row in rows
         ]
     assert result("LEFT", strings, lengths) == [None if None in row[::2] else row[0][: max(row[2], 0)] for row in rows]
-    wanted = [None if None in row[::2] else row[0][-row[2] :] if row[2] > 0 else "" for row in rows]
-    assert result("RIGHT", strings, lengths) == wanted
+    expected = [None if None in row[::2] else row[0][-row[2] :] if row[2] > 0 else "" for row in rows]
+    assert result("RIGHT", strings, lengths) == expected
     assert result("CHAR_LENGTH", strings) == [None if row[0] is None else len(row[0]) for row in rows]
     assert result("REVERSE", strings) == [None if row[0] is None else row[0][::-1] for row in rows]
 
@@ -146,7 +146,7 @@ def test_regular_expressions_in_columns():
 
 
 @pytest.mark.parametrize(
-    ("expression", "group", "wanted"),
+    ("expression", "group", "expected"),
     [
         ("a(b)(c)", 2, "a(?:b)(?P<g>c)"),
         (r"\((b)", 1, r"\((?P<g>b)"),
@@ -157,8 +157,8 @@ def test_regular_expressions_in_columns():
         ("(a)", 2, None),
     ],
 )
-def test_the_group_of_an_expression(expression, group, wanted):
-    assert with_group(expression, group) == wanted
+def test_the_group_of_an_expression(expression, group, expected):
+    assert with_group(expression, group) == expected
 
 
 def test_what_cannot_be():

@@ -58,7 +58,7 @@ def test_conditions_go_into_each_side_of_a_union(t_env):
     assert place(lines, "id > 3") and place(lines, "CAST(amount) > 3")
 
 
-def test_columns_that_nobody_wants_are_not_computed(t_env):
+def test_unused_columns_are_not_computed(t_env):
     t_env.execute_sql(
         "CREATE TABLE computed (big AS id * 2, odd AS MOD(id, 2), late AS ts + INTERVAL '1' SECOND, id BIGINT, "
         f"w STRING, x STRING, p STRING, a INT, ts TIMESTAMP(3), WATERMARK FOR late AS late) "

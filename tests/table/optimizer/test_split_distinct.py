@@ -13,8 +13,8 @@ from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.connectors.collection import CollectSink
 from rayflink.state.clock import ManualClock
 from tests.table.planned_streams import planned_stream
+from tests.table.queries.generated_queries import HAVING, KEYS, PHASES, SESSIONS, WINDOWS, filters, named, pairs, some
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery
-from tests.table.queries.made_queries import HAVING, KEYS, PHASES, SESSIONS, WINDOWS, filters, named, pairs, some
 
 OPTION, BUCKETS = "table.optimizer.distinct-agg.split.enabled", "table.optimizer.distinct-agg.split.bucket-num"
 SPLIT = {OPTION: "true", BUCKETS: "3"}

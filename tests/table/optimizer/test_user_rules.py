@@ -117,7 +117,7 @@ def test_a_rule_is_replaced_and_left_out(t_env):
     assert "merge_projections_and_filters" not in [name for names in left.values() for name in names]
 
 
-def test_the_rules_of_batch_mode_alone_are_told_apart():
+def test_the_rules_of_batch_mode_alone_are_distinguished():
     names = PlannerConfig().rule_names(is_batch=False)
     assert "drop_watermarks" not in names["normalize"] and len(names) == 4
 
@@ -193,14 +193,14 @@ def growing(relation: Relation) -> Relation:
         pytest.param(growing, "'growing' made the plan grow to more than", marks=pytest.mark.slow),
     ],
 )
-def test_a_rule_that_is_wrong_is_told_by_its_name(t_env, rule, told):
+def test_a_rule_that_is_wrong_is_reported_by_its_name(t_env, rule, told):
     t_env.get_config().set_planner_config(PlannerConfig().add_rule(rule, "normalize"))
     with pytest.raises(SqlError) as found:
         t_env.execute_sql(QUERY)
     assert told in str(found.value)
 
 
-def test_a_rule_that_loses_the_time_of_rows_is_told():
+def test_a_rule_that_loses_the_time_of_rows_is_reported():
     def without_watermarks(relation: Relation) -> Relation:
         return relation.input if isinstance(relation, WatermarkAssigner) else relation
 
@@ -234,7 +234,7 @@ def test_the_fields_that_are_documented_are_there():
         *((lambda one, name=name: one.remove_rule(name), "can be left out") for name in sorted(NEEDED)),
     ],
 )
-def test_a_change_that_means_nothing_is_told(made, told):
+def test_a_change_that_means_nothing_is_reported(made, told):
     with pytest.raises(ConfigError) as found:
         made(PlannerConfig())
     assert told in str(found.value)

@@ -89,7 +89,7 @@ def test_steps_of_each_row_pass_changes_on():
     assert modes(both, of=both) == "[I,UA,D]"
 
 
-def test_what_was_there_before_is_told_to_those_that_want_it():
+def test_the_row_before_is_emitted_to_those_that_require_it():
     count = counts()
     assert modes(projected(count), of=count) == "[I,UA]"
     assert modes(filtered(count), of=count) == "[I,UB,UA]"
@@ -118,7 +118,7 @@ def test_a_sink_of_insertions_refuses_other_changes(gives, kind):
     assert "'print'" in raised.value.remedy
 
 
-def test_a_step_that_takes_insertions_alone_is_told_apart():
+def test_a_step_that_takes_insertions_alone_is_distinguished():
     top = Made(counts().schema, "WindowJoin", (counts(),), Change.INSERT, takes=Change.INSERT)
     with pytest.raises(SqlError, match=r"WindowJoin doesn't support consuming update changes .* GroupAggregate\(\)"):
         ChangelogModes([top])

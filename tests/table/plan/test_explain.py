@@ -44,7 +44,7 @@ def test_the_headings_are_those_of_flink(t_env):
     ]  # fmt: skip
 
 
-def test_modes_and_costs_are_told_as_flink_guesses_them(t_env):
+def test_modes_and_costs_are_described_as_flink_estimates_them(t_env):
     query = "SELECT product, price * 2 AS twice FROM orders WHERE id > 3 AND amount < 4"
     told = t_env.explain_sql(query, ExplainDetail.CHANGELOG_MODE, ExplainDetail.ESTIMATED_COST)
     lines = section(told, "Optimized Physical Plan").splitlines()
@@ -66,7 +66,7 @@ def test_a_table_that_tells_nothing_of_its_rows_has_as_many_as_flink_guesses(t_e
 
 
 @pytest.mark.spec("R06", "execution", "R08", "translated")
-def test_operators_are_told_in_json(t_env):
+def test_operators_are_described_in_json(t_env):
     told = t_env.sql_query(WINDOWS).explain(ExplainDetail.JSON_EXECUTION_PLAN)
     nodes = json.loads(section(told, "Physical Execution Plan"))["nodes"]
     assert [one["pact"] for one in nodes] == ["Data Source", *["Operator"] * (len(nodes) - 1)]
@@ -98,7 +98,7 @@ def test_what_several_statements_have_in_common_stands_before_them(t_env):
 
 
 @pytest.mark.spec("R06", "physical")
-def test_aggregates_are_told_in_their_phases(t_env):
+def test_aggregates_are_described_in_their_phases(t_env):
     lines = [
         line.lstrip(" +-:") for line in section(t_env.explain_sql(WINDOWS), "Optimized Physical Plan").splitlines()
     ]

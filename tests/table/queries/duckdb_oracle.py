@@ -47,7 +47,7 @@ class Window:
     Args:
         size: of a window, the longest one of CUMULATE, the gap of SESSION.
         step: the slide of HOP, the step of CUMULATE.
-        keys: columns by which sessions are told apart.
+        keys: columns by which sessions are distinguished.
     """
 
     kind: str
@@ -58,9 +58,9 @@ class Window:
     def ours(self, table: str) -> str:
         """As Flink's SQL has it."""
         lengths = [self.size] if self.kind in ("TUMBLE", "SESSION") else [self.step, self.size]
-        told = ", ".join(f"INTERVAL '{one}' SECOND" for one in lengths)
+        intervals = ", ".join(f"INTERVAL '{one}' SECOND" for one in lengths)
         keys = f" PARTITION BY {', '.join(self.keys)}" if self.keys else ""
-        return f"TABLE({self.kind}(TABLE {table}{keys}, DESCRIPTOR(ts), {told}))"
+        return f"TABLE({self.kind}(TABLE {table}{keys}, DESCRIPTOR(ts), {intervals}))"
 
     def duckdbs(self, table: str) -> str:
         """The same rows with the same bounds."""
@@ -161,8 +161,8 @@ class Both:
         own = query.format(**{name: _written(source)[0] for name, source in sources.items()})
         other = query.format(**{name: _written(source)[1] for name, source in sources.items()})
         ours, theirs = self.ours(own), self.theirs(other)
-        found, wanted = Counter(ours), Counter(theirs)
-        assert found == wanted, f"{own}\nnot wanted: {found - wanted}\nmissing: {wanted - found}"
+        found, expected = Counter(ours), Counter(theirs)
+        assert found == expected, f"{own}\nnot wanted: {found - expected}\nmissing: {expected - found}"
         assert not ordered or ours == theirs, f"{own}\nfound: {ours}\nwanted: {theirs}"
         return len(ours)
 

@@ -65,7 +65,7 @@ class GoldenQuery:
         rows = [text(row) for row in result.collect()]
         return rows if "ORDER BY" in self.text.upper() and self.options.get("mode") == "batch" else sorted(rows)
 
-    def told(self, t_env: TableEnvironment) -> str:
+    def expected_text(self, t_env: TableEnvironment) -> str:
         """Plan and rows, as they are expected."""
         plan = t_env.explain_sql(self.text).replace(str(FOLDER), "{folder}")
         return f"{plan}\n== Rows ==\n" + "".join(f"{row}\n" for row in self.rows(t_env))

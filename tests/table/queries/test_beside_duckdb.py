@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.table.queries.made_queries import (
+from tests.table.queries.generated_queries import (
     CONDITIONS,
     KEYS,
     PHASES,
@@ -28,18 +28,18 @@ def test_projections_and_filters(rows, query):
 
 
 @pytest.mark.slow
-@given(rows=tables(), made=windowed(WINDOWS))
+@given(rows=tables(), generated=windowed(WINDOWS))
 @settings(max_examples=60, phases=PHASES)
-def test_aggregates_over_windows(rows, made):
-    query, window = made
+def test_aggregates_over_windows(rows, generated):
+    query, window = generated
     checked(rows, query, w=window)
 
 
 @pytest.mark.slow
-@given(rows=tables(), made=windowed(SESSIONS))
+@given(rows=tables(), generated=windowed(SESSIONS))
 @settings(max_examples=60, phases=PHASES)
-def test_aggregates_over_sessions(rows, made):
-    query, window = made
+def test_aggregates_over_sessions(rows, generated):
+    query, window = generated
     checked(rows, query, w=window)
 
 

@@ -78,8 +78,8 @@ def test_statements_in_front_leave_the_ids_of_a_query_alone(before):
 
 @pytest.mark.slow
 def test_ids_are_the_same_in_another_process():
-    told = "from tests.table.queries.test_changed_queries import ids, SUMS; print(ids(SUMS))"
-    assert subprocess.check_output([sys.executable, "-c", told], text=True).strip() == str(ids(SUMS))
+    program = "from tests.table.queries.test_changed_queries import ids, SUMS; print(ids(SUMS))"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == str(ids(SUMS))
 
 
 def test_a_job_that_was_run_before_leaves_ids_alone():

@@ -24,12 +24,12 @@ def counted(values: Any) -> Any:
 
 @pytest.fixture
 def t_env() -> TableEnvironment:
-    made = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    made.get_config().set_string("execution.target", "local")
-    made.get_config().set_string("parallelism.default", "1")
-    made.create_temporary_view("t", made.from_elements([(1,), (2,), (3,), (4,)], ["x"]))
+    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    environment.get_config().set_string("execution.target", "local")
+    environment.get_config().set_string("parallelism.default", "1")
+    environment.create_temporary_view("t", environment.from_elements([(1,), (2,), (3,), (4,)], ["x"]))
     CALLS.clear()
-    return made
+    return environment
 
 
 @pytest.mark.parametrize(("deterministic", "rows"), [(True, 4), (False, 10)])

@@ -62,12 +62,12 @@ def test_the_table_api_has_them_too():
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     t_env.get_config().set_string("execution.target", "local")
     table = t_env.from_elements([(1, "a"), (1, "a"), (2, "a"), (1, "b")], ["n", "word"])
-    for made, wanted in (
+    for distinct, expected in (
         (table.select(col("word")).distinct(), [("a",), ("b",)]),
         (table.union(table), [(1, "a"), (1, "b"), (2, "a")]),
         (table.group_by(col("n")).select(col("n")), [(1,), (2,)]),
     ):
-        assert sorted(map(tuple, made.execute().collect())) == wanted
+        assert sorted(map(tuple, distinct.execute().collect())) == expected
 
 
 def test_the_time_to_live_is_a_duration():
@@ -98,12 +98,12 @@ def test_a_hint_says_how_long_the_groups_of_a_table_are_known():
         ("orders = 1", r"STATE_TTL cannot be read; write STATE_TTL\('key' = 'value', ...\)"),
     ],
 )
-def test_a_wrong_hint_is_told(hint, problem):
+def test_a_wrong_hint_is_reported(hint, problem):
     with pytest.raises(SqlError, match=problem):
         environment().sql_query(f"SELECT /*+ STATE_TTL({hint}) */ DISTINCT product FROM orders")
 
 
-def told(query: str, ttl: str, path: str = "") -> JobGraph:
+def hinted_job(query: str, ttl: str, path: str = "") -> JobGraph:
     """The job of a query over orders that come one each two milliseconds, five times the same."""
     restored = {"execution.state-recovery.path": path} if path else {}
     t_env = environment(**{**OPTIONS, "table.exec.state.ttl": ttl, **restored})
@@ -126,22 +126,22 @@ def counts(story):
 @pytest.mark.parametrize("query", [DISTINCT, FIRST, EARLIEST])
 def test_a_key_comes_again_when_its_time_is_over(query):
     once = {"tea": 1, "cake": 1, "milk": 1, None: 1}
-    assert counts(simulate(told(query, "0 s"), 1)) == once
-    assert counts(simulate(told(query, "1 h"), 1)) == once
-    found = counts(simulate(told(query, "12 ms"), 1))
+    assert counts(simulate(hinted_job(query, "0 s"), 1)) == once
+    assert counts(simulate(hinted_job(query, "1 h"), 1)) == once
+    found = counts(simulate(hinted_job(query, "12 ms"), 1))
     assert sum(found.values()) > 4
     assert query == EARLIEST or found[None] == 5, "it comes every 24 ms"
     if query == DISTINCT:
         hinted = query.replace("SELECT", "SELECT /*+ STATE_TTL('orders' = '12 ms') */")
-        assert counts(simulate(told(hinted, "1 h"), 1)) == found
+        assert counts(simulate(hinted_job(hinted, "1 h"), 1)) == found
 
 
 @pytest.mark.slow
 @pytest.mark.spec("R17")
 def test_time_goes_on_from_a_savepoint():
     disk = SimulatedDisk()
-    moves = simulate(told(DISTINCT, "1 h"), 1).happenings[-1].move
-    story = simulate(told(DISTINCT, "1 h"), 1, [StopWithSavepoint(at=int(moves * 0.6))], disk)
+    moves = simulate(hinted_job(DISTINCT, "1 h"), 1).happenings[-1].move
+    story = simulate(hinted_job(DISTINCT, "1 h"), 1, [StopWithSavepoint(at=int(moves * 0.6))], disk)
     assert story.stopped_with
-    assert counts(simulate(told(DISTINCT, "1 h", story.stopped_with), 1, (), disk))["tea"] == 1
-    assert counts(simulate(told(DISTINCT, "1 ms", story.stopped_with), 1, (), disk))["tea"] > 1
+    assert counts(simulate(hinted_job(DISTINCT, "1 h", story.stopped_with), 1, (), disk))["tea"] == 1
+    assert counts(simulate(hinted_job(DISTINCT, "1 ms", story.stopped_with), 1, (), disk))["tea"] > 1

@@ -13,7 +13,7 @@ from tests.table.queries.golden_queries import GoldenQuery, golden_queries
     pytest.param(query, marks=[pytest.mark.slow] * (number % 2)) for number, query in enumerate(golden_queries())
 ], ids=lambda query: query.folder.name)  # fmt: skip
 def test_a_query_gives_its_plan_and_rows(query: GoldenQuery) -> None:
-    found = query.told(query.environment())
+    found = query.expected_text(query.environment())
     if os.environ.get("RAYFLINK_WRITE_GOLDEN"):
         (query.folder / "expected.txt").write_text(found, encoding="utf-8")
     assert found == query.expected

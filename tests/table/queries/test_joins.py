@@ -46,10 +46,10 @@ def same(t_env: TableEnvironment, query: str, other: duckdb.DuckDBPyConnection) 
     names = result.get_table_schema().get_field_names()
     found = [list(row) for row in result.collect()]
     cursor = other.execute(in_duckdb(query))
-    wanted = cursor.fetchall()
+    expected = cursor.fetchall()
     assert cursor.description is not None
-    assert named(found, names) == named(map(list, wanted), [one[0] for one in cursor.description])
-    return len(wanted)
+    assert named(found, names) == named(map(list, expected), [one[0] for one in cursor.description])
+    return len(expected)
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_queries_of_nexmark_give_the_rows_of_duckdb(query: str, parallelism: int
 
 
 @pytest.mark.slow
-def test_keys_that_are_no_numbers_or_zeros_of_other_signs_are_told_apart_alike(tmp_path):
+def test_keys_that_are_no_numbers_or_zeros_of_other_signs_are_distinguished_alike(tmp_path):
     """Rows are dealt by their keys' bytes, in Flink too: NaN meets NaN, and -0.0 does not meet 0.0."""
     keys = [0.0, -0.0, float("nan"), None, 1.5]
     rows = pyarrow.table({

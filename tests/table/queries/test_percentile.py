@@ -84,7 +84,7 @@ def accumulated(rows):
 @given(rows=WEIGHED, cut=st.integers(0, 12))
 def test_partial_rows_joined_are_those_of_all_rows(rows, cut):
     parts = [accumulated(rows[:cut]), accumulated(rows[cut:])]
-    columns = [pa.concat_arrays(list(both)) for both in zip(*parts, strict=True)]
+    columns = [pa.concat_arrays(list(parts_of_column)) for parts_of_column in zip(*parts, strict=True)]
     joined = Weighted(0, None).merge(columns, np.array([0, 1, 2] * 2, dtype=np.intp), 3)
     assert [list(map(repr, one.to_pylist())) for one in joined] == [
         list(map(repr, one.to_pylist())) for one in accumulated(rows)

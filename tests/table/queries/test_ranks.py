@@ -50,15 +50,15 @@ def test_duckdb_gives_the_same(query, rows):
     found = [tuple(row.values()) for row in t_env.sql_query(query).to_arrow().to_pylist()]
     with duckdb.connect() as other:
         other.register("t", table)
-        wanted = other.execute(query).fetchall()
+        expected = other.execute(query).fetchall()
     if " FROM t ORDER BY " in query:
-        assert found == wanted
+        assert found == expected
     else:
-        assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+        assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
-@pytest.mark.parametrize(("zone", "wanted"), [("Asia/Kolkata", [1, 3, 4]), ("UTC", [2, 3, 4])])
-def test_windows_of_local_time_begin_by_the_zones_clock(tmp_path, zone, wanted):
+@pytest.mark.parametrize(("zone", "expected"), [("Asia/Kolkata", [1, 3, 4]), ("UTC", [2, 3, 4])])
+def test_windows_of_local_time_begin_by_the_zones_clock(tmp_path, zone, expected):
     minutes = {1: 10, 2: 40, 3: 70, 4: 120}  # in Kolkata 05:40, 06:10, 06:40 and 07:30
     (tmp_path / "rows.csv").write_text("".join(f"{n},{minute * 60_000}\n" for n, minute in minutes.items()))
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -70,4 +70,4 @@ def test_windows_of_local_time_begin_by_the_zones_clock(tmp_path, zone, wanted):
     found = t_env.execute_sql("""
         SELECT n FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(at), INTERVAL '1' HOUR))
         QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY n DESC) = 1""")
-    assert sorted(row[0] for row in found.collect()) == wanted
+    assert sorted(row[0] for row in found.collect()) == expected

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from rayflink.table import PlannerConfig, SqlError
 from rayflink.table.optimizer.phases import NEEDED
-from tests.table.queries import made_joins as made
+from tests.table.queries import generated_joins as generated
 from tests.table.queries.duckdb_oracle import Window
+from tests.table.queries.generated_queries import PHASES, SESSIONS, WINDOWS, Tables, pairs, rowwise, windowed
 from tests.table.queries.golden_queries import GoldenQuery, golden_queries
-from tests.table.queries.made_queries import PHASES, SESSIONS, WINDOWS, Tables, pairs, rowwise, windowed
 
 WAYS = [
     {"parallelism.default": "1"},
@@ -27,21 +27,21 @@ WAYS = [
 RULES = sorted({name for names in PlannerConfig().rule_names().values() for name in names} - NEEDED)
 
 
-def streaming() -> st.SearchStrategy[made.Made]:
+def streaming() -> st.SearchStrategy[generated.GeneratedQuery]:
     """Queries of all kinds."""
     aggregated = st.sampled_from([WINDOWS, SESSIONS]).flatmap(windowed).map(_with_window)
-    joins = made.window_joins() | made.window_semi_joins() | made.interval_joins() | made.nested()
-    return rowwise().map(lambda query: (query, {})) | aggregated | joins | made.first_rows() | made.unnested()
+    joins = generated.window_joins() | generated.window_semi_joins() | generated.interval_joins() | generated.nested()
+    return rowwise().map(lambda query: (query, {})) | aggregated | joins | generated.first_rows() | generated.unnested()
 
 
-def _with_window(one: tuple[str, Window]) -> made.Made:
+def _with_window(one: tuple[str, Window]) -> generated.GeneratedQuery:
     return one[0], {"w": one[1]}
 
 
 @pytest.mark.slow
 @given(rows=pairs(), query=streaming())
 @settings(max_examples=15, phases=PHASES, deadline=None)
-def test_however_it_is_run(rows: Tables, query: made.Made) -> None:
+def test_however_it_is_run(rows: Tables, query: generated.GeneratedQuery) -> None:
     for way in WAYS:
         with tempfile.TemporaryDirectory() as folder:
             rows.both(folder, **way).agree(query[0], **query[1])
@@ -73,6 +73,6 @@ def _compared(query: GoldenQuery, name: str) -> bool:
 @pytest.mark.slow
 @given(rows=pairs(), query=streaming(), name=st.sampled_from(RULES))
 @settings(max_examples=25, phases=PHASES, deadline=None)
-def test_queries_that_are_made_up_without_a_rule(rows: Tables, query: made.Made, name: str) -> None:
+def test_queries_that_are_made_up_without_a_rule(rows: Tables, query: generated.GeneratedQuery, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows.both(folder, rules=PlannerConfig().remove_rule(name)).agree(query[0], **query[1])

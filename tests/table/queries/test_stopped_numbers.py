@@ -42,9 +42,9 @@ def rows(story) -> Counter[str]:
 @pytest.mark.parametrize("part", [0.2, pytest.param(0.5, marks=pytest.mark.soak)])
 def test_no_row_is_late_where_two_ranges_become_those_of_one_reader(part):
     whole = simulate(graph(2), 1)
-    wanted = rows(whole)
-    assert len(wanted) == 20
+    expected = rows(whole)
+    assert len(expected) == 20
     disk = SimulatedDisk()
     stopped = simulate(graph(2), 1, [StopWithSavepoint(at=int(whole.happenings[-1].move * part))], disk)
     assert stopped.stopped_with
-    assert rows(simulate(graph(1, stopped.stopped_with), 1, (), disk)) == wanted
+    assert rows(simulate(graph(1, stopped.stopped_with), 1, (), disk)) == expected

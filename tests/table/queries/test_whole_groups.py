@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.runtime.keyed_state.frame_memory import FrameMemory
 from tests.table.queries.duckdb_oracle import Both, table_of
-from tests.table.queries.made_queries import AGGREGATES, HAVING, KEYS, PHASES, filters, named, some, tables
+from tests.table.queries.generated_queries import AGGREGATES, HAVING, KEYS, PHASES, filters, named, some, tables
 
 
 def environment(**options: str) -> TableEnvironment:

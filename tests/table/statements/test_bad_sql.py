@@ -1,4 +1,4 @@
-"""What is wrong with a statement is told before anything starts: where, what was found, and what to write instead."""
+"""A wrong statement is an error before anything starts: where, what was found, and what to write instead."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_what_only_writes_is_not_read():
         t_env.execute_sql("SELECT a FROM out")
 
 
-def test_an_order_of_values_without_one_is_told():
+def test_an_order_of_values_without_one_is_reported():
     t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     with pytest.raises(SqlError, match="values of type MAP<INT NOT NULL, INT NOT NULL> NOT NULL have no order"):
         t_env.execute_sql("SELECT MAP[a, 1] AS m FROM (VALUES (1)) AS t(a) ORDER BY m")

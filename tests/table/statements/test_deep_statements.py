@@ -37,7 +37,7 @@ def test_deep_statements_are_run(query):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("condition", "wanted"),
+    ("condition", "expected"),
     [
         (" OR ".join(f"n = {at}" for at in range(2, 2000)), [2]),
         (" AND ".join(f"n <> {at}" for at in range(2, 2000)), [1]),
@@ -49,8 +49,8 @@ def test_deep_statements_are_run(query):
     ],
     ids=["OR", "AND", "AND in OR", "NOT OR", "IN", "NOT IN", "NOT IN NULL"],
 )
-def test_long_conditions_are_run(condition, wanted):
-    assert rows(f"SELECT n FROM t WHERE {condition}") == wanted
+def test_long_conditions_are_run(condition, expected):
+    assert rows(f"SELECT n FROM t WHERE {condition}") == expected
 
 
 @pytest.mark.slow
@@ -58,9 +58,9 @@ def test_long_conditions_of_programs_are_run():
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     t_env.get_config().set_string("execution.target", "local")
     numbers = t_env.from_elements([(1,), (2,)], ["n"])
-    for join, wanted in ((operator.or_, [2]), (operator.and_, [])):
+    for join, expected in ((operator.or_, [2]), (operator.and_, [])):
         condition = functools.reduce(join, [col("n") == at for at in range(2, 1000)])
-        assert numbers.where(condition).to_arrow()["n"].to_pylist() == wanted
+        assert numbers.where(condition).to_arrow()["n"].to_pylist() == expected
 
 
 @pytest.mark.parametrize("depth", [600, 3000])

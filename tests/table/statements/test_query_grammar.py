@@ -159,9 +159,9 @@ def test_each_part_of_the_grammar_stands_in_a_query():
     seen = {(role, type(node), name) for query in QUERIES for role, node in nodes(parse_statement(query).tree, "query")
             for name, value in node.args.items() if value not in (None, [])}  # fmt: skip
     parts = {(kind, name) for _, kind, name in seen}
-    wanted = {(role, kind, name) for role, kinds in GRAMMAR.items() for kind, known in kinds.items()
+    expected = {(role, kind, name) for role, kinds in GRAMMAR.items() for kind, known in kinds.items()
               for name, inner in known.items() if inner != NOTHING}  # fmt: skip
-    missing = {(kind, name) for _, kind, name in wanted - REFUSED} - parts - REFUSED_PARTS
+    missing = {(kind, name) for _, kind, name in expected - REFUSED} - parts - REFUSED_PARTS
     assert {(kind, name) for kind, name in missing if (kind, name) not in NOT_READ} == set()
 
 

@@ -61,7 +61,7 @@ def test_the_version_of_a_time_is_the_newest_of_a_join(t_env):
     assert rows(t_env, query) == [(1, 100), (2, 200), (4, 200)]
 
 
-def test_a_stream_is_told_of_state():
+def test_a_stream_is_warned_of_state():
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     message = refusal(t_env, f"SELECT AVG(v) OVER (PARTITION BY k ORDER BY ts) FROM {ORDERS.format('t')}")
     assert "ROW_NUMBER" not in message and "keep the value so far as state of a process function" in message

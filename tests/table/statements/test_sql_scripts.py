@@ -17,7 +17,7 @@ def t_env():
     return found
 
 
-@pytest.mark.parametrize("script, wanted", [
+@pytest.mark.parametrize("script, expected", [
     ("SELECT 1; SELECT 2", ["SELECT 1", "SELECT 2"]),
     ("SELECT ';''; ' AS `a;``b`; SELECT 2;", ["SELECT ';''; ' AS `a;``b`", "SELECT 2"]),
     ("-- one; two\nSELECT 1 /* ; */ + 2;", ["-- one; two\nSELECT 1 /* ; */ + 2"]),
@@ -30,8 +30,8 @@ def t_env():
     ("SELECT `begin`, t.begin FROM t; SELECT CASE a WHEN 1 THEN 2 END; SELECT 3",
      ["SELECT `begin`, t.begin FROM t", "SELECT CASE a WHEN 1 THEN 2 END", "SELECT 3"]),
 ])  # fmt: skip
-def test_semicolons_between_statements_divide_them(script, wanted):
-    assert [part.text.strip() for part in script_parts(script)] == wanted
+def test_semicolons_between_statements_divide_them(script, expected):
+    assert [part.text.strip() for part in script_parts(script)] == expected
 
 
 def test_statements_run_one_after_another(t_env, capsys):
@@ -50,7 +50,7 @@ def test_statements_run_one_after_another(t_env, capsys):
     assert found[4:] == [[("numbers",)], [("OK",)], []]
 
 
-def test_results_are_printed_where_nobody_takes_them(t_env, capsys):
+def test_results_are_printed_where_nothing_takes_them(t_env, capsys):
     t_env.execute_script("CREATE TABLE shown (n INT) WITH ('connector' = 'print'); INSERT INTO shown SELECT 7; USE "
                          "default_database; SELECT 8 AS n")  # fmt: skip
     out = capsys.readouterr().out.splitlines()

@@ -59,10 +59,10 @@ def test_a_view_whose_query_means_nothing_any_more_is_named_with_those_that_read
 def test_what_cannot_be_run_of_a_view_is_shown_in_its_query(t_env):
     t_env.execute_sql(f"CREATE VIEW numbered AS\n{NUMBERED}")
     t_env.execute_sql("CREATE VIEW outer_one AS SELECT * FROM numbered")
-    wanted = "view 'numbered', line 2, column 3: ROW_NUMBER() of all rows of a stream"
+    expected = "view 'numbered', line 2, column 3: ROW_NUMBER() of all rows of a stream"
     for statement in ("SELECT * FROM numbered", "SELECT r FROM outer_one", "EXPLAIN SELECT * FROM numbered"):
         found = error(t_env, statement)
-        assert found.startswith(wanted)
+        assert found.startswith(expected)
         assert found.endswith(f"{NUMBERED.splitlines()[1]}\n    {'^' * 44}")
 
 

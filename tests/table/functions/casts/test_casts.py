@@ -108,8 +108,8 @@ def test_strings_as_floating_points():
 
 def test_strings_as_decimals():
     good = ["1.005", "1e1", ".5", "1.", " -7 ", "0000000000000000000000000000000000000000000009", "1.5E-1"]
-    wanted = ["1.01", "10.00", "0.50", "1.00", "-7.00", "9.00", "0.15"]
-    assert cast(STRING, good, DataTypes.DECIMAL(5, 2)) == [Decimal(one) for one in wanted]
+    expected = ["1.01", "10.00", "0.50", "1.00", "-7.00", "9.00", "0.15"]
+    assert cast(STRING, good, DataTypes.DECIMAL(5, 2)) == [Decimal(one) for one in expected]
     assert cast(STRING, ["9" * 38, "0." + "0" * 37 + "5"], DataTypes.DECIMAL(38, 0)) == [Decimal("9" * 38), 0]
     small = Decimal(1).scaleb(-38)
     assert cast(STRING, ["1e-38", "0." + "0" * 37 + "1"], DataTypes.DECIMAL(38, 38)) == [small, small]

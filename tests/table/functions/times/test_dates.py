@@ -26,8 +26,8 @@ TIMES = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2037, 1, 1
 @settings(max_examples=40, deadline=None)
 def test_parts_are_those_of_python(times):
     def parts(name, part):
-        wanted = [None if time is None else part(time) for time in times]
-        assert result("EXTRACT", column(TIMESTAMP, *times), options=(name,)) == wanted, name
+        expected = [None if time is None else part(time) for time in times]
+        assert result("EXTRACT", column(TIMESTAMP, *times), options=(name,)) == expected, name
 
     parts("YEAR", lambda time: time.year)
     parts("QUARTER", lambda time: (time.month + 2) // 3)
@@ -121,8 +121,8 @@ def test_now():
 def test_patterns_and_zones_that_are_columns():
     strings = column(STRING, "2020-03-04", "04.03.2020", "x", None)
     patterns = column(STRING, "yyyy-MM-dd", "dd.MM.yyyy", "yyyy", "yyyy")
-    wanted = datetime.datetime(2020, 3, 4)
-    assert result("TO_TIMESTAMP", strings, patterns) == [wanted, wanted, None, None]
+    expected = datetime.datetime(2020, 3, 4)
+    assert result("TO_TIMESTAMP", strings, patterns) == [expected, expected, None, None]
     zones = column(STRING, "UTC", "Asia/Tokyo", None)
     assert result("CONVERT_TZ", column(STRING, *["2020-01-01 00:00:00"] * 3), "UTC", zones) == [
         "2020-01-01 00:00:00",
@@ -155,8 +155,8 @@ def test_spans_that_overlap():
 def test_parts_have_names_of_their_own():
     days = column(DATE, datetime.date(2020, 3, 4), None)
     parts = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAYOFYEAR", "DAYOFMONTH", "DAYOFWEEK", "HOUR", "MINUTE", "SECOND")
-    for name, wanted in zip(parts, (2020, 1, 3, 10, 64, 4, 4, 0, 0, 0), strict=True):
-        assert result(name, days) == [wanted, None], name
+    for name, expected in zip(parts, (2020, 1, 3, 10, 64, 4, 4, 0, 0, 0), strict=True):
+        assert result(name, days) == [expected, None], name
 
 
 def test_nanoseconds():

@@ -60,7 +60,7 @@ def test_an_index_finds_what_was_added(small):
     assert (index.find(every, lambda which, rows: rows == wanted[which])[wanted % 90 == 0] == wanted[::90]).all()
 
 
-def test_keys_with_equal_prints_are_told_apart_up_to_a_page_of_them(small):
+def test_keys_with_equal_prints_are_distinguished_up_to_a_page_of_them(small):
     index = KeyIndex()
     prints = np.full(24, 77, dtype=np.uint32)
     index.add(prints, np.arange(24))

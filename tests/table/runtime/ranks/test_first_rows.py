@@ -102,7 +102,7 @@ def test_the_first_row_by_event_time_comes_when_none_can_come_before_it():
 @pytest.mark.parametrize("factory", [
     pytest.param(earliest(WORD), marks=pytest.mark.soak), earliest(WORD, ttl_ms=1000)
 ])  # fmt: skip
-def test_rows_that_wait_are_dealt_anew_with_their_keys(factory):
+def test_rows_that_wait_are_redistributed_with_their_keys(factory):
     given = [rows(*(row(f"k{at % 23}", at, 100 + at * 7 % 50) for at in range(90))), wm(120),
              rows(*(row(f"k{at % 29}", at, 121 + at) for at in range(60))), wm(300)]  # fmt: skip
     verify(factory, given=given, key=BY_WORD)

@@ -20,7 +20,7 @@ from rayflink.table import PlannerConfig
 from tests.table.queries.duckdb_oracle import Both, Source, Window, table_of
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
-"""A failing example is told as it is: to make it small would take minutes."""
+"""A failing example is reported as it is: to make it small would take minutes."""
 START = datetime.datetime(2026, 3, 1, 12)
 
 

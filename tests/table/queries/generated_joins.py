@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tests.table.queries.duckdb_oracle import Source
-from tests.table.queries.made_queries import HAVING, KEYS, WINDOWS, filters, some
+from tests.table.queries.generated_queries import HAVING, KEYS, WINDOWS, filters, some
 
-Made = tuple[str, dict[str, Source]]
+GeneratedQuery = tuple[str, dict[str, Source]]
 """A query and what stands for the names in it."""
 KINDS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
 BOUNDS = "L.window_start = R.window_start AND L.window_end = R.window_end"
@@ -35,7 +35,7 @@ def conditions(draw: st.DrawFn, most: int = 2) -> str:
 
 
 @st.composite
-def window_joins(draw: st.DrawFn) -> Made:
+def window_joins(draw: st.DrawFn) -> GeneratedQuery:
     """Both sides with windows and conditions of their own."""
     sides = [f"(SELECT * FROM {{{name}}}{draw(filters())})" for name in "wv"]
     on = f"{BOUNDS}{conditions(draw)}"
@@ -47,7 +47,7 @@ def window_joins(draw: st.DrawFn) -> Made:
 
 
 @st.composite
-def window_semi_joins(draw: st.DrawFn) -> Made:
+def window_semi_joins(draw: st.DrawFn) -> GeneratedQuery:
     """IN and EXISTS, with NOT and without."""
     negated = draw(st.sampled_from(["", "NOT "]))
     inner = f"SELECT {{}} FROM (SELECT * FROM {{v}}{draw(filters())}) AS R WHERE {BOUNDS}"
@@ -77,7 +77,7 @@ def interval(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def interval_joins(draw: st.DrawFn) -> Made:
+def interval_joins(draw: st.DrawFn) -> GeneratedQuery:
     sides = [f"(SELECT * FROM {name}{draw(filters())})" for name in ("t", draw(st.sampled_from(["u", "t"])))]
     on = f"{interval(draw)}{conditions(draw)}"
     kind = draw(st.sampled_from(KINDS))
@@ -90,7 +90,7 @@ def ordered_by(draw: st.DrawFn, last: str = "id") -> str:
 
 
 @st.composite
-def first_rows(draw: st.DrawFn) -> Made:
+def first_rows(draw: st.DrawFn) -> GeneratedQuery:
     """ROW_NUMBER in windows, with bounds of several forms."""
     keys = ", ".join(["window_start", "window_end", *draw(some(KEYS, 0, 2))])
     number = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {ordered_by(draw)}) AS place"
@@ -102,7 +102,7 @@ def first_rows(draw: st.DrawFn) -> Made:
 
 
 @st.composite
-def deduplications(draw: st.DrawFn) -> Made:
+def deduplications(draw: st.DrawFn) -> GeneratedQuery:
     """By time alone: which of the rows of one time is taken is not said, so it is not asked for."""
     keys = draw(some(["k", "n", "f"], 0, 2))
     by = ", ".join(["window_start", "window_end", *keys])
@@ -112,7 +112,7 @@ def deduplications(draw: st.DrawFn) -> Made:
 
 
 @st.composite
-def unnested(draw: st.DrawFn) -> Made:
+def unnested(draw: st.DrawFn) -> GeneratedQuery:
     """Elements of a column or of an array that is made, and what joins them to their rows."""
     array = draw(st.sampled_from(["l", "{a}n, id{b}", "{a}n, CAST(id AS INT) - 5, 7{b}"]))
     form = draw(st.sampled_from([", {e}", " CROSS JOIN {e}", " LEFT JOIN {e} ON TRUE", " JOIN {e} ON x > n"]))
@@ -130,7 +130,7 @@ AGGREGATED = (
 
 
 @st.composite
-def nested(draw: st.DrawFn) -> Made:
+def nested(draw: st.DrawFn) -> GeneratedQuery:
     """A join of aggregates, an aggregate of a join, the first rows of a join, windows of an interval join."""
     form = draw(
         st.sampled_from(["of aggregates", "aggregated", "first rows", "with window", "aggregate of first rows"])
@@ -173,7 +173,7 @@ def nested(draw: st.DrawFn) -> Made:
 
 
 @st.composite
-def batch_joins(draw: st.DrawFn) -> Made:
+def batch_joins(draw: st.DrawFn) -> GeneratedQuery:
     """Of whole tables, with any condition."""
     sides = [f"(SELECT * FROM {name}{draw(filters())})" for name in "tu"]
     on = conditions(draw)[len(" AND ") :] or "TRUE"
@@ -183,6 +183,6 @@ def batch_joins(draw: st.DrawFn) -> Made:
 
 
 @st.composite
-def sorted_rows(draw: st.DrawFn) -> Made:
+def sorted_rows(draw: st.DrawFn) -> GeneratedQuery:
     limit = draw(st.sampled_from(["", " LIMIT 5", " LIMIT 3 OFFSET 2", " OFFSET 4"]))
     return f"SELECT id, k, n, d FROM t{draw(filters())} ORDER BY {ordered_by(draw)}{limit}", {}
