@@ -113,7 +113,7 @@ class TableResult:
             return
         if self._printing.is_raw:
             for row in self._rows:
-                print(*row._values)
+                print(*row)
             return
         for line in printed(self._schema, self._rows, self._changes, self._printing):
             print(line)
@@ -169,7 +169,7 @@ def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, pri
     strings = [SqlFormat(zone=printing.zone).of(column.type) for column in schema]
     widths = [max(_width(column.type, printing.widest), len(column.name)) for column in schema]
     if isinstance(rows, list):
-        shown = [[text(value) for text, value in zip(strings, row._values, strict=True)] for row in rows]
+        shown = [[text(value) for text, value in zip(strings, row, strict=True)] for row in rows]
         widths = [max([len(column.name), *(len(row[index]) for row in shown)]) for index, column in enumerate(schema)]
     names = [column.name for column in schema]
     if changes:
@@ -181,7 +181,7 @@ def printed(schema: Sequence[Attribute], rows: Iterable[Row], changes: bool, pri
     count = 0
     for row in rows:
         count += 1
-        values = [text(value) for text, value in zip(strings, row._values, strict=True)]
+        values = [text(value) for text, value in zip(strings, row, strict=True)]
         if changes:
             values = [SHORT_KINDS[row.get_row_kind()], *values]
         yield (

@@ -120,7 +120,7 @@ def value_tree(value: Any) -> Tree:
     if isinstance(value, dict):
         return call_tree("MAP", *(tree for pair in value.items() for tree in map(value_tree, pair)))
     if isinstance(value, Row):
-        return call_tree("ROW", *map(value_tree, value._values))
+        return call_tree("ROW", *map(value_tree, value))
     return Value(this=literal(value))
 
 

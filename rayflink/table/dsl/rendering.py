@@ -12,7 +12,7 @@ from ..parsing.dialect import Interval, Typed
 from ..parsing.program_nodes import Value
 from ..parsing.statements import Tree
 from ..types import Root
-from .expression_text import Written, shown
+from .expression_text import Written, shown, tree_of
 
 _SIGNS: dict[type, str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
@@ -30,7 +30,7 @@ def text_of(value: Any) -> str:
     Raises:
         InvalidTypesError: the expression has something that is written in another way.
     """
-    return _text(value._tree) if isinstance(value, Written) else str(value)
+    return _text(tree_of(value)) if isinstance(value, Written) else str(value)
 
 
 def _text(tree: Tree) -> str:

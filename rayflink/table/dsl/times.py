@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ..parsing.dialect import Interval
 from ..parsing.program_nodes import Value, WindowPart
-from .expression_text import Property, T, Written, call_tree, made
+from .expression_text import Property, T, Written, call_tree, made, tree_of
 from .units import TimeIntervalUnit
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Length:
     def __get__(self, owner: Written[Any] | None, kind: type) -> Any:
         if owner is None:
             return self
-        tree = owner._tree
+        tree = tree_of(owner)
         if isinstance(tree, Value) and isinstance(tree.this.value, int):
             return made(Interval(this=str(tree.this.value), unit=self._unit))
         return made(exp.Mul(this=exp.Paren(this=tree), expression=Interval(this="1", unit=self._unit)))
@@ -46,7 +46,7 @@ class Part:
         self._part, self.__doc__ = part, about
 
     def __get__(self, owner: Written[Any] | None, kind: type) -> Any:
-        return self if owner is None else made(WindowPart(this=owner._tree, part=self._part))
+        return self if owner is None else made(WindowPart(this=tree_of(owner), part=self._part))
 
 
 class Times(Written[T]):

@@ -5,10 +5,11 @@ Where a table has no statistics, neither have the relations over it: no choice i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import ClassVar
+
+from rayflink.common.errors import assert_never
 
 from ..connectors.statistics import ColumnStatistics, TableStatistics
 from ..plan.groups import GroupAggregate
@@ -19,6 +20,7 @@ from ..plan.logical import (
     Relation,
     Scan,
     Schema,
+    Sink,
     Sort,
     Union,
     Unnest,
@@ -27,6 +29,8 @@ from ..plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ..plan.op_columns import FromChangelog, ToChangelog
+from ..plan.plan_nodes import node_of
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr
 from ..types import INTEGERS, DataType
@@ -72,8 +76,7 @@ class Estimates:
         """Return a guess for a relation."""
         found = self._known.get(id(plan))
         if found is None:
-            guess = next((how for kind, how in self._GUESSES.items() if isinstance(plan, kind)), Estimates._as_below)
-            found = self._known[id(plan)] = plan, guess(self, plan)
+            found = self._known[id(plan)] = plan, self._estimate(plan)
         return found[1]
 
     def bytes(self, plan: Relation) -> float:
@@ -104,6 +107,38 @@ class Estimates:
         return prod((1 - share for share in nulls), start=1.0) / most
 
     # relations
+
+    def _estimate(self, plan: Relation) -> Estimate:
+        node = node_of(plan)
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Values():
+                return self._values(node)
+            case Filter():
+                return self._filter(node)
+            case Project():
+                return self._project(node)
+            case WindowTable():
+                return self._window_table(node)
+            case WindowAggregate() | GroupAggregate():
+                return self._aggregate(node)
+            case Union():
+                return self._union(node)
+            case Sort():
+                return self._sort(node)
+            case Rank():
+                return self._rank(node)
+            case Unnest():
+                return self._unnest(node)
+            case Join():
+                return self._written_join(node)
+            case KeyedJoin():
+                return self._keyed_join(node)
+            case WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
+                return self._as_below(node)
+            case _:
+                assert_never(node)
 
     def _scan(self, plan: Scan) -> Estimate:
         found = self.statistics_of(plan)
@@ -198,23 +233,6 @@ class Estimates:
         columns = below[0].columns if len(below) == 1 else ()
         rows = sum(one.rows for one in below)
         return Estimate(rows, _wider(columns[: len(plan.schema)], plan), all(one.is_known for one in below))
-
-    _GUESSES: ClassVar[dict[type, Callable[..., Estimate]]] = {
-        Scan: _scan,
-        Values: _values,
-        Filter: _filter,
-        Project: _project,
-        WatermarkAssigner: _as_below,
-        WindowTable: _window_table,
-        WindowAggregate: _aggregate,
-        GroupAggregate: _aggregate,
-        Union: _union,
-        Sort: _sort,
-        Rank: _rank,
-        Unnest: _unnest,
-        Join: _written_join,
-        KeyedJoin: _keyed_join,
-    }
 
 
 def _wider(columns: tuple[ColumnStatistics, ...], plan: Relation) -> tuple[ColumnStatistics, ...]:

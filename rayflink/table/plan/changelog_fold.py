@@ -27,7 +27,7 @@ def materialized(changes: Iterable[Row]) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...] | None] = []
     places: dict[str, list[int]] = {}
     for row in changes:
-        values = tuple(row._values)
+        values = tuple(row)
         if row._is_accumulate_msg():
             places.setdefault(repr(values), []).append(len(found))
             found.append(values)

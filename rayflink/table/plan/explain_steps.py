@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from .groups import GroupAggregate
 from .joins import BroadcastJoin
 from .logical import Filter, Project, Relation, Sort, WindowAggregate, order_text
+from .plan_nodes import node_of
 from .ranks import Deduplicate, Rank
 
 
@@ -41,32 +42,35 @@ class ShownPlan:
         """Return the last step of a plan."""
         found = self._known.get(plan)
         if found is None:
-            found = self._made(plan)
+            found = self._step(plan)
             if self.reuses(plan):
                 self._known[plan] = found
         return found
 
-    def _made(self, plan: Relation) -> ShownStep:
-        if isinstance(plan, (Project, Filter)):
-            return self._calc(plan)
-        below = tuple(self.of(one) for one in plan.inputs)
-        if isinstance(plan, WindowAggregate) and plan.has_local_phase and self.two_phase:
-            local = ShownStep(f"Local{plan.explain_line()}", plan.input, below)
-            return ShownStep(f"Global{plan.explain_line()}", plan, (_exchanged(plan, 0, local),))
-        if isinstance(plan, GroupAggregate) and plan.is_whole and not plan.is_one_phase:
-            local = ShownStep(f"Local{plan.explain_line()}", plan.input, below)
-            return ShownStep(f"Global{plan.explain_line()}", plan, (_exchanged(plan, 0, local),))
-        if isinstance(plan, Rank) and plan.last is not None and not isinstance(plan, Deduplicate):
-            local = ShownStep(f"Local{plan.explain_line()}", plan.input, below)
-            return ShownStep(f"Global{plan.explain_line()}", plan, (_exchanged(plan, 0, local),))
-        if isinstance(plan, Sort) and plan.limit is not None:
-            local = ShownStep(_sort_text(plan, is_global=False), plan.input, below)
-            return ShownStep(_sort_text(plan, is_global=True), plan, (_exchanged(plan, 0, local),))
-        return ShownStep(plan.explain_line(), plan, tuple(_exchanged(plan, at, one) for at, one in enumerate(below)))
+    def _step(self, plan: Relation) -> ShownStep:
+        node = node_of(plan)
+        match node:
+            case Project() | Filter():
+                text, below = calc_text(node)
+                return ShownStep(text, node, (self.of(below),))
+            case WindowAggregate() if node.has_local_phase and self.two_phase:
+                return self._two_phases(node, node.input)
+            case GroupAggregate() if node.is_whole and not node.is_one_phase:
+                return self._two_phases(node, node.input)
+            case Rank() if node.last is not None and not isinstance(node, Deduplicate):
+                return self._two_phases(node, node.input)
+            case Sort() if node.limit is not None:
+                local = ShownStep(_sort_text(node, is_global=False), node.input, (self.of(node.input),))
+                return ShownStep(_sort_text(node, is_global=True), node, (_exchanged(node, 0, local),))
+            case _:
+                below_all = [self.of(below) for below in node.inputs]
+                inputs = tuple(_exchanged(node, index, step) for index, step in enumerate(below_all))
+                return ShownStep(node.explain_line(), node, inputs)
 
-    def _calc(self, plan: Relation) -> ShownStep:
-        text, below = calc_text(plan)
-        return ShownStep(text, plan, (self.of(below),))
+    def _two_phases(self, node: Relation, below: Relation) -> ShownStep:
+        """Return a step that works rows before they are partitioned, too."""
+        local = ShownStep(f"Local{node.explain_line()}", below, (self.of(below),))
+        return ShownStep(f"Global{node.explain_line()}", node, (_exchanged(node, 0, local),))
 
 
 def calc_text(plan: Relation) -> tuple[str, Relation]:

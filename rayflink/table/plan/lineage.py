@@ -8,41 +8,62 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from rayflink.common.errors import assert_never
+
 from .groups import GroupAggregate
 from .joins import Join, KeyedJoin
-from .logical import Filter, Project, Relation, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate, WindowTable
+from .logical import (
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    Sink,
+    Sort,
+    Union,
+    Unnest,
+    Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowTable,
+)
+from .op_columns import FromChangelog, ToChangelog
+from .plan_nodes import node_of
 from .ranks import Rank
 from .typed import Column, Expr
 
 
 def lineage(relation: Relation, at: int) -> str:
     """Return a column of a relation, over the columns of the tables below it."""
-    name = relation.schema[at].name
-    match relation:
+    node, name = node_of(relation), relation.schema[at].name
+    match node:
         case Project():
-            return _expression(relation.exprs[at], relation.input)
+            return _expression(node.exprs[at], node.input)
         case Filter() | WatermarkAssigner() | Sort():
-            return lineage(relation.input, at)
-        case WindowTable() if at >= len(relation.input.schema):
-            time = lineage(relation.input, relation.windowing.time)
-            return _bound(relation, at, f"{relation.windowing.describe_without_time()} by {time}")
-        case WindowTable() | Rank() if at < len(relation.input.schema):
-            return lineage(relation.input, at)
+            return lineage(node.input, at)
+        case WindowTable() if at >= len(node.input.schema):
+            time = lineage(node.input, node.windowing.time)
+            return _bound(node, at, f"{node.windowing.describe_without_time()} by {time}")
+        case WindowTable():
+            return lineage(node.input, at)
+        case Rank():
+            return lineage(node.input, at) if at < len(node.input.schema) else name
         case Unnest():
-            kept = relation.kept
-            element = _expression(relation.collection, relation.input)
-            return lineage(relation.input, kept[at]) if at < len(kept) else f"part {at - len(kept)} of {element}"
-        case GroupAggregate() if at < len(relation.grouping):
-            return lineage(relation.input, relation.grouping[at])
+            kept = node.kept
+            element = _expression(node.collection, node.input)
+            return lineage(node.input, kept[at]) if at < len(kept) else f"part {at - len(kept)} of {element}"
+        case GroupAggregate():
+            return lineage(node.input, node.grouping[at]) if at < len(node.grouping) else name
         case WindowAggregate():
-            return _of_aggregate(relation, at)
+            return _of_aggregate(node, at)
         case Union():
-            return " or ".join(dict.fromkeys(lineage(one, at) for one in relation.sources))
+            return " or ".join(dict.fromkeys(lineage(source, at) for source in node.sources))
         case Join() | KeyedJoin():
-            width = relation.width
-            return lineage(relation.left, at) if at < width else lineage(relation.right, at - width)
-        case _:
+            width = node.width
+            return lineage(node.left, at) if at < width else lineage(node.right, at - width)
+        case Scan() | Values() | ToChangelog() | FromChangelog() | Sink():
             return name
+        case _:
+            assert_never(node)
 
 
 def _expression(expr: Expr, below: Relation) -> str:

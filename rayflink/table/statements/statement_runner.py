@@ -292,7 +292,8 @@ class StatementRunner:
         comment = "" if found.comment is None else f" COMMENT {quoted_text(found.comment)}"
         return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{found.text}"
 
-    def _described(self, parts: statements.Path, statement: statements.Statement) -> TableResult:
+    def _described(self, parts: statements.Path, statement: statements.Statement) -> tuple[list[Attribute], list[Row]]:
+        """Return the columns of a table or view, each as a row of its name, type, NULL, key, extras and watermark."""
         path, found = self._catalogs.find(parts, statement.place)
         if isinstance(found, TableDefinition):
             plan = resolution.relation(path, found, None)
@@ -317,15 +318,15 @@ class StatementRunner:
             rows.append(Row(one.name, f"{one.type.nullable()}{part or ''}", one.type.is_nullable, keyed, extra, mark))
         text = DataTypes.STRING()
         schema = [Attribute(name, text) for name in ("name", "type", "null", "key", "extras", "watermark")]
-        return TableResult(schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows])
+        return schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows]
 
     def _columns_shown(self, statement: statements.Show) -> TableResult:
-        found = self._described(statement.path, statement)
-        header = [Attribute("field", found._schema[0].type), *found._schema[1:]]
-        return TableResult(header, [row for row in found.collect() if _is_like(row[0], statement)])
+        schema, rows = self._described(statement.path, statement)
+        header = [Attribute("field", schema[0].type), *schema[1:]]
+        return TableResult(header, [row for row in rows if _is_like(row[0], statement)])
 
     def _describe(self, statement: statements.Describe) -> TableResult:
-        return self._described(statement.path, statement)
+        return TableResult(*self._described(statement.path, statement))
 
     # options
 

@@ -24,8 +24,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rayflink.common.errors import assert_never
+
 from ...plan.groups import GroupAggregate
-from ...plan.logical import Filter, Project, Relation, Sort, Union, Unnest, WindowAggregate, WindowKind, WindowTable
+from ...plan.joins import Join, KeyedJoin
+from ...plan.logical import (
+    Filter,
+    Project,
+    Relation,
+    Scan,
+    Sink,
+    Sort,
+    Union,
+    Unnest,
+    Values,
+    WatermarkAssigner,
+    WindowAggregate,
+    WindowKind,
+    WindowTable,
+)
+from ...plan.op_columns import FromChangelog, ToChangelog
+from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
 from ..conditions import filtered, is_movable, parts_of, reads_only
@@ -58,21 +77,31 @@ def _divided(relation: Relation, conditions: Sequence[Expr]) -> tuple[list[Expr]
 
 
 def _may_pass(relation: Relation, condition: Expr) -> bool:
-    if isinstance(relation, Project):
-        return is_cheap((condition,), relation.exprs)
-    if isinstance(relation, WindowTable) and relation.windowing.kind is WindowKind.SESSION:
-        return reads_only(condition, relation.windowing.partition)  # which sessions there are depends on all their rows
-    if isinstance(relation, WindowTable):
-        return all(at < len(relation.input.schema) for at in columns_of(condition))
-    if isinstance(relation, WindowAggregate | GroupAggregate):
-        return reads_only(condition, range(len(relation.grouping)))
-    if isinstance(relation, Unnest):
-        return reads_only(condition, range(len(relation.kept)))
-    if isinstance(relation, Rank):
-        return reads_only(condition, relation.partition)
-    if isinstance(relation, Sort):
-        return relation.limit is None and not relation.offset
-    return isinstance(relation, Union)
+    """Return whether a condition on the rows of a relation may be checked on the rows of its inputs instead."""
+    node = node_of(relation)
+    match node:
+        case Project():
+            return is_cheap((condition,), node.exprs)
+        case WindowTable() if node.windowing.kind is WindowKind.SESSION:
+            return reads_only(condition, node.windowing.partition)  # which sessions there are depends on all their rows
+        case WindowTable():
+            return all(index < len(node.input.schema) for index in columns_of(condition))
+        case WindowAggregate() | GroupAggregate():
+            return reads_only(condition, range(len(node.grouping)))
+        case Unnest():
+            return reads_only(condition, range(len(node.kept)))
+        case Rank():
+            return reads_only(condition, node.partition)
+        case Sort():
+            return node.limit is None and not node.offset
+        case Union():
+            return True
+        case Join() | KeyedJoin():
+            return False  # see push_filter_through_join
+        case Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
+            return False
+        case _:
+            assert_never(node)
 
 
 def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> list[Expr]:

@@ -21,7 +21,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from rayflink.common.errors import assert_never
+
 from ...plan.groups import GroupAggregate
+from ...plan.joins import Join, KeyedJoin
 from ...plan.logical import (
     AggregateCall,
     Filter,
@@ -29,11 +32,18 @@ from ...plan.logical import (
     Relation,
     Scan,
     Schema,
+    Sink,
     Sort,
+    Union,
+    Unnest,
+    Values,
     WatermarkAssigner,
     WindowAggregate,
     WindowTable,
 )
+from ...plan.op_columns import FromChangelog, ToChangelog
+from ...plan.plan_nodes import node_of
+from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
 
 Places = dict[int, int]
@@ -55,41 +65,56 @@ def moved(expr: Expr, places: Places) -> Expr:
     return expr.mapped(lambda one: replace(one, index=places[one.index]) if isinstance(one, Column) else one)
 
 
-def _narrowed(one: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
+def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
     """Return the relation with at least these of its columns, in their order."""
-    wanted = set(needed)
-    if isinstance(one, Scan):
-        return _scan(one, wanted)
-    if isinstance(one, Project):
-        kept = sorted(wanted) or [0]
-        exprs = [one.exprs[at] for at in kept]
-        below, places = _narrowed(one.input, columns_of(*exprs))
-        schema = tuple(one.schema[at] for at in kept)
-        made = replace(one, schema=schema, input=below, exprs=tuple(moved(expr, places) for expr in exprs))
-        return made, {at: number for number, at in enumerate(kept)}
-    if isinstance(one, Filter):
-        below, places = _narrowed(one.input, {*wanted, *columns_of(one.condition)})
-        return replace(one, schema=_left(one, places), input=below, condition=moved(one.condition, places)), places
-    if isinstance(one, WatermarkAssigner):
-        below, places = _narrowed(one.input, {*wanted, one.time, *columns_of(one.expression)})
-        time, expression = places[one.time], moved(one.expression, places)
-        return replace(one, schema=_left(one, places), input=below, time=time, expression=expression), places
-    if isinstance(one, Sort):
-        below, places = _narrowed(one.input, {*wanted, *(at for at, _, _ in one.keys)})
-        keys = tuple((places[at], down, first) for at, down, first in one.keys)
-        return replace(one, schema=_left(one, places), input=below, keys=keys), places
-    if isinstance(one, WindowTable):
-        return _window_table(one, wanted)
-    if isinstance(one, WindowAggregate):
-        return _aggregate(one), _all(one)
-    if isinstance(one, GroupAggregate):
-        used = {*one.grouping, *(at for call in one.calls for at in used_by(call))}
-        below, places = _narrowed(one.input, used or {0})
-        grouping = tuple(places[at] for at in one.grouping)
-        calls = tuple(moved_call(call, places) for call in one.calls)
-        return replace(one, input=below, grouping=grouping, calls=calls), _all(one)
-    inputs = [_narrowed(below, range(len(below.schema)))[0] for below in one.inputs]
-    return (one.with_inputs(inputs) if inputs else one), _all(one)
+    node, wanted = node_of(plan), set(needed)
+    match node:
+        case Scan():
+            return _scan(node, wanted)
+        case Project():
+            return _project(node, wanted)
+        case Filter():
+            below, places = _narrowed(node.input, {*wanted, *columns_of(node.condition)})
+            condition = moved(node.condition, places)
+            return replace(node, schema=_left(node, places), input=below, condition=condition), places
+        case WatermarkAssigner():
+            below, places = _narrowed(node.input, {*wanted, node.time, *columns_of(node.expression)})
+            time, expression = places[node.time], moved(node.expression, places)
+            return replace(node, schema=_left(node, places), input=below, time=time, expression=expression), places
+        case Sort():
+            below, places = _narrowed(node.input, {*wanted, *(index for index, _, _ in node.keys)})
+            keys = tuple((places[index], down, first) for index, down, first in node.keys)
+            return replace(node, schema=_left(node, places), input=below, keys=keys), places
+        case WindowTable():
+            return _window_table(node, wanted)
+        case WindowAggregate():
+            return _aggregate(node), _all(node)
+        case GroupAggregate():
+            return _group_aggregate(node), _all(node)
+        case Values():
+            return node, _all(node)
+        case Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog() | Sink():
+            inputs = [_narrowed(below, range(len(below.schema)))[0] for below in node.inputs]
+            return node.with_inputs(inputs), _all(node)
+        case _:
+            assert_never(node)
+
+
+def _project(node: Project, wanted: Collection[int]) -> tuple[Relation, Places]:
+    kept = sorted(wanted) or [0]
+    exprs = [node.exprs[index] for index in kept]
+    below, places = _narrowed(node.input, columns_of(*exprs))
+    schema = tuple(node.schema[index] for index in kept)
+    narrow = replace(node, schema=schema, input=below, exprs=tuple(moved(expr, places) for expr in exprs))
+    return narrow, {index: number for number, index in enumerate(kept)}
+
+
+def _group_aggregate(node: GroupAggregate) -> Relation:
+    used = {*node.grouping, *(index for call in node.calls for index in used_by(call))}
+    below, places = _narrowed(node.input, used or {0})
+    grouping = tuple(places[index] for index in node.grouping)
+    calls = tuple(moved_call(call, places) for call in node.calls)
+    return replace(node, input=below, grouping=grouping, calls=calls)
 
 
 def _all(one: Relation) -> Places:
