@@ -1,7 +1,7 @@
 """Faults of a simulated run, as values.
 
-A fault that names a task takes part of its name: "Map" means every subtask of every vertex whose name holds it,
-"Map (2/3)" one subtask.
+A fault that names a task takes a part of its name: "Map" means every subtask of each vertex whose name contains it,
+"Map (2/3)" one subtask. A fault of your own derives from the class of what it disturbs, such as `ClusterFault`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class Call:
     """An envelope on its way; it arrives at `due_ms` or later.
 
     Args:
+        sender, receiver: names of the tasks.
         deliver: False: it never arrives.
-        attempt: whose mailbox it comes to, as a rule the receiver's.
-        is_answered: its arrival returns the call to the sender; of several copies one does.
+        attempt: in whose mailbox it is put; the receiver's as a rule.
+        is_answered: the call returns to its sender when it arrives; of several copies of a call one does so.
     """
 
     envelope: Envelope
@@ -176,7 +177,11 @@ class ReorderCalls(CallFault):
 
 @dataclass(frozen=True)
 class DelayCalls(CallFault):
-    """A part of the calls takes up to `most_ms`."""
+    """Some calls take up to `most_ms` milliseconds.
+
+    Args:
+        chance: of each call, in [0, 1].
+    """
 
     chance: float = 0.3
     most_ms: int = 200
@@ -189,7 +194,11 @@ class DelayCalls(CallFault):
 
 @dataclass(frozen=True)
 class DuplicateCalls(CallFault):
-    """A part of the calls arrives twice, the second time up to `most_ms` later."""
+    """Some calls arrive twice, the second time up to `most_ms` milliseconds later.
+
+    Args:
+        chance: of each call, in [0, 1].
+    """
 
     chance: float = 0.3
     most_ms: int = 200
@@ -205,7 +214,9 @@ class LoseCall(CallFault):
     """One call never arrives; to the sender it appears to have returned.
 
     Args:
-        nth: which of those that carry a frame of type `carrying` ("" any) to `receiver`, from 0.
+        nth: its number, from 0, among the calls with a frame of type `carrying` to `receiver`.
+        carrying: part of a frame type's name, such as "BufferResponse"; "": any.
+        receiver: part of a task's name; "": any.
     """
 
     nth: int = 0
@@ -221,7 +232,11 @@ class LoseCall(CallFault):
 
 @dataclass(frozen=True)
 class StaleAttempt(CallFault):
-    """Before a part of the calls comes one of the same number, without content, meant for an attempt that is dead."""
+    """Before some calls arrives one with the same number and no content, for an attempt that is dead.
+
+    Args:
+        chance: of each call, in [0, 1].
+    """
 
     chance: float = 0.3
 
@@ -234,7 +249,7 @@ class StaleAttempt(CallFault):
 
 @dataclass(frozen=True)
 class KillTask(ClusterFault):
-    """Tasks die without a word, at the first move from `at` on at which one of the name runs."""
+    """Tasks die without notice, at the first move from `at` on at which one of that name runs."""
 
     name: str
     at: int = 0
@@ -245,7 +260,7 @@ class KillTask(ClusterFault):
 
 @dataclass(frozen=True)
 class KillSlot(ClusterFault):
-    """All tasks of one slot die, as when their process does, at the first move from `at` on at which there is one.
+    """All tasks of one slot die, as when their process ends, at the first move from `at` on at which a task runs.
 
     Args:
         index: among the slots with tasks, modulo their number.
@@ -266,8 +281,8 @@ class KillCoordinator(ClusterFault):
     where that is not set, from the beginning.
 
     Args:
-        zombie_ms: so long the old coordinator and its tasks go on beside the new ones, since they are not dead but cut
-            off; 0: not at all.
+        zombie_ms: time for which the old coordinator and its tasks go on beside the new ones, because they are not dead
+            but cut off; 0: they are dead.
     """
 
     at: int = 0
@@ -279,10 +294,10 @@ class KillCoordinator(ClusterFault):
 
 @dataclass(frozen=True)
 class CrashBeforeNotify(CheckpointFault):
-    """A checkpoint is complete, and before anybody hears of it tasks or the coordinator die.
+    """Tasks or the coordinator die when a checkpoint is complete and no task knows it yet.
 
     Args:
-        nth: which of the complete checkpoints, from 0.
+        nth: the number of that checkpoint among the complete ones, from 0.
         name: of the tasks; "": the coordinator.
     """
 
@@ -296,11 +311,10 @@ class CrashBeforeNotify(CheckpointFault):
 
 @dataclass(frozen=True)
 class FreezeTask(ClusterFault):
-    """Tasks do nothing and say nothing from then on, as behind a broken network.
+    """Tasks do nothing and send nothing from move `at` on, as behind a broken network.
 
     Args:
-        for_ms: so long; then they go on for as long again, also where they were given up and others run in their place.
-            None: for ever.
+        for_ms: for that time; then they go on for as long again, even where others have replaced them. None: for ever.
     """
 
     name: str
@@ -313,11 +327,13 @@ class FreezeTask(ClusterFault):
 
 @dataclass(frozen=True)
 class LoseCommand(CommandFault):
-    """One command of the coordinator to a task is lost, and to the coordinator the call has failed.
+    """One command of the coordinator to a task is lost; the coordinator sees that the call failed.
 
     Args:
-        nth: which of those of type `carrying` ("" any, else such as "CheckpointComplete") to `receiver`, from 0.
-        obeyed: the command arrives; only the answer is lost.
+        nth: its number, from 0, among the commands of type `carrying` to `receiver`.
+        carrying: part of a command type's name, such as "CheckpointComplete"; "": any.
+        receiver: part of a task's name; "": any.
+        obeyed: the command arrives, and only the answer is lost.
     """
 
     nth: int = 0
@@ -336,7 +352,7 @@ class LoseCommand(CommandFault):
 
 @dataclass(frozen=True)
 class DelayCommands(CommandDelay):
-    """A part of the coordinator's commands takes up to `most_ms`; those for one task keep their order."""
+    """Some of the coordinator's commands take up to `most_ms` milliseconds; those for one task keep their order."""
 
     chance: float = 0.3
     most_ms: int = 200
@@ -347,7 +363,7 @@ class DelayCommands(CommandDelay):
 
 @dataclass(frozen=True)
 class SlowStorage(StorageDelay):
-    """A part of what is written to a checkpoint storage takes up to `most_ms` longer."""
+    """Some of the work on a checkpoint storage takes up to `most_ms` milliseconds longer."""
 
     chance: float = 0.3
     most_ms: int = 200
@@ -361,10 +377,10 @@ class StorageFault(Fault):
     """Some operations of checkpoint storages are disturbed.
 
     Args:
-        first: the first one of those that are of `action`, with `part` in their path, from 0.
-        count: how many one after the other.
-        action: "write", "read", "list", "delete"; "" any.
-        part: of the path; "" any.
+        first: the number of the first of them, from 0, among those of that action and path.
+        count: the number of operations, one after the other.
+        action: "write", "read", "list" or "delete"; "": any.
+        part: part of the path; "": any.
     """
 
     first: int = 0
@@ -373,6 +389,7 @@ class StorageFault(Fault):
     part: str = ""
 
     failure = Outcome.DONE
+    """The outcome of the disturbed operations."""
 
     def concerns_operation(self, operation: Operation) -> bool:
         """Return whether an operation of a checkpoint storage is one of those that the fault counts."""
@@ -385,21 +402,21 @@ class StorageFault(Fault):
 
 @dataclass(frozen=True)
 class FullStorage(StorageFault):
-    """The storage is full for a while: nothing is written, and it says so."""
+    """The storage is full for a while: it refuses to write."""
 
     failure = Outcome.REFUSED
 
 
 @dataclass(frozen=True)
 class UnheardStorage(StorageFault):
-    """The storage does what is asked, and says that it failed: the answer was lost."""
+    """The storage does its work and seems to fail, because the answer is lost."""
 
     failure = Outcome.UNHEARD
 
 
 @dataclass(frozen=True)
 class LyingStorage(StorageFault):
-    """The storage says that it wrote, and did not. No job survives the loss; it must say which file is missing."""
+    """The storage reports a write that it did not do. No job survives that; it must name the missing file."""
 
     failure = Outcome.PRETENDED
 
@@ -409,7 +426,7 @@ class LoseFile(ClusterFault):
     """A file of a checkpoint disappears at the first move from `at` on at which there is one.
 
     Args:
-        part: of its path, such as "/_metadata" or "/chk-3/"; "": a file with state, no metadata.
+        part: part of its path, such as "/_metadata" or "/chk-3/"; "": a file with state, not metadata.
     """
 
     part: str = ""
@@ -421,7 +438,7 @@ class LoseFile(ClusterFault):
 
 @dataclass(frozen=True)
 class TakeSavepoint(ClusterFault):
-    """A user requests a savepoint from move `at` on, until there is one; `Story.savepoints` says where it is."""
+    """A user requests a savepoint from move `at` on until there is one; `Story.savepoints` has its address."""
 
     directory: str = "/savepoints"
     at: int = 0
@@ -435,7 +452,7 @@ class StopWithSavepoint(ClusterFault):
     """A user stops the job with a savepoint, from move `at` on until it works or the job has ended.
 
     Args:
-        drain: event time goes to its end first; else the job can be gone on with from the savepoint.
+        drain: event time is advanced to its end first; False: another job can continue from the savepoint.
     """
 
     directory: str = "/savepoints"
@@ -510,7 +527,7 @@ class SlowTask(StepDelay):
 
 @dataclass(frozen=True)
 class SlowRecords(StepDelay):
-    """Every record that the tasks take costs a random time, evenly distributed between two bounds in milliseconds."""
+    """Every record costs the tasks a random time, uniformly distributed between two bounds in milliseconds."""
 
     name: str
     least_ms: int = 0
@@ -528,4 +545,4 @@ class SlowSink(SlowTask):
 
 
 UNRELIABLE_NETWORK: tuple[Fault, ...] = (ReorderCalls(), DelayCalls(), DuplicateCalls(), StaleAttempt())
-"""All that the exchange must bear without anybody noticing."""
+"""Everything that the exchange must hide from the tasks."""

@@ -35,10 +35,10 @@ _FILES = ("", "_metadata", "/shared/")
 
 
 def random_faults(seed: int, program: JobGraph | Program, moves: int = 1_000) -> tuple[Fault, ...]:
-    """Return random faults for one run of a job; they strike within its first `moves` moves.
+    """Return random faults for one run of a job; they act within its first `moves` moves.
 
     Tasks, slots and the coordinator are killed, tasks freeze, commands are lost, the storage is full or slow or its
-    answers are lost, calls are delayed, repeated and reordered, and somebody changes the parallelism of what runs. The
+    answers are lost, calls are delayed, repeated and reordered, and the parallelism changes while the job runs. The
     job has to restart without end, as with `restart-strategy.type: fixed-delay` and many attempts, and to take
     checkpoints in `execution.checkpointing.dir`, without which the coordinator and the parallelism are left alone.
 

@@ -1,4 +1,4 @@
-"""Checkpoint storages of a simulated cluster: one disk in memory, on which faults strike single operations."""
+"""Checkpoint storages of a simulated cluster: one disk in memory, on which faults disturb single operations."""
 
 from __future__ import annotations
 

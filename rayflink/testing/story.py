@@ -16,7 +16,15 @@ TAIL = 40
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One move: its number, the virtual time in ms, what was done, to whom, and a word about it."""
+    """One line of a story.
+
+    Args:
+        move: number of the move, from 1.
+        now_ms: the virtual time.
+        what: what happened, such as "step" or "kill".
+        who: to which task, coordinator or storage.
+        detail: more about it; may be "".
+    """
 
     move: int
     now_ms: int
@@ -34,14 +42,14 @@ class Story:
 
     Args:
         acknowledged: checkpoint id -> the parts that tasks acknowledged, by task name.
-        declined: those that tasks declined, in order.
+        declined: the checkpoints that tasks declined, in order.
         peak_buffers: task name -> the most batches that waited in its inputs and outputs at a time.
         completed: numbers of the checkpoints and savepoints that were written whole, in order.
-        savepoints: addresses of those that somebody asked for and got.
-        stopped_with: address of the savepoint that ended the job; "" where none did.
-        restarts: how often a failure let tasks begin anew.
-        rescales: how often the job got other parallelisms while it ran.
-        coordinators: how often another coordinator took over.
+        savepoints: addresses of the savepoints that were requested and taken.
+        stopped_with: address of the savepoint that stopped the job; "": none did.
+        restarts: number of restarts after a failure.
+        rescales: number of changes of parallelism while the job ran.
+        coordinators: number of times another coordinator took over.
     """
 
     seed: int

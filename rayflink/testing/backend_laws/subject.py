@@ -31,7 +31,7 @@ class Subject:
 
     def __init__(self, make_backend: MakeBackend) -> None:
         self.make_backend = make_backend
-        self._made: list[KeyedBackend] = []
+        self._open: list[KeyedBackend] = []
 
     def backend(self, *snapshots: Mapping[int, bytes], subtask: int = 0, parallelism: int = 1) -> KeyedBackend:
         """Return a new backend under test, with this subtask's part of the snapshots."""
@@ -55,14 +55,14 @@ class Subject:
 
     def close(self, backend: KeyedBackend) -> None:
         """Close one of the backends."""
-        self._made.remove(backend)
+        self._open.remove(backend)
         backend.close()
 
     def _started(self, make: MakeBackend, snapshots: Iterable[Mapping[int, bytes]], groups: range) -> KeyedBackend:
-        made = make(groups, MAX_PARALLELISM, OPERATOR_UID)
-        self._made.append(made)
-        made.restore(snapshots)
-        return made
+        backend = make(groups, MAX_PARALLELISM, OPERATOR_UID)
+        self._open.append(backend)
+        backend.restore(snapshots)
+        return backend
 
     def __enter__(self) -> Subject:
         return self
@@ -70,8 +70,8 @@ class Subject:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        while self._made:
-            self._made.pop().close()
+        while self._open:
+            self._open.pop().close()
 
 
 def snapshot_of(backend: KeyedBackend) -> dict[int, bytes]:
