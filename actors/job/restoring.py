@@ -11,7 +11,7 @@ from functools import cached_property
 
 from rayflink.common.errors import PlanError
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
-from rayflink.operators.rescaling import rescaled
+from rayflink.operators.rescaling import rescale
 from rayflink.state.snapshots import StoredSnapshot
 from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
 
@@ -97,7 +97,7 @@ class Restoring:
             if written is not None:
                 parts = (without_records(part) for part in written.subtasks)
                 held = tuple(None if part is None else replace(part, states=written.states) for part in parts)
-                snapshots = rescaled(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
+                snapshots = rescale(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
             self._redistributed[node.operator_id] = snapshots
         return snapshots
 

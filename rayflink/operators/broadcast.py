@@ -13,10 +13,10 @@ from rayflink.state.errors import StateError
 from rayflink.state.operator_state import BroadcastState, OperatorStateStore, ReadOnlyBroadcastState
 
 from .base import OperatorContext, OperatorSnapshot
+from .capabilities import BroadcastInput
 from .process import ProcessingOperator
 
-BROADCAST_INPUT = 1
-"""The input that every subtask gets whole."""
+BROADCAST_INPUT = BroadcastInput.broadcast_input
 
 
 class UndeclaredStateError(StateError):
@@ -24,7 +24,7 @@ class UndeclaredStateError(StateError):
 
     Args:
         found: the name, or what was given instead of a descriptor.
-        known: the names declared, as text.
+        known: the declared names.
     """
 
     def __init__(self, found: str, known: str) -> None:
@@ -69,7 +69,7 @@ class BroadcastStates:
         return ", ".join(map(repr, self._written))
 
 
-class BroadcastProcessOperator(ProcessingOperator):
+class BroadcastProcessOperator(ProcessingOperator, BroadcastInput):
     """Calls `process_element` for records of the first input, `process_broadcast_element` for broadcast ones.
 
     A result takes the timestamp of the record it was made for. `yield tag, value` goes to the side output of that tag.
@@ -78,8 +78,6 @@ class BroadcastProcessOperator(ProcessingOperator):
         function: a BroadcastProcessFunction, or a pair of callables of record and context.
         descriptors: MapStateDescriptors of the broadcast states.
     """
-
-    broadcast_input = BROADCAST_INPUT
 
     def __init__(self, function: Any, *descriptors: MapStateDescriptor) -> None:
         self._function = as_broadcast_process(function)

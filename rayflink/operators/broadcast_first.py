@@ -21,12 +21,12 @@ from rayflink.common.records.batches import (
 )
 
 from .base import Operator
-from .capabilities import BoundedMultiInput, ProcessingTimers
-from .sorted_operator import BehindSort
+from .capabilities import BoundedMultiInput, BroadcastInput, ProcessingTimers
+from .sorted_operator import SortedOperator
 from .user_function import list_of, timestamps_of
 
-HELD_ROWS = 1024
-"""Records that are worked together once the broadcast input has ended."""
+CHUNK_ROWS = 1024
+"""Records that are processed together once the broadcast input has ended."""
 
 
 class BroadcastFirst:
@@ -40,15 +40,15 @@ class BroadcastFirst:
         self._factory = factory
 
     def __call__(self) -> Operator:
-        made: Operator = self._factory()
-        return BroadcastFirstOperator(made) if hasattr(made, "broadcast_input") else made
+        operator: Operator = self._factory()
+        return BroadcastFirstOperator(operator) if isinstance(operator, BroadcastInput) else operator
 
 
-class BroadcastFirstOperator(BehindSort[Any], ProcessingTimers, BoundedMultiInput):
+class BroadcastFirstOperator(SortedOperator[Any], ProcessingTimers, BoundedMultiInput):
     """Gives an operator the records of its broadcast input at once, those of the other when that has ended.
 
     Args:
-        inner: has `broadcast_input`.
+        inner: a `BroadcastInput`.
     """
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -76,20 +76,20 @@ class BroadcastFirstOperator(BehindSort[Any], ProcessingTimers, BoundedMultiInpu
         if isinstance(self._inner, BoundedMultiInput):
             yield from self._inner.end_input(input_index)
 
-    def worked(self) -> Iterator[Element]:
-        held: list[tuple[Any, int]] = []
+    def process_sorted(self) -> Iterator[Element]:
+        chunk: list[tuple[Any, int]] = []
         for *_, record in self._sort.sorted():
-            held.append(record)
-            if len(held) == HELD_ROWS:
-                yield from self._batch_worked(held)
-                held = []
-        if held:
-            yield from self._batch_worked(held)
+            chunk.append(record)
+            if len(chunk) == CHUNK_ROWS:
+                yield from self._process_chunk(chunk)
+                chunk = []
+        if chunk:
+            yield from self._process_chunk(chunk)
 
-    def _batch_worked(self, held: list[tuple[Any, int]]) -> Iterable[Element]:
-        times = [time for _, time in held]
+    def _process_chunk(self, chunk: list[tuple[Any, int]]) -> Iterable[Element]:
+        times = [time for _, time in chunk]
         has_times = any(time != MIN_TIMESTAMP for time in times)
-        batch = RowBatch([value for value, _ in held], times if has_times else None)
+        batch = RowBatch([value for value, _ in chunk], times if has_times else None)
         return self._inner.process(batch, 1 - self._inner.broadcast_input)  # type: ignore[no-any-return]
 
 

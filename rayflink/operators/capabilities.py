@@ -96,6 +96,13 @@ class BoundedMultiInput(ABC):
         """Called when an input has ended, unless it was the last one. Return what that lets the operator emit."""
 
 
+class BroadcastInput:
+    """An operator of two inputs, one of which is broadcast: every subtask receives all of it."""
+
+    broadcast_input = 1
+    """The index of that input."""
+
+
 class Satisfiable(ABC):
     """An operator that may need no further record before its input ends, such as a LIMIT."""
 
@@ -166,13 +173,13 @@ class SplitReceiver(ABC):
 
 
 CAPABILITIES: tuple[type, ...] = (
-    ProcessingTimers, Upkeep, AsyncCompletion, EventHandler, BoundedMultiInput, Satisfiable, StatePrefetch,
-    CheckpointListener, PreBarrier, LateSnapshot, SplitReceiver,
+    ProcessingTimers, Upkeep, AsyncCompletion, EventHandler, BoundedMultiInput, BroadcastInput, Satisfiable,
+    StatePrefetch, CheckpointListener, PreBarrier, LateSnapshot, SplitReceiver,
 )  # fmt: skip
 
 
 def methods_of(capability: type) -> list[str]:
-    """Return the names of a capability's methods.
+    """Return the names of a capability's methods and attributes.
 
     >>> methods_of(Upkeep)
     ['next_upkeep_ms', 'upkeep']
@@ -191,6 +198,7 @@ def missing_capability(operator: type) -> tuple[str, type] | None:
 
 
 __all__ = [
-    "AsyncCompletion", "BoundedMultiInput", "CheckpointListener", "EventHandler", "LateSnapshot", "PreBarrier",
-    "ProcessingTimers", "Satisfiable", "SplitReceiver", "StatePrefetch", "Upkeep", "methods_of", "missing_capability",
+    "AsyncCompletion", "BoundedMultiInput", "BroadcastInput", "CheckpointListener", "EventHandler", "LateSnapshot",
+    "PreBarrier", "ProcessingTimers", "Satisfiable", "SplitReceiver", "StatePrefetch", "Upkeep", "methods_of",
+    "missing_capability",
 ]  # fmt: skip

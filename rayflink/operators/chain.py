@@ -42,7 +42,7 @@ from .capabilities import (
     Upkeep,
 )
 from .latency import record_latency
-from .selection import Divided, Selection
+from .selection import Selection, SplitBatch
 
 
 class ElementWriter(Protocol):
@@ -72,8 +72,8 @@ class ChainOutput:
     selection: Selection | None = None
 
 
-Ways = list[tuple[Any, Any]]
-"""Ways out of an operator, each with what goes there."""
+Routes = list[tuple[Any, Any]]
+"""Edges and outputs of an operator, each with the element that goes there."""
 
 
 @dataclass
@@ -334,43 +334,43 @@ class OperatorChain:
     def _route(self, index: int, element: Element) -> None:
         link = self.links[index]
         tag: str | None = None
-        every_way = True  # events go to main and side outputs alike
+        is_event = True  # events go to main and side outputs alike
         if isinstance(element, Tagged):
-            tag, element, every_way = element.tag_id, element.batch, False
+            tag, element, is_event = element.tag_id, element.batch, False
         elif isinstance(element, (RowBatch, ArrowBatch)):
-            every_way = False
-        if not every_way:
+            is_event = False
+        if not is_event:
             if not len(element):  # type: ignore[arg-type]
                 return
             link.records_out += len(element)  # type: ignore[arg-type]
         elif isinstance(element, Watermark):
             link.output_watermark = element.timestamp
-        outputs = [(output, element) for output in link.outputs if every_way or output.tag_id == tag]
-        edges = [(edge, element) for edge in reversed(link.edges) if every_way or edge.tag_id == tag]
-        if link.selectors and not every_way:
+        outputs = [(output, element) for output in link.outputs if is_event or output.tag_id == tag]
+        edges = [(edge, element) for edge in reversed(link.edges) if is_event or edge.tag_id == tag]
+        if link.selectors and not is_event:
             outputs, edges = self._selected(index, element, outputs, edges)
         self._send(index, outputs, edges)
 
-    def _selected(self, index: int, element: Any, outputs: Ways, edges: Ways) -> tuple[Ways, Ways]:
-        """Return the outputs that any records of the batch go to, each with its part of them."""
-        divided = Divided(element, self.links[index].selectors)
-        parts = [[(way, divided.part(way.selection)) for way, _ in ways] for ways in (outputs, edges)]
-        outputs, edges = [[(way, part) for way, part in ways if len(part)] for ways in parts]
+    def _selected(self, index: int, element: Any, outputs: Routes, edges: Routes) -> tuple[Routes, Routes]:
+        """Return the outputs and edges that records of the batch go to, each with its part of them."""
+        split = SplitBatch(element, self.links[index].selectors)
+        parts = [[(route, split.part(route.selection)) for route, _ in routes] for routes in (outputs, edges)]
+        outputs, edges = [[(route, part) for route, part in routes if len(part)] for routes in parts]
         return outputs, edges
 
-    def _send(self, index: int, outputs: Ways, edges: Ways) -> None:
+    def _send(self, index: int, outputs: Routes, edges: Routes) -> None:
         for output, element in outputs:
             output.writer.write(element)
         for edge, element in edges:
-            given = element
+            batch = element
             if type(element) is RowBatch:
                 if self._copies:
-                    given = copy.deepcopy(element)
+                    batch = copy.deepcopy(element)
                 elif outputs or edge is not edges[0][0]:  # the last to work may have the records themselves
-                    given = self._own(index, element)
-            self._stack.append((edge.target, given, edge.input_index))
+                    batch = self._copy_records(index, element)
+            self._stack.append((edge.target, batch, edge.input_index))
 
-    def _own(self, index: int, batch: RowBatch) -> RowBatch:
+    def _copy_records(self, index: int, batch: RowBatch) -> RowBatch:
         try:
             values = own_copies(batch.values)
         except FanOutError as error:

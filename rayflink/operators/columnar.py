@@ -73,8 +73,8 @@ def timed_result(
     if column is not None:
         if column not in result.schema.names:
             raise ValueError(f"the result has no column {column!r} for its timestamps, only {result.schema.names}")
-        found = result.column(column).to_numpy(zero_copy_only=False).astype("int64")
-        return found, result.drop_columns([column])
+        times = result.column(column).to_numpy(zero_copy_only=False).astype("int64")
+        return times, result.drop_columns([column])
     if result.num_rows != rows_in:
         raise ValueError(
             f"{rows_in} rows with timestamps became {result.num_rows} rows, and which row has which timestamp is "

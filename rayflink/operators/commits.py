@@ -59,8 +59,8 @@ class Commits:
         self, committer: Committer, retries: int, clock: ProcessingTime, metrics: MetricGroup, may_sleep: bool
     ) -> None:
         if committer.most_at_once < 1:
-            found = f"{type(committer).__name__}.most_at_once is {committer.most_at_once}"
-            raise ValueError(f"{found}, so nothing would be committed; set it to 1 or more")
+            problem = f"{type(committer).__name__}.most_at_once is {committer.most_at_once}"
+            raise ValueError(f"{problem}, so nothing would be committed; set it to 1 or more")
         self._committer, self._retries, self._clock, self._may_sleep = committer, retries, clock, may_sleep
         self._waiting: list[tuple[int, CommitRequest[Any]]] = []
         self._complete = -1
@@ -88,7 +88,7 @@ class Commits:
 
     def snapshot(self) -> tuple[bytes, ...]:
         """Return everything that is not committed, for `restore`."""
-        return tuple(self.entry(at, request.get_committable()) for at, request in self._waiting)
+        return tuple(self.entry(checkpoint_id, request.get_committable()) for checkpoint_id, request in self._waiting)
 
     @staticmethod
     def entry(checkpoint_id: int, committable: Any) -> bytes:
@@ -164,7 +164,7 @@ class Commits:
         return [due for _, due in islice(head, self._committer.most_at_once)]
 
     def _commit(self, requests: list[CommitRequest[Any]]) -> int:
-        """Give the first ones to the committer; how often one of them is now to be tried again, 0: none is."""
+        """Give the first ones to the committer; return the most retries of any that failed, 0 if none did."""
         for request in requests:
             request.outcome, request.error = CommitOutcome.COMMITTED, None
         try:

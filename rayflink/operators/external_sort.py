@@ -59,8 +59,8 @@ class ExternalSort:
 
     def __init__(self, memory: Allowance | None, folder: Path) -> None:
         self._memory, self._folder = memory, folder
-        self._held: list[Entry] = []
-        self._held_bytes = 0
+        self._buffered: list[Entry] = []
+        self._buffered_bytes = 0
         self._arrival = count()
         self._runs: list[Path] = []
         self._names = count()
@@ -73,26 +73,26 @@ class ExternalSort:
         if not self._has_room_for(size):
             self._spill()
             self._has_room_for(size)
-        self._held += zip(keys, numbers, self._arrival, payloads, strict=False)
-        self._held_bytes += size
-        if self._memory is not None and self._held_bytes > self._memory.used and len(self._held) >= BLOCK_ROWS:
+        self._buffered += zip(keys, numbers, self._arrival, payloads, strict=False)
+        self._buffered_bytes += size
+        if self._memory is not None and self._buffered_bytes > self._memory.used and len(self._buffered) >= BLOCK_ROWS:
             self._spill()
 
     def sorted(self) -> Iterator[Entry]:
         """Yield all entries in order; none may be added any more."""
         if not self._runs:
-            held, self._held = self._held, []
-            held.sort(key=_order)
-            yield from held
+            buffered, self._buffered = self._buffered, []
+            buffered.sort(key=_order)
+            yield from buffered
             return
-        if self._held:
+        if self._buffered:
             self._spill()
         while len(self._runs) > MOST_RUNS:
-            some, self._runs = self._runs[:MOST_RUNS], self._runs[MOST_RUNS:]
-            self._runs.append(self._write(self._merged(some)))
-            for run in some:
+            group, self._runs = self._runs[:MOST_RUNS], self._runs[MOST_RUNS:]
+            self._runs.append(self._write(self._merge(group)))
+            for run in group:
                 run.unlink()
-        yield from self._merged(self._runs)
+        yield from self._merge(self._runs)
 
     def close(self) -> None:
         """Give the memory back and remove the files."""
@@ -102,7 +102,7 @@ class ExternalSort:
         for run in self._runs:
             run.unlink(missing_ok=True)
         self._runs.clear()
-        self._held.clear()
+        self._buffered.clear()
         if self._memory is not None:
             self._memory.release_all()
         if self._folder.is_dir() and not any(self._folder.iterdir()):
@@ -114,7 +114,7 @@ class ExternalSort:
         return len(payloads) * (_ENTRY_BYTES + _GROWN * pickled // max(1, len(sample)))
 
     def _has_room_for(self, size: int) -> bool:
-        memory, wanted = self._memory, self._held_bytes + size
+        memory, wanted = self._memory, self._buffered_bytes + size
         if memory is None:
             return True
         while memory.used < wanted:
@@ -123,12 +123,12 @@ class ExternalSort:
         return True
 
     def _spill(self) -> None:
-        if not self._held:
+        if not self._buffered:
             return
-        held, self._held = self._held, []
-        held.sort(key=_order)
-        self._runs.append(self._write(held))
-        self._held_bytes = 0
+        buffered, self._buffered = self._buffered, []
+        buffered.sort(key=_order)
+        self._runs.append(self._write(buffered))
+        self._buffered_bytes = 0
 
     def _write(self, entries: Iterable[Entry]) -> Path:
         path = self._folder / f"sort-{id(self):x}-{next(self._names)}.run"
@@ -145,7 +145,7 @@ class ExternalSort:
             raise OSError(f"sorted input {path} cannot be written ({error}); {remedy}") from error
         return path
 
-    def _merged(self, runs: list[Path]) -> Iterator[Entry]:
+    def _merge(self, runs: list[Path]) -> Iterator[Entry]:
         return heapq.merge(*map(self._read, runs), key=_order)
 
     def _read(self, run: Path) -> Iterator[Entry]:

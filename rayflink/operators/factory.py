@@ -32,12 +32,12 @@ class Factory:
         self._operator, self._arguments = operator, arguments
 
     def __call__(self) -> Any:
-        return self._operator(*map(_own, self._arguments))
+        return self._operator(*map(_copy, self._arguments))
 
     @property
     def sink(self) -> Sink | None:
         """Return the sink that the operator writes to; None if it writes to none."""
-        return next((given for given in self._arguments if isinstance(given, Sink)), None)
+        return next((argument for argument in self._arguments if isinstance(argument, Sink)), None)
 
     @property
     def pool_cpus(self) -> float:
@@ -46,7 +46,7 @@ class Factory:
 
 
 class Typed:
-    """Makes another factory's operator, held to the type that the program declared for its results.
+    """Makes another factory's operator, whose results must be of the type that the program declared.
 
     Args:
         factory: makes the operator.
@@ -57,9 +57,9 @@ class Typed:
         self._factory, self._output_type = factory, output_type
 
     def __call__(self) -> Any:
-        from .type_check import typed
+        from .type_check import with_output_type
 
-        return typed(self._factory(), self._output_type)
+        return with_output_type(self._factory(), self._output_type)
 
 
 class SourceFactory:
@@ -76,10 +76,10 @@ class SourceFactory:
     def __call__(self) -> ReaderSourceOperator:
         from .sources import ReaderSourceOperator
 
-        return ReaderSourceOperator(_own(self.source), _own(self._strategy))
+        return ReaderSourceOperator(_copy(self.source), _copy(self._strategy))
 
 
-def _own(argument: Any) -> Any:
+def _copy(argument: Any) -> Any:
     """Return a copy of an argument, with all that it holds."""
     try:
         return own_copy(argument)

@@ -49,7 +49,7 @@ from .user_function import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
 _FILE_BYTES = 64 << 20
-_KEPT = "feedback"
+_IN_FLIGHT = "feedback"
 """The list of batches that were on their way round."""
 _SUPERSTEP = "superstep"
 """The list of how many supersteps each head has begun."""
@@ -88,7 +88,7 @@ class FeedbackQueue:
         self._files: deque[IO[bytes]] = deque()
         self._in_files, self._written_to, self._read_to = 0, 0, 0
         self._changing = threading.Lock()
-        self.on_put: Callable[[], None] = _nobody
+        self.on_put: Callable[[], None] = _do_nothing
         self.spilled_bytes = 0
 
     def put(self, element: Batch | Marker) -> None:
@@ -104,7 +104,7 @@ class FeedbackQueue:
         self.on_put()
 
     def take(self) -> bytes | Marker | None:
-        """Return the oldest element, a batch as bytes (`fed_back`); None when there is none."""
+        """Return the oldest element, a batch as bytes (`batch_of`); None when there is none."""
         with self._changing:
             if self._head:
                 data = self._head.popleft()
@@ -159,12 +159,12 @@ class FeedbackQueue:
         self._read_to = 0
 
 
-def fed_back(data: bytes) -> RowBatch:
+def batch_of(data: bytes) -> RowBatch:
     """Return the batch that a queue gave."""
     return RowBatch(*from_bytes(data))
 
 
-def _nobody() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -178,8 +178,8 @@ def feedback_queue(
     """Return the queue between tail and head of that index in this process."""
     get = reading(config).get
     folders = get(options.TMP_DIRS) or (None,)
-    made = FeedbackQueue(get(options.FEEDBACK_MEMORY).bytes, folders[subtask % len(folders)])
-    return _queues.setdefault((job_id, iteration, subtask, attempt), made)
+    queue = FeedbackQueue(get(options.FEEDBACK_MEMORY).bytes, folders[subtask % len(folders)])
+    return _queues.setdefault((job_id, iteration, subtask, attempt), queue)
 
 
 def _queue_of(ctx: OperatorContext, iteration: int) -> FeedbackQueue:
@@ -216,14 +216,14 @@ class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
         self._iteration, self._is_endless = iteration, is_endless
         self._superstep = self._restored = 0
         self._has_begun = False
-        self._gave = self._told_time = self._is_over = False
+        self._has_emitted = self._has_sent_time = self._is_over = False
         self._ahead: deque[bytes | EndOfSuperstep] = deque()
         self._rounds: dict[int, tuple[int, list[bytes]]] = {}
         self._came_round = 0
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         for snapshot in snapshots:
-            self._ahead.extend(snapshot.lists.get(_KEPT, ("split", ()))[1])
+            self._ahead.extend(snapshot.lists.get(_IN_FLIGHT, ("split", ()))[1])
             for entry in snapshot.lists.get(_SUPERSTEP, ("union", ()))[1]:
                 self._superstep = max(self._superstep, int(entry))
         self._restored = self._superstep
@@ -232,8 +232,8 @@ class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
         self._queue = _queue_of(self.ctx, self._iteration)
 
     def poll(self, max_records: int) -> Iterable[Element] | None:
-        if self._is_endless and not self._told_time:
-            self._told_time = True
+        if self._is_endless and not self._has_sent_time:
+            self._has_sent_time = True
             return (Watermark(MAX_TIMESTAMP),)
         if not self._has_begun and not self._ahead:
             return self._next_superstep()
@@ -243,12 +243,12 @@ class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
         if element is None:
             return ()
         if isinstance(element, EndOfSuperstep):
-            if element.superstep > self._restored + 1 and not element.active and not self._gave:
+            if element.superstep > self._restored + 1 and not element.active and not self._has_emitted:
                 self._is_over = True
                 return None
             return self._next_superstep()
-        self._gave = True
-        return (fed_back(element),)
+        self._has_emitted = True
+        return (batch_of(element),)
 
     def next_poll_ms(self) -> int | None:
         ready = not self._has_begun or bool(self._ahead) or bool(self._queue)
@@ -270,8 +270,9 @@ class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
                 return None
             if not isinstance(element, CheckpointBarrier):  # else each checkpoint would take a `poll`
                 self._ahead.append(element)
-        begun, kept = self._rounds.pop(checkpoint_id)
-        return OperatorSnapshot(lists={_KEPT: ("split", tuple(kept)), _SUPERSTEP: ("union", (str(begun).encode(),))})
+        begun, in_flight = self._rounds.pop(checkpoint_id)
+        lists = {_IN_FLIGHT: ("split", tuple(in_flight)), _SUPERSTEP: ("union", (str(begun).encode(),))}
+        return OperatorSnapshot(lists=lists)
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
         self._rounds.pop(checkpoint_id, None)
@@ -285,16 +286,16 @@ class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
         if isinstance(element, CheckpointBarrier):
             self._came_round = element.checkpoint_id
         elif isinstance(element, bytes):
-            for number, (_, kept) in self._rounds.items():
+            for number, (_, in_flight) in self._rounds.items():
                 if number > self._came_round:
-                    kept.append(element)
+                    in_flight.append(element)
         return element
 
     def _next_superstep(self) -> Iterable[Element]:
         self._has_begun = True
         self._superstep += 1
-        gave, self._gave = self._gave, False
-        return (EndOfSuperstep(self._iteration, self._superstep, gave),)
+        has_emitted, self._has_emitted = self._has_emitted, False
+        return (EndOfSuperstep(self._iteration, self._superstep, has_emitted),)
 
 
 class IterationTail(Operator, EventHandler):
@@ -333,5 +334,5 @@ class IterationTail(Operator, EventHandler):
         _forget(self.ctx, self._iteration)
 
 
-__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "fed_back", "feedback_queue",
+__all__ = ["FeedbackQueue", "FeedbackSpillError", "IterationHead", "IterationTail", "batch_of", "feedback_queue",
            "forget_job"]  # fmt: skip

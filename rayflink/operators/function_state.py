@@ -49,12 +49,12 @@ class FunctionState:
         if keyed_state is not None:
             self._key_groups = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
         self._snapshots = snapshots
-        mine = [
-            {name[len(_USER) :]: held for name, held in snapshot.lists.items() if name.startswith(_USER)}
+        lists = [
+            {name[len(_USER) :]: entries for name, entries in snapshot.lists.items() if name.startswith(_USER)}
             for snapshot in snapshots
         ]
         evolution = evolution_of(ctx, snapshots)
-        self.store = OperatorStateStore(mine, ctx.label, evolution)
+        self.store = OperatorStateStore(lists, ctx.label, evolution)
 
     def initialize(self) -> None:
         """Let the functions get their states, and read what was restored.
@@ -86,7 +86,7 @@ class FunctionState:
         context = FunctionSnapshotContext(checkpoint_id, raw_keyed=raw_keyed)
         for function in self._functions:
             self._call("snapshot_state", function.snapshot_state, context)
-        lists = {_USER + name: held for name, held in self.store.snapshot().items()}
+        lists = {_USER + name: entries for name, entries in self.store.snapshot().items()}
         partitions = context.raw.partitions()
         if partitions:
             lists[_RAW] = "split", partitions

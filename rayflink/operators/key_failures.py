@@ -1,4 +1,4 @@
-"""A key that could not be had: which step asked for it, of which record, and why."""
+"""Errors about keys: which step extracts the key, from which record, and why that fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NoSuchField(RayflinkError):
 
     Args:
         step: the method that was given the fields.
-        fields: their names or indexes, as text.
+        fields: their names or indexes.
         cause: what the look-up raised.
     """
 
@@ -30,7 +30,7 @@ class NoSuchField(RayflinkError):
 
 
 class KeyExtractionError(UserCodeError):
-    """The key of a record could not be had; the cause is `__cause__`.
+    """The key of a record could not be extracted; the cause is `__cause__`.
 
     Args:
         record: shortened; "" where it is not known.
@@ -48,9 +48,9 @@ class KeyExtractionError(UserCodeError):
         return cls(record, key_by.step, key_by.call_site)
 
     def __str__(self) -> str:
-        at = f" (created at {self.call_site})" if self.call_site else ""
-        what = f": {described(self.__cause__)}" if self.__cause__ is not None else ""
-        return f"Could not extract key from {self.record or 'a batch'} in {self.operator!r}{at}{what}"
+        site = f" (created at {self.call_site})" if self.call_site else ""
+        cause = f": {described(self.__cause__)}" if self.__cause__ is not None else ""
+        return f"Could not extract key from {self.record or 'a batch'} in {self.operator!r}{site}{cause}"
 
 
 class RefusedKeyError(KeyExtractionError):

@@ -44,10 +44,10 @@ class OutputBuffer:
         stamps.append(stamp)
         self.count += 1
 
-    def add_results(self, results: Iterable[Any] | None, stamp: int | None, given: Any = None) -> None:
-        """Add all results of a process function for the record `given`."""
+    def add_results(self, results: Iterable[Any] | None, stamp: int | None, record: Any = None) -> None:
+        """Add all results of a process function for the record `record`."""
         if results is not None:
-            self.fill(iterate_results(results), stamp, given, sys.maxsize)
+            self.fill(iterate_results(results), stamp, record, sys.maxsize)
 
     def draw(self, results: Iterator[Any], stamp: int | None, most: int = 16) -> bool:
         """Add up to `most` further results of a process function; return whether there were fewer."""
@@ -55,13 +55,13 @@ class OutputBuffer:
         self.fill(islice(results, most), stamp, None, sys.maxsize)
         return self.count - before < most
 
-    def fill(self, results: Iterator[Any], stamp: int | None, given: Any, limit: int) -> bool:
+    def fill(self, results: Iterator[Any], stamp: int | None, record: Any, limit: int) -> bool:
         """Add results of a process function until the buffer has `limit` records.
 
         Args:
             results: records, and (tag, record) for side outputs.
             stamp: the timestamp of the results.
-            given: the record that the function was called with; a result that refers to it is copied.
+            record: the record that the function was called with; a result that refers to it is copied.
 
         Returns: whether all results are in the buffer; otherwise `take` the records, and call again.
         """
@@ -69,9 +69,9 @@ class OutputBuffer:
         for result in results:
             kind = type(result)
             if kind is tuple and len(result) == 2 and isinstance(result[0], OutputTag):
-                self.add_side(result[0].tag_id, detached(result[1], given), stamp)
+                self.add_side(result[0].tag_id, detached(result[1], record), stamp)
             else:
-                values.append(result if kind in immutable else detached(result, given))
+                values.append(result if kind in immutable else detached(result, record))
                 stamps.append(stamp)
                 self.count += 1
             if self.count >= limit:

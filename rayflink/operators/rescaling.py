@@ -10,16 +10,17 @@ from rayflink.state.schema.state_summary import merge_summaries
 from rayflink.state.snapshots import Blob, StoredSnapshot
 
 
-def rescaled(
+def rescale(
     snapshots: Sequence[StoredSnapshot | None], parallelism: int, max_parallelism: int, operator_uid: str = ""
 ) -> list[StoredSnapshot | None]:
-    """Return the state that each of `parallelism` subtasks starts from, given the snapshots of all former ones by
-    index.
+    """Return the state that each of `parallelism` subtasks starts from.
 
     A database goes to every subtask that owns one of its key groups. None stands for a subtask without state; where
     all are, so is every new one.
 
     Args:
+        snapshots: of all former subtasks, by index.
+        parallelism: the new number of subtasks.
         max_parallelism: key groups in all, as when the snapshots were taken.
         operator_uid: for errors.
 
@@ -28,19 +29,19 @@ def rescaled(
     """
     if all(snapshot is None for snapshot in snapshots):
         return [None] * parallelism
-    held = [snapshot or StoredSnapshot() for snapshot in snapshots]
-    keyed = _together([snapshot.keyed for snapshot in held])
-    raw_keyed = _together([snapshot.raw_keyed for snapshot in held])
-    databases = [database for snapshot in held for database in snapshot.databases]
-    lists = redistributed([snapshot.lists for snapshot in held], parallelism, operator_uid)
+    present = [snapshot or StoredSnapshot() for snapshot in snapshots]
+    keyed = _merge_groups([snapshot.keyed for snapshot in present])
+    raw_keyed = _merge_groups([snapshot.raw_keyed for snapshot in present])
+    databases = [database for snapshot in present for database in snapshot.databases]
+    lists = redistributed([snapshot.lists for snapshot in present], parallelism, operator_uid)
     owned = [key_group_range(subtask, parallelism, max_parallelism) for subtask in range(parallelism)]
-    version = max(snapshot.version for snapshot in held)
-    states = merge_summaries(state for snapshot in held for state in snapshot.states)
+    version = max(snapshot.version for snapshot in present)
+    states = merge_summaries(state for snapshot in present for state in snapshot.states)
     return [
         StoredSnapshot(
-            _of(groups, keyed),
+            _only(groups, keyed),
             mine,
-            _of(groups, raw_keyed),
+            _only(groups, raw_keyed),
             version,
             tuple(d for d in databases if d.first_group < groups.stop and groups.start < d.end_group),
             states,
@@ -49,13 +50,13 @@ def rescaled(
     ]
 
 
-def _together(parts: Sequence[Mapping[int, Blob]]) -> dict[int, Blob]:
+def _merge_groups(parts: Sequence[Mapping[int, Blob]]) -> dict[int, Blob]:
     """Return all key groups; each belongs to one subtask."""
     return {group: data for part in parts for group, data in part.items()}
 
 
-def _of(groups: range, parts: Mapping[int, Blob]) -> dict[int, Blob]:
+def _only(groups: range, parts: Mapping[int, Blob]) -> dict[int, Blob]:
     return {group: data for group, data in parts.items() if group in groups}
 
 
-__all__ = ["rescaled"]
+__all__ = ["rescale"]

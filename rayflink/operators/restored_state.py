@@ -28,8 +28,8 @@ def evolution_of(ctx: OperatorContext, snapshots: Sequence[OperatorSnapshot]) ->
 
 def moved_in(config: Mapping[str, Any]) -> dict[str, str]:
     """Return a mapping from names of classes to their current names, as the options of a job specify."""
-    given = config.get(MOVED_CLASSES.key)
-    return {} if given is None else moved_classes(MOVED_CLASSES.read(given))
+    value = config.get(MOVED_CLASSES.key)
+    return {} if value is None else moved_classes(MOVED_CLASSES.read(value))
 
 
 def restore_keyed(

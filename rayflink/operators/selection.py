@@ -25,8 +25,8 @@ class Selection:
     names: frozenset[str]
 
 
-class Divided:
-    """One batch as the selected outputs of its operator get it; each selector is called once a record.
+class SplitBatch:
+    """A batch whose records go to the outputs that the selectors name; each selector is called once a record.
 
     Args:
         batch: the records.
@@ -47,9 +47,9 @@ class Divided:
             return self._batch
         if selection.selector not in self._names:
             self._names[selection.selector] = self._names_by(self._selectors[selection.selector])
-        found = self._names[selection.selector]
-        indices = [index for index, names in enumerate(found) if not selection.names.isdisjoint(names)]
-        return self._batch if len(indices) == len(found) else _taken(self._batch, indices)
+        names_of_records = self._names[selection.selector]
+        indices = [index for index, names in enumerate(names_of_records) if not selection.names.isdisjoint(names)]
+        return self._batch if len(indices) == len(names_of_records) else _rows_at(self._batch, indices)
 
     def _names_by(self, selector: SplitBy) -> list[frozenset[str]]:
         names = []
@@ -72,11 +72,11 @@ def _as_names(selected: Iterable[Any] | None) -> frozenset[str]:
     return frozenset(names)
 
 
-def _taken(batch: Batch, indices: list[int]) -> Batch:
+def _rows_at(batch: Batch, indices: list[int]) -> Batch:
     if isinstance(batch, ArrowBatch):
         return ArrowBatch(batch.data.take(indices), None if batch.timestamps is None else batch.timestamps[indices])
     values, stamps = batch.values, batch.timestamps
     return RowBatch([values[i] for i in indices], None if stamps is None else [stamps[i] for i in indices])
 
 
-__all__ = ["Divided", "Selection"]
+__all__ = ["SplitBatch", "Selection"]

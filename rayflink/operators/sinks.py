@@ -193,8 +193,8 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
             writer.flush(end_of_input)
             prepared = writer.prepare_commit()
             if prepared and self._commits is None:
-                found = f"{type(writer).__name__}.prepare_commit() gave {len(prepared)} committables"
-                raise TypeError(f"{found}, and {type(self._sink).__name__}.create_committer() gives no committer")
+                problem = f"{type(writer).__name__}.prepare_commit() gave {len(prepared)} committables"
+                raise TypeError(f"{problem}, and {type(self._sink).__name__}.create_committer() gives no committer")
             self._current += prepared
 
     def _commit(self) -> None:

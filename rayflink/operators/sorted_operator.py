@@ -14,8 +14,8 @@ from .external_sort import input_sort
 Inner = TypeVar("Inner", bound=Operator)
 
 
-class BehindSort(Operator, Generic[Inner]):
-    """Has another operator and a sort; gives it what the sort holds at the end of input at the latest.
+class SortedOperator(Operator, Generic[Inner]):
+    """Sorts the input of another operator, which processes it at the end of input at the latest.
 
     Args:
         inner: the operator.
@@ -50,11 +50,11 @@ class BehindSort(Operator, Generic[Inner]):
         """Process everything that is buffered; the next call finds nothing."""
         if not self._is_drained:
             self._is_drained = True
-            yield from self.worked()
+            yield from self.process_sorted()
 
     @abstractmethod
-    def worked(self) -> Iterator[Element]:
+    def process_sorted(self) -> Iterator[Element]:
         """Have the operator process the sorted records."""
 
 
-__all__ = ["BehindSort"]
+__all__ = ["SortedOperator"]

@@ -43,7 +43,7 @@ class MapOperator(FunctionOperator):
         values = list_of(batch)
         iterator = iter(values)
         try:
-            results = mapped(self._function.call, iterator, self._trusted)
+            results = map_values(self._function.call, iterator, self._trusted)
         except Exception as error:
             raise self.failure("map", record_at(values, iterator)) from error
         return (RowBatch(results, timestamps_of(batch)),)
@@ -69,11 +69,11 @@ class FilterOperator(FunctionOperator):
                 passed = list(filter(self._function.call, iterator))
                 ensure_all_taken(iterator)
                 return (RowBatch(passed),)
-            kept = list(map(bool, map(self._function.call, iterator)))
+            passes = list(map(bool, map(self._function.call, iterator)))
             ensure_all_taken(iterator)
         except Exception as error:
             raise self.failure("filter", record_at(values, iterator)) from error
-        return (RowBatch(list(compress(values, kept)), list(compress(stamps, kept))),)
+        return (RowBatch(list(compress(values, passes)), list(compress(stamps, passes))),)
 
 
 class FlatMapOperator(FunctionOperator):
@@ -100,12 +100,12 @@ class FlatMapOperator(FunctionOperator):
         values, stamps = list_of(batch), timestamps_of(batch)
         iterator = iter(values)
         try:
-            yield from flat_mapped(self._function.call, iterator, stamps, self._trusted, self._chunk_records)
+            yield from flat_map_values(self._function.call, iterator, stamps, self._trusted, self._chunk_records)
         except Exception as error:
             raise self.failure("flat_map", record_at(values, iterator)) from error
 
 
-def mapped(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -> list[Any]:
+def map_values(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -> list[Any]:
     """Return the function's result for each record, each its own object; `trusted`: the function holds nothing."""
     if trusted:
         results = list(map(call, iterator))
@@ -120,7 +120,7 @@ def mapped(call: Callable[[Any], Any], iterator: Iterator[Any], trusted: bool) -
     return out
 
 
-def flat_mapped(
+def flat_map_values(
     call: Callable[[Any], Any], iterator: Iterator[Any], stamps: list[int] | None, trusted: bool, limit: int
 ) -> Iterator[RowBatch]:
     """Yield the function's results for all records, in batches of about `limit`, each result with its record's
@@ -171,7 +171,7 @@ def _stamped(
         yield RowBatch(out, out_stamps)
 
 
-def draw(elements: Iterator[Any], given: Any, out: list[Any], limit: int) -> bool:
+def draw(elements: Iterator[Any], record: Any, out: list[Any], limit: int) -> bool:
     """Append results to `out` until it holds `limit`; True when `elements` ended before that."""
     immutable, append = IMMUTABLE_TYPES, out.append
     for result in islice(elements, limit - len(out)):
@@ -180,14 +180,14 @@ def draw(elements: Iterator[Any], given: Any, out: list[Any], limit: int) -> boo
             for part in result:
                 kind = type(part)
                 if kind is not str and kind is not int and kind not in immutable:  # cheapest first
-                    append(detached(result, given))
+                    append(detached(result, record))
                     break
             else:
                 append(result)
         elif kind in immutable:
             append(result)
         else:
-            append(detached(result, given))
+            append(detached(result, record))
     return len(out) < limit
 
 

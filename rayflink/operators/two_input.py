@@ -12,7 +12,7 @@ from rayflink.common.records.purity import holds_nothing
 
 from .list_loops import record_at
 from .process import CoProcessOperator
-from .stateless import CHUNK_RECORDS, flat_mapped, mapped
+from .stateless import CHUNK_RECORDS, flat_map_values, map_values
 from .user_function import FunctionOperator, list_of, timestamps_of
 
 
@@ -36,13 +36,13 @@ class CoMapOperator(FunctionOperator):
         call = self._function.call2 if input_index else self._function.call1
         iterator = iter(values)
         try:
-            results = mapped(call, iterator, self._trusted[input_index])
+            results = map_values(call, iterator, self._trusted[input_index])
         except Exception as error:
             raise self.failure(f"map{input_index + 1}", record_at(values, iterator)) from error
-        kept = [result is not None for result in results]
-        if all(kept):
+        passes = [result is not None for result in results]
+        if all(passes):
             return (RowBatch(results, stamps),)
-        return (RowBatch(list(compress(results, kept)), None if stamps is None else list(compress(stamps, kept))),)
+        return (RowBatch(list(compress(results, passes)), None if stamps is None else list(compress(stamps, passes))),)
 
 
 class CoFlatMapOperator(FunctionOperator):
@@ -67,7 +67,7 @@ class CoFlatMapOperator(FunctionOperator):
         call = self._function.call2 if input_index else self._function.call1
         iterator = iter(values)
         try:
-            yield from flat_mapped(call, iterator, stamps, self._trusted[input_index], self._chunk_records)
+            yield from flat_map_values(call, iterator, stamps, self._trusted[input_index], self._chunk_records)
         except Exception as error:
             raise self.failure(f"flat_map{input_index + 1}", record_at(values, iterator)) from error
 

@@ -19,7 +19,7 @@ EMITTING = (
 """The methods by which an operator emits elements."""
 
 
-def typed(operator: Operator, type_info: TypeInformation) -> Operator:
+def with_output_type(operator: Operator, type_info: TypeInformation) -> Operator:
     """Return the operator itself; its main output now has the type's own form: a tuple declared as ROW becomes a Row.
 
     A value that is not of the type fails the job like a function that raises, with the place in it, and the remedy.
@@ -28,16 +28,16 @@ def typed(operator: Operator, type_info: TypeInformation) -> Operator:
     for name in EMITTING:
         emit = getattr(operator, name, None)
         if emit is not None:
-            setattr(operator, name, partial(_emitted, operator, type_info, emit))
+            setattr(operator, name, partial(_emit_checked, operator, type_info, emit))
     return operator
 
 
-def _emitted(operator: Operator, type_info: TypeInformation, emit: Callable[..., Any], *given: Any) -> Any:
-    elements = emit(*given)
-    return elements if elements is None else _converted(operator, type_info, elements)
+def _emit_checked(operator: Operator, type_info: TypeInformation, emit: Callable[..., Any], *arguments: Any) -> Any:
+    elements = emit(*arguments)
+    return elements if elements is None else _convert(operator, type_info, elements)
 
 
-def _converted(operator: Operator, type_info: TypeInformation, elements: Iterable[Element]) -> Iterator[Element]:
+def _convert(operator: Operator, type_info: TypeInformation, elements: Iterable[Element]) -> Iterator[Element]:
     where = f"result of {operator.ctx.operator_name!r}"
     for element in elements:
         if type(element) is RowBatch:
@@ -63,4 +63,4 @@ def _misfit(values: list[Any], type_info: TypeInformation) -> str:
     return ""
 
 
-__all__ = ["typed"]
+__all__ = ["with_output_type"]

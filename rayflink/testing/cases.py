@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from rayflink.common.records.batches import RowBatch
+from rayflink.operators.capabilities import BroadcastInput
 from rayflink.operators.keyed.keyed_operator import KeyedOperator
 
 from .elements import Columns, End, InputElement, OutputElement, Record, SecondInput, output_elements, row_batch
@@ -160,5 +161,5 @@ def _key_functions(factory: OperatorFactory, key: Any) -> tuple[Any, Any] | None
         def key_of(value: Any) -> Any:
             return head.keys_of(RowBatch([value]))[0]
 
-        return key_of, TO_ALL if getattr(head, "broadcast_input", None) == 1 else key_of
+        return key_of, TO_ALL if isinstance(head, BroadcastInput) else key_of
     return None

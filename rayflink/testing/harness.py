@@ -22,7 +22,7 @@ from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot,
 from rayflink.operators.capabilities import PreBarrier, ProcessingTimers, Upkeep
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
-from rayflink.operators.rescaling import rescaled
+from rayflink.operators.rescaling import rescale
 from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 
@@ -86,7 +86,7 @@ def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_par
     for operator_id in operators:
         parts = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
         states = [None if snapshot is None else stored(snapshot, inline) for snapshot in parts]
-        for part, snapshot in zip(fresh, rescaled(states, parallelism, max_parallelism, operator_id), strict=True):
+        for part, snapshot in zip(fresh, rescale(states, parallelism, max_parallelism, operator_id), strict=True):
             if snapshot is not None:
                 part[operator_id] = (loaded(snapshot, inline),)
     return list(fresh)

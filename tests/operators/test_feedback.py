@@ -18,7 +18,7 @@ from rayflink.operators.feedback import (
     FeedbackSpillError,
     IterationHead,
     IterationTail,
-    fed_back,
+    batch_of,
     forget_job,
 )
 from rayflink.state.clock import ManualClock
@@ -30,7 +30,7 @@ JOBS = count(1)
 def taken(queue: FeedbackQueue) -> Any:
     """The oldest element as it was put."""
     element = queue.take()
-    return fed_back(element) if isinstance(element, bytes) else element
+    return batch_of(element) if isinstance(element, bytes) else element
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(1, 50), st.just("end"))), st.sampled_from([0, 100, 10_000]))
@@ -176,7 +176,7 @@ def gives(head: IterationHead) -> list[Any]:
 def kept(snapshot: OperatorSnapshot | None) -> list[Any] | None:
     if snapshot is None:
         return None
-    return [value for entry in snapshot.lists["feedback"][1] for value in fed_back(entry).values]
+    return [value for entry in snapshot.lists["feedback"][1] for value in batch_of(entry).values]
 
 
 def feed(tail: IterationTail, *elements: Any) -> None:

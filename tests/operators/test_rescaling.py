@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.operators.keyed.rolling import KeyedSumOperator
-from rayflink.operators.rescaling import rescaled
+from rayflink.operators.rescaling import rescale
 from rayflink.state.keys import key_hash
 from rayflink.state.keys.key_groups import key_group, key_group_range
 from rayflink.state.snapshots import StoredSnapshot
@@ -26,16 +26,16 @@ def test_every_key_group_goes_to_its_owner(groups: dict[int, bytes], p: int, q: 
         return {group: data for group, data in groups.items() if group in owned}
 
     taken = [StoredSnapshot(keyed=of(n, p), raw_keyed=of(n, p)) for n in range(p)]
-    for n, mine in enumerate(rescaled(taken, q, GROUPS)):
+    for n, mine in enumerate(rescale(taken, q, GROUPS)):
         assert mine is not None
         assert mine.keyed == mine.raw_keyed == of(n, q)
         assert mine.version == taken[0].version
 
 
 def test_an_operator_without_state_has_none_afterwards() -> None:
-    assert rescaled([None, None], 3, GROUPS) == [None] * 3
+    assert rescale([None, None], 3, GROUPS) == [None] * 3
     one = StoredSnapshot(lists={"l": ("split", (b"a", b"b"))})
-    assert [part and part.lists["l"][1] for part in rescaled([None, one, None], 2, GROUPS)] == [(b"a",), (b"b",)]
+    assert [part and part.lists["l"][1] for part in rescale([None, one, None], 2, GROUPS)] == [(b"a",), (b"b",)]
 
 
 @pytest.mark.parametrize("parallelism", [1, 4, 7])

@@ -13,7 +13,7 @@ from rayflink.common.functions.callables import SplitBy
 from rayflink.common.records.batches import ArrowBatch, RowBatch, Tagged
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, OperatorChain
-from rayflink.operators.selection import Divided, Selection
+from rayflink.operators.selection import Selection, SplitBatch
 from rayflink.operators.stateless import MapOperator
 from tests.operators.laws import context
 
@@ -32,8 +32,8 @@ def parity(number: int) -> list[str]:
     return ["even" if number % 2 == 0 else "odd"]
 
 
-def divided(selector: Any, *values: Any) -> Divided:
-    return Divided(RowBatch(list(values)), (SplitBy(selector, "job.py:3"),))
+def divided(selector: Any, *values: Any) -> SplitBatch:
+    return SplitBatch(RowBatch(list(values)), (SplitBy(selector, "job.py:3"),))
 
 
 def chain(links: list[ChainLink]) -> OperatorChain:
@@ -53,7 +53,7 @@ def test_an_output_gets_in_order_the_records_that_have_one_of_its_names(values: 
 
     batch = RowBatch(values, list(range(len(values))))
     wanted = [(n, stamp) for stamp, n in enumerate(values) if names & set(named(n))]
-    part: Any = Divided(batch, (SplitBy(named),)).part(Selection(0, frozenset(names)))
+    part: Any = SplitBatch(batch, (SplitBy(named),)).part(Selection(0, frozenset(names)))
     assert list(zip(part.values, part.timestamps, strict=True)) == wanted
 
 
@@ -74,7 +74,7 @@ def test_a_selector_is_asked_once_a_record_and_unselected_outputs_get_all() -> N
 
 def test_columns_stay_columns() -> None:
     whole = ArrowBatch(pa.record_batch({"n": [1, 2, 4]}))
-    part = Divided(whole, (SplitBy(lambda row: parity(row["n"])),)).part(Selection(0, frozenset({"even"})))
+    part = SplitBatch(whole, (SplitBy(lambda row: parity(row["n"])),)).part(Selection(0, frozenset({"even"})))
     assert part == ArrowBatch(pa.record_batch({"n": [2, 4]}))
 
 

@@ -1,6 +1,4 @@
-"""The common part of operators whose requests are answered outside: they bound, keep, replay and emit what is under
-way.
-"""
+"""The common part of operators whose requests are answered elsewhere: the queue, its bound, its snapshot."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ STATE = "in flight"
 
 
 class AsyncOperator(Operator, AsyncCompletion, EventHandler):
-    """Gives out requests made of its records, up to `capacity` at a time, and emits their answers.
+    """Sends requests for its records, up to `capacity` at a time, and emits their answers.
 
-    A batch that it is given is taken whole; what has no room yet waits here, and no further input is taken. All that
-    has not been emitted is part of a snapshot, events included, and is asked again after a restore.
+    It takes a whole batch. Records for which there is no room wait here, and meanwhile it accepts no further input. The
+    snapshot contains all that was not emitted, events included; the requests are sent again after a restore.
 
     Args:
         capacity: requests under way or answered and not emitted, at least 1.
@@ -58,7 +56,7 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
         """
 
     @abstractmethod
-    def emitted(self, answered: list[Request]) -> Iterable[Element]:
+    def elements_of(self, answered: list[Request]) -> Iterable[Element]:
         """Return the elements for requests that have been answered.
 
         Raises:
@@ -125,7 +123,7 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
         return not self._waiting and self._queue.requests < self._capacity
 
     def take(self, elements: Iterable[Element]) -> Iterable[Element]:
-        """Take elements in, behind those that wait; what may be begun is."""
+        """Append elements to those that wait, and begin the requests for which there is room."""
         self._waiting.extend(elements)
         self._begin()
         return ()
@@ -144,8 +142,8 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
             begun = self.begin(waiting)
             if begun is None:
                 break
-            given, ask = begun
-            self._runner.begin(self._queue.add(given), ask)
+            records, ask = begun
+            self._runner.begin(self._queue.add(records), ask)
 
     # what comes back
 
@@ -159,13 +157,13 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
             if isinstance(answer, Exception):
                 raise self.failure("the event loop", "") from answer
             self._queue.complete(request, answer)
-            self.heed(request)
-        taken = self._queue.pop_ready()
+            self.check_answer(request)
+        ready = self._queue.pop_ready()
         self._begin()
-        return self._elements(taken) if taken else ()
+        return self._elements(ready) if ready else ()
 
-    def heed(self, request: Request) -> None:
-        """Take an answer; its turn to be emitted may come later.
+    def check_answer(self, request: Request) -> None:
+        """Called when an answer has arrived; its turn to be emitted may come later.
 
         Raises:
             UserCodeError: it is a failure.
@@ -174,19 +172,19 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
     def next_completion_ms(self) -> int | None:
         return None if self._runner is None else self._runner.next_due_ms()
 
-    def _elements(self, taken: list[Request | Element]) -> list[Element]:
+    def _elements(self, ready: list[Request | Element]) -> list[Element]:
         elements: list[Element] = []
         answered: list[Request] = []
-        for entry in taken:
+        for entry in ready:
             if isinstance(entry, Request):
                 answered.append(entry)
                 continue
-            elements += self.emitted(answered)
+            elements += self.elements_of(answered)
             answered = []
             if isinstance(entry, LatencyMarker):
                 record_latency(self.ctx, entry)
             elements.append(entry)
-        return [*elements, *self.emitted(answered)]
+        return [*elements, *self.elements_of(answered)]
 
     def failure(self, where: str, record: str) -> UserCodeError:
         """Return the error to raise from the exception of the user's function."""

@@ -48,29 +48,29 @@ class AsyncWaitOperator(AsyncOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         values, stamps = list_of(batch), timestamps_of(batch)
-        alone = map(_alone, values) if stamps is None else map(_alone, values, stamps)
-        return self.take(alone)
+        single = map(_single, values) if stamps is None else map(_single, values, stamps)
+        return self.take(single)
 
     def begin(self, waiting: deque[Element]) -> tuple[Batch, Callable[[], Coroutine[Any, Any, Answer]]]:
-        alone = waiting.popleft()
-        assert isinstance(alone, RowBatch)
-        return alone, partial(self._calls.answer, alone.values[0])
+        single = waiting.popleft()
+        assert isinstance(single, RowBatch)
+        return single, partial(self._calls.answer, single.values[0])
 
-    def heed(self, request: Request) -> None:
+    def check_answer(self, request: Request) -> None:
         answer: Answer = request.answer
         if answer.error is not None:
             raise self.failure(answer.where, shortened(request.payload.values[0])) from answer.error
 
-    def emitted(self, answered: list[Request]) -> Iterable[Element]:
-        emission = OutputBuffer()
+    def elements_of(self, answered: list[Request]) -> Iterable[Element]:
+        out = OutputBuffer()
         for request in answered:
-            alone: RowBatch = request.payload
-            stamp = None if alone.timestamps is None else alone.timestamps[0]
-            emission.add_results(request.answer.results, stamp, alone.values[0])
-        return emission.take()
+            single: RowBatch = request.payload
+            stamp = None if single.timestamps is None else single.timestamps[0]
+            out.add_results(request.answer.results, stamp, single.values[0])
+        return out.take()
 
 
-def _alone(value: Any, stamp: int | None = None) -> RowBatch:
+def _single(value: Any, stamp: int | None = None) -> RowBatch:
     return RowBatch([value], None if stamp is None else [stamp])
 
 

@@ -19,12 +19,64 @@ from ..base import shortened
 from ..columnar import FORMS, annotated_form, timed_result, with_column
 from ..user_function import list_of, timestamps_of
 from .async_operator import AsyncOperator
-from .batch_size import AdaptiveBatchSize, FixedBatchSize
 from .pool_calls import BatchAnswer, PoolCalls
 from .request_queue import Request
 from .workers import BatchFunction, WorkerSpec, worker_opener
 
 ROWS = "rows"
+
+
+class AdaptiveBatchSize:
+    """Doubles while that makes a record cheaper and a batch takes less than its time; halves when it takes more.
+
+    >>> size = AdaptiveBatchSize(target_ms=100, largest=64)
+    >>> for took_ms in (10, 11, 12):  # a batch costs 10 ms, whatever is in it
+    ...     size.observe(size.records, took_ms / 1000)
+    >>> size.records
+    8
+    >>> size.observe(8, 0.2); size.records
+    4
+
+    Args:
+        target_ms: what a batch may take.
+        largest: records, at least 1.
+    """
+
+    GAIN = 0.9
+    """A larger batch must bring the cost of a record down to this part of it to be worth a larger one still."""
+
+    def __init__(self, target_ms: float, largest: int) -> None:
+        self._target_s, self._largest = target_ms / 1000, largest
+        self._cheapest_s: float | None = None
+        self.records = 1
+        """The size of the next batch."""
+
+    def observe(self, records: int, seconds: float) -> None:
+        """Learn from a batch that has come back; one of another size than the current one is ignored."""
+        if records != self.records:
+            return
+        if seconds > self._target_s:
+            self._largest = max(1, min(self._largest, records - 1))
+            self.records = max(1, records // 2)
+            return
+        cost_s = seconds / records
+        if self._cheapest_s is None or cost_s <= self._cheapest_s * self.GAIN:
+            self._cheapest_s = cost_s
+            self.records = min(self._largest, records * 2)
+
+
+class FixedBatchSize:
+    """A size that never changes.
+
+    Args:
+        records: at least 1.
+    """
+
+    def __init__(self, records: int) -> None:
+        self.records = records
+
+    def observe(self, records: int, seconds: float) -> None:
+        """Learn nothing: the size is fixed."""
 
 
 class PooledBatchesOperator(AsyncOperator):
@@ -117,9 +169,9 @@ class PooledBatchesOperator(AsyncOperator):
         else:
             waiting.popleft()
         self._since_ms = now
-        return batch, partial(self._asked, batch)
+        return batch, partial(self._ask, batch)
 
-    async def _asked(self, batch: Batch) -> BatchAnswer:
+    async def _ask(self, batch: Batch) -> BatchAnswer:
         try:
             data = self._data(batch)
         except Exception as error:  # rows that do not fit into columns
@@ -134,7 +186,7 @@ class PooledBatchesOperator(AsyncOperator):
             data = with_column(data, self._column, batch.timestamps)
         return data
 
-    def heed(self, request: Request) -> None:
+    def check_answer(self, request: Request) -> None:
         answer: BatchAnswer = request.answer
         batch: Batch = request.payload
         if answer.error is not None:
@@ -143,16 +195,16 @@ class PooledBatchesOperator(AsyncOperator):
             self._rejected.inc(len(batch))
             request.answer = Tagged(self._pool.side_output.tag_id, batch)
             return
-        self._size.measured(len(batch), answer.seconds)
+        self._size.observe(len(batch), answer.seconds)
         try:
-            request.answer = self._timed(answer.result, batch)
+            request.answer = self._with_timestamps(answer.result, batch)
         except Exception as error:
             raise self._failure_at(batch) from error
 
-    def emitted(self, answered: list[Request]) -> Iterable[Element]:
+    def elements_of(self, answered: list[Request]) -> Iterable[Element]:
         return [request.answer for request in answered]
 
-    def _timed(self, result: Any, batch: Batch) -> Batch:
+    def _with_timestamps(self, result: Any, batch: Batch) -> Batch:
         if self._form != ROWS:
             stamps, columns = timed_result(result, batch.timestamps, len(batch), self._column)
             return ArrowBatch(columns, stamps)
@@ -184,4 +236,4 @@ def _call_of(function: Any) -> Callable[..., Any]:
     return as_map(function, "map_batches").call
 
 
-__all__ = ["PooledBatchesOperator"]
+__all__ = ["AdaptiveBatchSize", "FixedBatchSize", "PooledBatchesOperator"]

@@ -8,13 +8,51 @@ from typing import Any
 from rayflink.common.connector_base.source import SourceReader
 from rayflink.common.metrics import metric_names as names
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Element
-from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.common.watermarks import WatermarkAlignment, WatermarkStrategy
 
 from ..base import OperatorContext
 from ..user_function import UserCode
 from .partial_watermarks import WHOLE, Part
-from .source_alignment import AlignedReading
 from .watermark_operator import TimestampsAndWatermarksOperator
+
+
+class AlignedReading:
+    """The reports of a source subtask's watermark, and the limit that its group allows.
+
+    Args:
+        alignment: group, drift and interval.
+        now_ms: the first report is due at once.
+    Source: apache/flink SourceOperator, FLIP-182.
+    """
+
+    def __init__(self, alignment: WatermarkAlignment, now_ms: int) -> None:
+        self.alignment = alignment
+        self.next_ms: int | None = now_ms
+        self.max_allowed = MIN_TIMESTAMP
+        """The greatest watermark with which it may read on; before the group has said it, none."""
+
+    def is_due(self, now_ms: int) -> bool:
+        """Return whether a report is due; the next one is then due an interval later."""
+        if self.next_ms is None or now_ms < self.next_ms:
+            return False
+        self.next_ms = now_ms + self.alignment.update_ms
+        return True
+
+    def ended(self) -> None:
+        """Stop reporting."""
+        self.next_ms = None
+
+    def must_wait(self, watermark: int) -> bool:
+        """Return whether a watermark is too far ahead."""
+        return watermark > self.max_allowed
+
+    def drift(self, watermark: int) -> int | None:
+        """Return the milliseconds by which a watermark is ahead of the slowest of the group; None where that is not
+        known.
+        """
+        slowest = self.max_allowed - self.alignment.max_drift_ms
+        is_known = MIN_TIMESTAMP < slowest and self.max_allowed < MAX_TIMESTAMP
+        return watermark - slowest if is_known and MIN_TIMESTAMP < watermark < MAX_TIMESTAMP else None
 
 
 class SourceWatermarks(TimestampsAndWatermarksOperator):

@@ -72,11 +72,11 @@ def field_of(record: Any, position: Position) -> Any:
 def misfit(kind: str, position: Position, first: Any, second: Any) -> TypeError:
     """Describe why two records cannot be aggregated: fields are missing or incompatible."""
     try:
-        before, found = (type(field_of(record, position)).__name__ for record in (first, second))
+        before, after = (type(field_of(record, position)).__name__ for record in (first, second))
     except TypeError as error:
         return error
     wanted = "numbers" if kind == "sum" else "values that can be compared"
-    problem = f"{kind} of field {position!r} found {found} after {before}, wanted {wanted}"
+    problem = f"{kind} of field {position!r} found {after} after {before}, wanted {wanted}"
     return TypeError(f"{problem}; filter such records out, or give the field a value, before {kind}")
 
 

@@ -58,9 +58,9 @@ def _ensure_can_be_made(folder: Path) -> None:
     try:
         make_private(folder, may_exist=False)
     except OSError as error:
-        key, found = options.ROCKSDB_DIRS.key, f"{str(wanted)!r} ({error.strerror or error})"
+        key, problem = options.ROCKSDB_DIRS.key, f"{str(wanted)!r} ({error.strerror or error})"
         remedy = "set it to folders that tasks may write to on every node, or leave it out"
-        raise ConfigError(key, found, "a folder in which a folder can be made", remedy) from None
+        raise ConfigError(key, problem, "a folder in which a folder can be made", remedy) from None
     folder.rmdir()
 
 

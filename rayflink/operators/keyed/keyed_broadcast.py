@@ -15,11 +15,12 @@ from rayflink.state.operator_state import BroadcastState, ReadOnlyBroadcastState
 
 from ..base import OperatorSnapshot
 from ..broadcast import BROADCAST_INPUT, BroadcastStates
+from ..capabilities import BroadcastInput
 from ..process import call_for_each
 from .keyed_process import KeyedContext, KeyedProcessOperator, KeyedTimerContext
 
 
-class KeyedBroadcastProcessOperator(KeyedProcessOperator):
+class KeyedBroadcastProcessOperator(KeyedProcessOperator, BroadcastInput):
     """Calls `process_element` and `on_timer` with a current key, `process_broadcast_element` without one.
 
     Args:
@@ -27,8 +28,6 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
         function: a KeyedBroadcastProcessFunction, or a pair of callables of record and context.
         descriptors: MapStateDescriptors of the broadcast states.
     """
-
-    broadcast_input = BROADCAST_INPUT
 
     def __init__(self, key_selector: Any, function: Any, *descriptors: MapStateDescriptor) -> None:
         pair = as_broadcast_process(function)
@@ -80,8 +79,8 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
     def _handle(self, descriptor: Any) -> Any:
         getter = _GETTERS.get(getattr(descriptor, "kind", ""))
         if getter is None or not isinstance(descriptor, StateDescriptor):
-            found = f"apply_to_keyed_state was given {descriptor!r:.100}"
-            raise StateError(f"{found}, wanted a state descriptor; give the one that open() gives the runtime context")
+            problem = f"apply_to_keyed_state was given {descriptor!r:.100}, wanted a state descriptor"
+            raise StateError(f"{problem}; give the one that open() gives the runtime context")
         assert self.keyed_state is not None, "the operator has no state yet"
         return getattr(self.keyed_state, getter)(descriptor)
 

@@ -61,12 +61,12 @@ class KeyedReduceOperator(KeyedOperator):
         keys = self.keys_of(batch)
         table = self._table
         state = table.load(keys)
-        results = self.combined(keys, list_of(batch), state)
+        results = self.reduce_batch(keys, list_of(batch), state)
         if table.tracks_changes:
             table.changed(keys)
         return (RowBatch(results, timestamps_of(batch)),)
 
-    def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
+    def reduce_batch(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
         """Return the results of a batch, one a record; `state` is brought up to date."""
         get, absent, immutable, reduce = state.get, ABSENT, IMMUTABLE_TYPES, self._function.call
         context, sets_key = self.context, self._sets_key
@@ -123,12 +123,12 @@ class KeyedSumOperator(KeyedReduceOperator):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if isinstance(batch, RowColumns) and self._pairs_only:
-            results = self._summed(batch)
+            results = self._sum_columns(batch)
             if results is not None:
                 return (results,)
         return super().process(batch, input_index)
 
-    def _summed(self, batch: RowColumns) -> RowColumns | None:
+    def _sum_columns(self, batch: RowColumns) -> RowColumns | None:
         """Return the results, where the batch is (string key, whole number) and so is the state of its keys."""
         if batch.key_column != 0 or len(batch.columns) != 2:
             return None
@@ -153,10 +153,10 @@ class KeyedSumOperator(KeyedReduceOperator):
             table.changed(keys)
         return RowColumns((Coded(firsts, codes), sums), batch.stamps)
 
-    def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
+    def reduce_batch(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
         """Return the results of a batch, one a record; `state` is brought up to date."""
         if not self._pairs_only:
-            return super().combined(keys, values, state)
+            return super().reduce_batch(keys, values, state)
         get, immutable = state.get, IMMUTABLE_TYPES
         results: list[Any] = []
         emit = results.append
@@ -170,7 +170,7 @@ class KeyedSumOperator(KeyedReduceOperator):
                         state[key] = result = (old[0], total)
                         emit(result)
                         continue
-                results += super().combined([key], [value], state)
+                results += super().reduce_batch([key], [value], state)
                 if not _is_pair(results[-1]):
                     self._pairs_only = False  # for good: what is in state need not be a pair any more
                     break
@@ -182,7 +182,7 @@ class KeyedSumOperator(KeyedReduceOperator):
         except Exception as error:
             raise self.failure(self.where, shortened(value)) from error
         done = len(results)
-        return results if done == len(keys) else results + super().combined(keys[done:], values[done:], state)
+        return results if done == len(keys) else results + super().reduce_batch(keys[done:], values[done:], state)
 
 
 def has_open(function: Any) -> bool:

@@ -26,9 +26,9 @@ from rayflink.common.records.batches import (
 from rayflink.state.keys import encode_key
 
 from ..base import Operator
-from ..capabilities import EventHandler
+from ..capabilities import BroadcastInput, EventHandler
 from ..external_sort import Entry
-from ..sorted_operator import BehindSort
+from ..sorted_operator import SortedOperator
 from ..user_function import list_of, timestamps_of
 from .keyed_operator import KeyedOperator
 
@@ -47,11 +47,11 @@ class SortedInput:
         self._factory = factory
 
     def __call__(self) -> Operator:
-        made = self._factory()
-        return SortedInputOperator(made) if isinstance(made, KeyedOperator) else made
+        operator: Operator = self._factory()
+        return SortedInputOperator(operator) if isinstance(operator, KeyedOperator) else operator
 
 
-class SortedInputOperator(BehindSort[KeyedOperator], EventHandler):
+class SortedInputOperator(SortedOperator[KeyedOperator], EventHandler):
     """Gives a keyed operator its records key by key, by time within a key, once all are there.
 
     Args:
@@ -61,7 +61,7 @@ class SortedInputOperator(BehindSort[KeyedOperator], EventHandler):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert not self._is_drained, "a record came after the end of event time"
         keyed, values = self._inner, list_of(batch)
-        if input_index == getattr(keyed, "broadcast_input", None):
+        if isinstance(keyed, BroadcastInput) and input_index == keyed.broadcast_input:
             return keyed.process(batch, input_index)  # before all that is sorted
         keys = keyed.keys_of_input(batch, input_index)
         encoded = [encode_key(keyed.canonical(key, value)) for key, value in zip(keys, values, strict=True)]
@@ -78,23 +78,23 @@ class SortedInputOperator(BehindSort[KeyedOperator], EventHandler):
     def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
         return ()
 
-    def worked(self) -> Iterator[Element]:
+    def process_sorted(self) -> Iterator[Element]:
         for chunk, ends_keys in _chunks(self._sort.sorted(), CHUNK_ROWS if self._inner.gives_running_results else 1):
-            yield from self._chunk_worked(chunk, ends_keys)
+            yield from self._process_chunk(chunk, ends_keys)
             if ends_keys:
                 yield from self._inner.end_of_keys()
 
-    def _chunk_worked(self, chunk: list[Entry], ends_keys: bool) -> Iterator[Element]:
+    def _process_chunk(self, chunk: list[Entry], ends_keys: bool) -> Iterator[Element]:
         keyed = self._inner
-        for at, run in _runs_of_one_input(chunk):
+        for position, run in _runs_of_one_input(chunk):
             values = [entry[3][1] for entry in run]
             times = [entry[1] for entry in run]
             batch = RowBatch(values, None if all(time == MIN_TIMESTAMP for time in times) else times)
-            given = keyed.process(batch, run[0][3][0])
+            results = keyed.process(batch, run[0][3][0])
             if keyed.gives_running_results:
-                yield from _last_of_keys(given, chunk, at, len(run), ends_keys)
+                yield from _last_of_keys(results, chunk, position, len(run), ends_keys)
             else:
-                yield from given
+                yield from results
 
 
 def _chunks(entries: Iterator[Entry], least: int) -> Iterator[tuple[list[Entry], bool]]:
@@ -125,19 +125,19 @@ def _chunks(entries: Iterator[Entry], least: int) -> Iterator[tuple[list[Entry],
 def _runs_of_one_input(chunk: list[Entry]) -> Iterator[tuple[int, list[Entry]]]:
     """Yield (position in the chunk, entries that follow each other and are of one input)."""
     start = 0
-    for at in range(1, len(chunk) + 1):
-        if at == len(chunk) or chunk[at][3][0] != chunk[start][3][0]:
-            yield start, chunk[start:at]
-            start = at
+    for stop in range(1, len(chunk) + 1):
+        if stop == len(chunk) or chunk[stop][3][0] != chunk[start][3][0]:
+            yield start, chunk[start:stop]
+            start = stop
 
 
 def _last_of_keys(
-    given: Iterable[Element], chunk: list[Entry], at: int, count: int, ends_keys: bool
+    results: Iterable[Element], chunk: list[Entry], first: int, count: int, ends_keys: bool
 ) -> Iterator[Element]:
-    """Return the results of each key's last record, given one result a record from position `at` of the chunk on."""
+    """Return the results of each key's last record, given one result a record from position `first` of the chunk on."""
     values: list[Any] = []
     times: list[int] = []
-    for element in given:
+    for element in results:
         assert isinstance(element, RowBatch | ArrowBatch), f"a rolling aggregate gave {element!r}"
         values += rows_of(element)
         times += timestamps_of(element) or [MIN_TIMESTAMP] * (len(values) - len(times))
@@ -145,12 +145,12 @@ def _last_of_keys(
     last = [
         index
         for index in range(count)
-        if (ends_keys if at + index + 1 == len(chunk) else chunk[at + index + 1][0] != chunk[at + index][0])
+        if (ends_keys if first + index + 1 == len(chunk) else chunk[first + index + 1][0] != chunk[first + index][0])
     ]
     if last:
-        kept = [times[index] for index in last]
-        has_times = any(time != MIN_TIMESTAMP for time in kept)
-        yield RowBatch([values[index] for index in last], kept if has_times else None)
+        last_times = [times[index] for index in last]
+        has_times = any(time != MIN_TIMESTAMP for time in last_times)
+        yield RowBatch([values[index] for index in last], last_times if has_times else None)
 
 
 __all__ = ["SortedInput", "SortedInputOperator"]

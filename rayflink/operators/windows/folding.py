@@ -33,7 +33,7 @@ class KeyedFoldOperator(KeyedReduceOperator):
         self._initial = isolated(initial)
         self._sets_key = bool(self._function.checkpointed) or has_open(function)
 
-    def combined(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
+    def reduce_batch(self, keys: list[Any], values: list[Any], state: dict[Any, Any]) -> list[Any]:
         """Return the results of a batch, one for each record, and update `state`."""
         fold, results = self._function.call, []
         key = value = None

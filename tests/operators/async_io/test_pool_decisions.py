@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rayflink.common.user_code.actor_pool import ActorPool, as_pool
-from rayflink.operators.async_io.batch_size import AdaptiveBatchSize, FixedBatchSize
 from rayflink.operators.async_io.circuit_breaker import CircuitBreaker
+from rayflink.operators.async_io.pooled_batches import AdaptiveBatchSize, FixedBatchSize
 
 
 def sizes(cost, batches, **how):
@@ -14,7 +14,7 @@ def sizes(cost, batches, **how):
     found = []
     for _ in range(batches):
         found.append(size.records)
-        size.measured(size.records, cost(size.records) / 1000)
+        size.observe(size.records, cost(size.records) / 1000)
     return found
 
 
@@ -31,10 +31,10 @@ def test_batches_shrink_when_they_take_too_long_and_do_not_come_back_to_that_siz
 def test_batches_are_never_larger_than_allowed_and_others_say_nothing():
     assert sizes(lambda n: 20, 7, largest=24) == [1, 2, 4, 8, 16, 24, 24]
     size = AdaptiveBatchSize(100, 1000)
-    size.measured(7, 99)
+    size.observe(7, 99)
     assert size.records == 1
     fixed = FixedBatchSize(7)
-    fixed.measured(7, 99)
+    fixed.observe(7, 99)
     assert fixed.records == 7
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rayflink.operators.keyed.rolling import KeyedReduceOperator
-from rayflink.operators.rescaling import rescaled
+from rayflink.operators.rescaling import rescale
 from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from rayflink.state.keys.key_groups import key_group, key_group_range
 from rayflink.state.keys.key_hash import key_hash
@@ -233,7 +233,7 @@ def test_keyed_operators_start_from_the_files_of_databases_at_another_parallelis
     states: list[StoredSnapshot | None] = [None]
     for turn, parallelism in enumerate((1, 3, 2)):
         written: list[StoredSnapshot | None] = []
-        for subtask, state in enumerate(rescaled(states, parallelism, 128)):
+        for subtask, state in enumerate(rescale(states, parallelism, 128)):
             with started(subtask, parallelism, state) as harness:
                 mine = [n for n in range(300) if group_of(n) in key_group_range(subtask, parallelism, 128)]
                 for number in mine:
