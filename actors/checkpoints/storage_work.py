@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rayflink.common.text_output.logs import get_logger
 
@@ -26,10 +25,10 @@ class StorageWork:
     """A thread that does one piece of work after the other; a storage that hangs blocks that thread only."""
 
     def __init__(self) -> None:
-        self._work: queue.Queue[tuple[Callable[..., Any], tuple[Any, ...]]] = queue.Queue()
+        self._work: queue.Queue[tuple[Callable[..., object], tuple[object, ...]]] = queue.Queue()
         threading.Thread(target=self._run, name="checkpoint-files", daemon=True).start()
 
-    def submit(self, do: Callable[..., Any], *given: Any) -> None:
+    def submit(self, do: Callable[..., object], *given: object) -> None:
         """Run this after all earlier work; an exception is logged."""
         self._work.put((do, given))
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.errors import shorten
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.records.row_columns import RowColumns
+from rayflink.user_types import UserRecord, UserValue
 
 from .arrow_slices import compact
 from .column_codec import decode_columns, encode_columns
@@ -102,7 +103,7 @@ def decode_batch(data: bytes | memoryview) -> Batch:
             return _decode_arrow(body, data, stamp_bytes, count)
         if kind == b"C":
             return decode_columns(body, count, _stamp_array(data, stamp_bytes, count))
-        values: list[Any] = pickle.loads(body)
+        values: list[UserRecord] = pickle.loads(body)
     except Exception as error:  # unpickling runs a user's code, damaged bytes any code
         raise CodecError(
             f"a batch of {count} records cannot be read ({type(error).__name__}: {error}); the bytes were damaged, or "
@@ -171,7 +172,7 @@ def _stamp_bytes(timestamps: list[int]) -> bytes:
     return stamps.tobytes()
 
 
-def _fits(stamp: Any) -> bool:
+def _fits(stamp: UserValue) -> bool:
     try:
         return len(array("q", (stamp,))) == 1
     except (OverflowError, TypeError):
@@ -186,7 +187,7 @@ def _stamps(data: bytes | memoryview, stamp_bytes: int) -> array[int]:
     return stamps
 
 
-def _pickled(values: list[Any]) -> bytes:
+def _pickled(values: list[UserRecord]) -> bytes:
     try:
         sample = values[:_SAMPLE_ROWS]
         if len(values) > len(sample) and len(_without_memo(sample)) < _SAMPLE_ROWS * _SMALL_ROW_BYTES:
@@ -198,7 +199,7 @@ def _pickled(values: list[Any]) -> bytes:
         raise _culprit(values, error) from error
 
 
-def _without_memo(values: list[Any]) -> bytes:
+def _without_memo(values: list[UserRecord]) -> bytes:
     file = io.BytesIO()
     pickler = pickle.Pickler(file, 5)
     pickler.fast = True
@@ -206,14 +207,14 @@ def _without_memo(values: list[Any]) -> bytes:
     return file.getvalue()
 
 
-def _with_memo(values: list[Any]) -> bytes:
+def _with_memo(values: list[UserRecord]) -> bytes:
     try:
         return pickle.dumps(values, 5)
     except Exception as error:
         raise _culprit(values, error) from error
 
 
-def _culprit(values: list[Any], error: Exception) -> CodecError:
+def _culprit(values: list[UserRecord], error: Exception) -> CodecError:
     """Find the record that cannot be pickled, and the reason."""
     for value in values:
         try:

@@ -11,6 +11,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
 from rayflink.state.keys.key_groups import key_group, key_groups_of, subtask_of
+from rayflink.user_types import UserKey
 
 from .exchange_statistics import KeyCacheStatistics
 
@@ -35,7 +36,7 @@ class KeyChannels:
         self._max_parallelism, self._entries = max_parallelism, entries
         self._owners = [subtask_of(group, channels, max_parallelism) for group in range(max_parallelism)]
         self._table: NDArray[np.uint16] | None = None
-        self._memo: dict[Any, int] = {}
+        self._memo: dict[UserKey, int] = {}
 
     @property
     def remembered(self) -> int:
@@ -46,7 +47,7 @@ class KeyChannels:
         """Return the present counts."""
         return KeyCacheStatistics(self.remembered, self._entries)
 
-    def key(self, key: Any) -> int:
+    def key(self, key: UserKey) -> int:
         """Return the channel of one key, whether or not it is hashable in Python.
 
         Raises:
@@ -56,7 +57,7 @@ class KeyChannels:
 
         return self._owners[key_group(key_hash(key), self._max_parallelism)]
 
-    def keys(self, keys: Sequence[Any]) -> list[int]:
+    def keys(self, keys: Sequence[UserKey]) -> list[int]:
         """Return the channels of many keys.
 
         Raises:
@@ -96,7 +97,7 @@ class KeyChannels:
 
         return self._channels_of_hashes(hash_column(pa.array(keys)))
 
-    def _hash_all(self, keys: list[Any]) -> list[int]:
+    def _hash_all(self, keys: list[UserKey]) -> list[int]:
         from rayflink.state.keys import hash_keys
 
         channels: list[int] = self._channels_of_hashes(hash_keys(keys)).tolist()
@@ -109,13 +110,13 @@ class KeyChannels:
             self._table = np.array(self._owners, dtype=np.uint16)
         return self._table[key_groups_of(hashes, self._max_parallelism)]
 
-    def _remember(self, found: dict[Any, int]) -> None:
+    def _remember(self, found: dict[UserKey, int]) -> None:
         if len(self._memo) + len(found) > self._entries:
             self._memo.clear()
         small = ((key, channel) for key, channel in found.items() if _size(key) <= LARGEST_REMEMBERED)
         self._memo.update(islice(small, self._entries))
 
 
-def _size(key: Any) -> int:
+def _size(key: UserKey) -> int:
     """Return the bytes of a key; a tuple counts with its elements."""
     return getsizeof(key) + sum(map(_size, key)) if isinstance(key, tuple) else getsizeof(key)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.records.row_columns import Coded, Column, RowColumns, concatenated
+from rayflink.user_types import UserRecord
 
 from .codec import Pieces
 from .exchange_statistics import OpenBatchStatistics
@@ -32,7 +32,7 @@ class OpenBatch:
         self._empty()
 
     def _empty(self) -> None:
-        self.values: list[Any] = []
+        self.values: list[UserRecord] = []
         self.stamps: list[int] | None = None
         self.arrow: list[ArrowBatch] = []
         self.columns: list[RowColumns] = []

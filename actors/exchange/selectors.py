@@ -26,6 +26,7 @@ from rayflink.operators.key_failures import KeyExtractionError, RefusedKeyError,
 from rayflink.operators.list_loops import record_at
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.keys.key_forms import too_deep
+from rayflink.user_types import UserCode, UserKey, UserRecord, UserValue
 
 from .arrow_slices import partition_rows, take_rows
 from .key_channels import KeyChannels
@@ -174,7 +175,7 @@ class ByKeyGroup(ChannelSelector):
     """
 
     def __init__(
-        self, channels: int, key_by: Callable[[Any], Any], max_parallelism: int, memo_entries: int = 65536
+        self, channels: int, key_by: Callable[[UserRecord], UserKey], max_parallelism: int, memo_entries: int = 65536
     ) -> None:
         super().__init__()
         self.channels = channels
@@ -212,7 +213,7 @@ class ByKeyGroup(ChannelSelector):
             pieces = [batch.slice(at, min(at + MOST_ROWS, len(batch))) for at in range(0, len(batch), MOST_ROWS)]
             return [part for piece in pieces for part in self.split(piece)]
         fields = self._by_columns.fields(batch)
-        keys: Sequence[Any] | None = self._by_columns.keys(fields)
+        keys: Sequence[UserKey] | None = self._by_columns.keys(fields)
         if keys is None:
             keys = extract_keys(self._key_of, batch.values, self._key_by)
         if fields is not None:
@@ -225,7 +226,7 @@ class ByKeyGroup(ChannelSelector):
             channels = self._channels_one_by_one(keys, batch.values)
         return partition_by_targets(batch, channels, self.channels)
 
-    def _channels_one_by_one(self, keys: Sequence[Any], records: list[Any]) -> list[int]:
+    def _channels_one_by_one(self, keys: Sequence[UserKey], records: list[UserRecord]) -> list[int]:
         """Return the channels of keys some of which are not hashable; a record with an invalid key is named."""
         channels = []
         for key, record in zip(keys, records, strict=True):
@@ -254,7 +255,7 @@ class ByFunction(ChannelSelector):
         key_by: gives the key, as for `ByKeyGroup`.
     """
 
-    def __init__(self, channels: int, partitioner: Any, key_by: Callable[[Any], Any]) -> None:
+    def __init__(self, channels: int, partitioner: UserCode, key_by: Callable[[UserRecord], UserKey]) -> None:
         super().__init__()
         self.channels, self._key_by = channels, KeyBy.of(key_by)
         selector, chooser = as_key_selector(key_by), as_partitioner(partitioner)
@@ -284,7 +285,7 @@ class ByFunction(ChannelSelector):
         return partition_by_targets(batch, targets, width)
 
 
-def _channel(found: Any, width: int, record: Any) -> int:
+def _channel(found: UserValue, width: int, record: UserRecord) -> int:
     try:
         target = operator.index(found)
     except TypeError:
@@ -294,13 +295,13 @@ def _channel(found: Any, width: int, record: Any) -> int:
     return target
 
 
-def extract_keys(key_of: Callable[[Any], Any], records: list[Any], key_by: KeyBy) -> list[Any]:
+def extract_keys(key_of: Callable[[UserRecord], UserKey], records: list[UserRecord], key_by: KeyBy) -> list[UserKey]:
     """Return the key of each record; `key_by` says whose selector `key_of` is.
 
     Raises:
         KeyExtractionError: `key_of` failed on one of them.
     """
-    at: Iterator[Any] = iter(records)
+    at: Iterator[UserRecord] = iter(records)
     try:
         keys = list(map(key_of, at))
     except KeyExtractionError:

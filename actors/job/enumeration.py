@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rayflink.common.connector_base.source import SplitEnumerator
 from rayflink.common.errors import described
 from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 from rayflink.connectors.files.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
+from rayflink.user_types import SourceSplit
 
 from ..messages.messages import AssignSplits, TaskFailure
 from ..task.failures import is_outage, is_recoverable
@@ -24,7 +24,7 @@ class _Context:
         self._operator_id, self._parallelism = operator_id, parallelism
         self.assigned: list[tuple[int, AssignSplits]] = []
 
-    def assign_splits(self, assignment: Mapping[int, Sequence[Any]]) -> None:
+    def assign_splits(self, assignment: Mapping[int, Sequence[SourceSplit]]) -> None:
         """Assign splits to subtasks."""
         for subtask, splits in assignment.items():
             self.assigned.append((subtask, AssignSplits(self._operator_id, tuple(splits))))
@@ -51,7 +51,7 @@ class _Assigned:
 
     after: int
     subtask: int
-    splits: tuple[Any, ...]
+    splits: tuple[SourceSplit, ...]
 
 
 class Enumerators:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.errors import JobExecutionError, described
+from rayflink.user_types import UserAccumulator
 
 from ..messages.messages import TaskFailure
 
@@ -25,7 +26,7 @@ class Owner:
 @dataclass(slots=True)
 class _Merged:
     owner: Owner
-    accumulator: Any
+    accumulator: UserAccumulator
 
 
 class JobAccumulators:

@@ -11,6 +11,7 @@ from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.graph.job_graph import ChainedOperator
 from rayflink.graph.partitioners import Partitioner
 from rayflink.state.snapshots import StoredSnapshot
+from rayflink.user_types import SourceSplit
 
 from ..exchange.frames import TaskAddress
 from ..exchange.gate import ChannelSpec
@@ -245,7 +246,7 @@ class AssignSplits:
     """Splits for a source operator; with `no_more` it gets none after these."""
 
     operator_id: str
-    splits: tuple[Any, ...]
+    splits: tuple[SourceSplit, ...]
     no_more: bool = False
 
 

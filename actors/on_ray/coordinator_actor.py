@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
+from .ray_handles import RayActorClass
+
 if TYPE_CHECKING:
     from ..job.submission import Stored, Submission
 
@@ -114,7 +116,7 @@ for _group, _calls in CALLS.items():
         setattr(CoordinatorActor, _name, _forwarded(_name, _group))
 
 
-def coordinator_class() -> Any:
+def coordinator_class() -> RayActorClass:
     """Return the Ray actor class, with the threads of `CALLS`."""
     groups = {group: calls.threads for group, calls in CALLS.items()}
     options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups}

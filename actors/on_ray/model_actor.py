@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 from rayflink.operators.async_io.workers import BatchFunction
+from rayflink.user_types import UserValue
 
 from .driver.user_program import unpack
 
@@ -28,7 +29,7 @@ class ModelActor:
             self._packed = b""
         self._function.open()
 
-    def call(self, data: Any) -> Any:
+    def call(self, data: UserValue) -> Any:
         """Return the result for columns; for packed rows, pickled rows."""
         self.ready()
         assert self._function is not None

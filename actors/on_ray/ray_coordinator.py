@@ -66,6 +66,7 @@ from ..messages.states import JobStatus
 from .driver.ray_job_board import StatusPublisher
 from .driver.terminal import News, Terminal, Text
 from .driver.user_program import unpack
+from .ray_handles import RayActor
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
 from .ray_more_slots import MoreSlots
@@ -273,7 +274,7 @@ class Coordinator:
         """Take rows for the driver; returns when there is room for more."""
         self._rows.put(block)
 
-    def process_of(self, attempt: TaskAddress) -> Any:
+    def process_of(self, attempt: TaskAddress) -> RayActor:
         """Return the actor in which an attempt runs, for a peer that was deployed before it."""
         return self._slots.actors[attempt]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ray
 
 from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.connectors.collected import RowBlock
+
+from .ray_handles import RayActor, RayRef
 
 
 class RowCalls:
@@ -17,9 +17,9 @@ class RowCalls:
         coordinator: its actor; it answers a call when there is room for more.
     """
 
-    def __init__(self, coordinator: Any) -> None:
+    def __init__(self, coordinator: RayActor) -> None:
         self._coordinator = coordinator
-        self._under_way: Any = None
+        self._under_way: RayRef = None
 
     def put(self, block: RowBlock) -> None:
         """Send rows, once those before have arrived.

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
 
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
@@ -38,6 +37,7 @@ from .deployment_calls import DeploymentCalls, could_not_deploy
 from .deployment_check import SlotAssignment, without_code
 from .driver.ray_resources import cluster_has
 from .ray_deaths import cause_of_death, refusal
+from .ray_handles import RayActor, RayRef
 from .ray_nodes import NodeWatch, elsewhere
 from .ray_spills import alive_nodes, remove_folders_on
 from .ray_task import PeerDirectory
@@ -71,12 +71,12 @@ class SlotProcesses:
         self._me = ray.get_runtime_context().current_actor
         self._blueprint = actor_class(max(tenants(job.graph).values()))
         self.calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
-        self.actors: dict[TaskAddress, Any] = {}
+        self.actors: dict[TaskAddress, RayActor] = {}
         self.nodes: dict[TaskAddress, str] = {}
         self.granted = False
         self.wait = SlotWait()
-        self._slots: dict[Slot, Any] = {}
-        self._dead: set[Any] = set()
+        self._slots: dict[Slot, RayActor] = {}
+        self._dead: set[RayActor] = set()
         self._made = self._groups_asked = 0
         self._used_nodes = alive_nodes() if everywhere else set()
         self._group: PlacementGroup | None = None
@@ -203,7 +203,7 @@ class SlotProcesses:
             self.calls.made(command.deployment, host, time.monotonic())
             self._submit(command, around)
 
-    def _make_actor(self, slot: Slot, group: PlacementGroup) -> Any:
+    def _make_actor(self, slot: Slot, group: PlacementGroup) -> RayActor:
         job_id, submission = self._job.graph.id, self._submission
         bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
         self._made += 1
@@ -221,11 +221,11 @@ class SlotProcesses:
         title = slot_title(self._job.graph, slot)
         return blueprint.remote(SlotAssignment(job_id, slot, self._leader_id, submission.namespace, levels, title))
 
-    def _submit(self, command: DeployTask, around: Any) -> None:
+    def _submit(self, command: DeployTask, around: RayRef) -> None:
         deployment, actor = command.deployment, self._slots[command.slot]
         attempt = deployment.attempt
 
-        def is_there(call: Future[Any]) -> None:
+        def is_there(call: Future[object]) -> None:
             if call.exception() is None:
                 self.calls.reached(attempt, time.monotonic())
 
@@ -240,8 +240,8 @@ class SlotProcesses:
         submission.future().add_done_callback(submitted)
         self._watch(actor.run.remote(attempt), attempt, actor)
 
-    def _watch(self, running: Any, attempt: TaskAddress, actor: Any) -> None:
-        def ended(future: Any) -> None:
+    def _watch(self, running: RayRef, attempt: TaskAddress, actor: RayActor) -> None:
+        def ended(future: Future[object]) -> None:
             error = future.exception()
             if isinstance(error, RayActorError):
                 self._dead.add(actor)

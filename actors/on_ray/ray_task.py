@@ -41,6 +41,7 @@ from ..task.task import StreamTask
 from ..task.wiring import wake_at_feedback
 from .deployment_check import LoadedProgram, TaskSubmissionError
 from .driver.terminal import Printed
+from .ray_handles import RayActor
 from .ray_metrics import PrometheusReports
 from .ray_rows import RowCalls
 from .ray_workers import RayWorker
@@ -73,9 +74,9 @@ class PeerDirectory:
         report_ms: time between two heartbeats.
     """
 
-    actors: Mapping[TaskAddress, Any]
+    actors: Mapping[TaskAddress, RayActor]
     nodes: Mapping[TaskAddress, str]
-    coordinator: Any
+    coordinator: RayActor
     leader_id: str
     report_ms: int
 
@@ -479,14 +480,14 @@ def bytes_of(envelope: Envelope) -> int:
     return sum(len(frame.body) for frame in envelope.frames if isinstance(frame, BufferResponse) and frame.body)
 
 
-class _Peers(dict[TaskAddress, Any]):
+class _Peers(dict[TaskAddress, RayActor]):
     """The processes by attempt; the coordinator knows those of attempts deployed after this one."""
 
-    def __init__(self, actors: Mapping[TaskAddress, Any], coordinator: Any) -> None:
+    def __init__(self, actors: Mapping[TaskAddress, RayActor], coordinator: RayActor) -> None:
         super().__init__(actors)
         self._coordinator = coordinator
 
-    def __missing__(self, attempt: TaskAddress) -> Any:
+    def __missing__(self, attempt: TaskAddress) -> RayActor:
         asked = self._coordinator.process_of.remote(attempt)
         actor = self[attempt] = ray.get(asked, timeout=LOST_CALL_S)
         return actor

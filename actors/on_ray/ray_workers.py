@@ -10,10 +10,12 @@ import ray
 from ray.exceptions import RayActorError, RayTaskError
 
 from rayflink.operators.async_io.workers import MAKES_FUNCTION, WorkerLost, WorkerSpec
+from rayflink.user_types import UserValue
 
 from .driver.ray_resources import cluster_has
 from .driver.user_program import pack
 from .model_actor import ModelActor
+from .ray_handles import RayActor, RayActorClass, RayRef
 
 
 class RayWorker:
@@ -35,8 +37,8 @@ class RayWorker:
             "max_task_retries": 0,
         }
         packed = pack(spec.function, f"the function of {spec.name!r}")
-        blueprint: Any = ray.remote(**options)(ModelActor)
-        self._actor: Any = blueprint.remote(packed)
+        blueprint: RayActorClass = ray.remote(**options)(ModelActor)
+        self._actor: RayActor = blueprint.remote(packed)
         self._there = self._actor.__ray_ready__.remote().future()
         amounts = {"CPU": spec.num_cpus, "GPU": spec.num_gpus, **spec.resources}
         self._takes = [name for name, amount in amounts.items() if amount]
@@ -49,7 +51,7 @@ class RayWorker:
             return MAKES_FUNCTION
         return await asyncio.to_thread(cluster_has, self._takes or ["CPU"])
 
-    async def call(self, data: Any) -> Any:
+    async def call(self, data: UserValue) -> Any:
         if not isinstance(data, list):
             return await _answer(self._actor.call.remote(data))
         return pickle.loads(await _answer(self._actor.call.remote(pack(data, "a batch"))))
@@ -58,7 +60,7 @@ class RayWorker:
         ray.kill(self._actor)
 
 
-async def _answer(ref: Any) -> Any:
+async def _answer(ref: RayRef) -> Any:
     try:
         return await asyncio.wrap_future(ref.future())
     except RayTaskError as error:

@@ -26,6 +26,7 @@ from ..messages.messages import TaskDeployment
 from ..messages.scheduling import Slot
 from .deployment_check import DeploymentGuard, SlotAssignment
 from .driver.terminal import Text
+from .ray_handles import RayActor, RayActorClass
 from .ray_job_files import job_folder
 from .ray_task import PeerDirectory, RayTask, SlotProcess
 from .shared_output import SharedStream
@@ -55,7 +56,7 @@ class SlotActor:
     def __init__(self, assignment: SlotAssignment) -> None:
         columns_in_memory_of_libc()
         self._guard, self._title = DeploymentGuard(assignment), assignment.title
-        self._coordinator: Any = None
+        self._coordinator: RayActor = None
         name = str(assignment.slot).replace("/", "-")
         task_log = TaskLog(job_folder(assignment.namespace, assignment.job_id), name)
         keep_logs(sys.stderr)  # which is a file of Ray's
@@ -116,7 +117,7 @@ class SlotActor:
         return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
 
 
-def actor_class(tasks: int) -> Any:
+def actor_class(tasks: int) -> RayActorClass:
     """Return the Ray actor class of slots that run at most `tasks` tasks at a time."""
     options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": tasks}}
     return ray.remote(**options)(SlotActor)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rayflink.common.configuration import reading
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 from rayflink.common.records.batches import CheckpointBarrier
+from rayflink.state.clock import Clock
 from rayflink.state.snapshots import Blob, InlineSnapshots, OperatorSnapshot, SnapshotReader, loaded
 from rayflink.state.storage.local_copies import LocalCopies
 from rayflink.state.storage.snapshot_files import SnapshotFileReader, SnapshotFileWriter, SnapshotPlace
@@ -66,7 +66,7 @@ class InMessages(InlineSnapshots):
 
 
 def snapshot_writing(
-    deployment: TaskDeployment, services: TaskServices, clock: Any, mail: Callable[[SnapshotWritten], None]
+    deployment: TaskDeployment, services: TaskServices, clock: Clock, mail: Callable[[SnapshotWritten], None]
 ) -> SnapshotWriting:
     """Return the writer of a task's snapshots to the storage of the job's checkpoints."""
     copies = local_copies(deployment)

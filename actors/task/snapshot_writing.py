@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Protocol
 
 from rayflink.common.errors import described
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.common.text_output.logs import get_logger
+from rayflink.state.clock import Clock
 from rayflink.state.errors import RayflinkError
 from rayflink.state.snapshots import FileSlice, OperatorSnapshot, SnapshotWriter, StoredSnapshot, stored
 from rayflink.state.storage.local_copies import LocalCopies
@@ -76,7 +77,7 @@ class SnapshotWriting:
     def __init__(
         self,
         services: TaskServices,
-        clock: Any,
+        clock: Clock,
         make_writer: Callable[[CheckpointBarrier], FinishedWriter],
         mail: Callable[[SnapshotWritten], None],
         copies: LocalCopies | None = None,

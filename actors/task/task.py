@@ -18,6 +18,7 @@ from rayflink.common.records.batches import (
     CheckpointBarrier,
 )
 from rayflink.common.text_output.logs import get_logger
+from rayflink.state.clock import Clock
 
 from ..exchange.current_buffer import CurrentBuffer
 from ..exchange.endpoint import ExchangeEndpoint
@@ -78,7 +79,7 @@ class StreamTask:
     def __init__(
         self,
         deployment: TaskDeployment,
-        clock: Any,
+        clock: Clock,
         mailbox: deque[Mail] | None = None,
         slicer: Slicer | None = None,
         services: TaskServices | None = None,

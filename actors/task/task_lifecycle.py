@@ -12,6 +12,7 @@ from rayflink.common.managed_memory import MemoryManager
 from rayflink.common.text_output.logs import get_logger
 from rayflink.operators.base import OperatorContext
 from rayflink.operators.chain import OperatorChain
+from rayflink.state.clock import Clock
 
 from ..exchange.current_buffer import CurrentBuffer
 from ..exchange.endpoint import ExchangeEndpoint
@@ -116,7 +117,7 @@ class TaskParts:
     """
 
     deployment: TaskDeployment
-    clock: Any
+    clock: Clock
     mailbox: deque[Mail]
     services: TaskServices
     managed: MemoryManager

@@ -18,6 +18,7 @@ from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 from rayflink.operators.base import SourceOperator
 from rayflink.operators.chain import ChainLink
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
+from rayflink.state.clock import Clock
 
 from ..exchange.endpoint import ExchangeEndpoint
 from ..exchange.gate import InputGate
@@ -45,7 +46,7 @@ class TaskMetrics:
     `group` is the task's metric group, below its job's; operators and their functions register under it.
     """
 
-    def __init__(self, deployment: TaskDeployment, clock: Any) -> None:
+    def __init__(self, deployment: TaskDeployment, clock: Clock) -> None:
         facts = TaskFacts(
             deployment.job_id, deployment.job_name, deployment.vertex_id, deployment.attempt,
             deployment.vertex_name, deployment.subtask, deployment.attempt_number,

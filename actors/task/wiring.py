@@ -31,6 +31,7 @@ from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, ElementWriter, OperatorChain
 from rayflink.operators.feedback import IterationHead, IterationTail, feedback_queue
 from rayflink.operators.selection import Selection
+from rayflink.state.clock import Clock
 from rayflink.state.private_folders import make_private
 
 from ..exchange import selectors
@@ -188,7 +189,7 @@ class TaskResources:
         services: the services of the process.
     """
 
-    clock: Any
+    clock: Clock
     metrics: TaskMetricGroup
     accumulators: dict[str, Any]
     managed: MemoryManager

@@ -12,6 +12,8 @@ from ray import exceptions
 
 from rayflink.common.errors import TaskLost
 
+from ..ray_handles import RayActor
+
 CACHE = "cache"
 ANSWER_TIMEOUT_S = 10.0
 """Seconds that an actor that does not answer may be busy with blocks before it counts as there."""
@@ -22,7 +24,7 @@ class CacheActor:
     """Keeps the blocks of one cached result; `RayBlocks.open` makes the Ray actor."""
 
     def __init__(self) -> None:
-        self._blocks: dict[int, list[Any]] = {}
+        self._blocks: dict[int, list[ray.ObjectRef[bytes]]] = {}
 
     def append(self, partition: int, block: bytes) -> None:
         """Append a block to those of the partition."""
@@ -91,7 +93,7 @@ class RayBlocks:
             return False
         return True
 
-    def _ask(self, what: str, *arguments: Any) -> Any:
+    def _ask(self, what: str, *arguments: object) -> Any:
         try:
             return ray.get(getattr(self._actor(), what).remote(*arguments))
         except exceptions.RayActorError as error:
@@ -103,7 +105,7 @@ class RayBlocks:
             remedy = "free space in Ray's folder for spilled objects, start Ray with a larger one, or cache less"
             raise OSError(f"cached result {self._name} cannot be written (no space is left); {remedy}") from error
 
-    def _actor(self) -> Any:
+    def _actor(self) -> RayActor:
         if self._name not in _actors:
             try:
                 _actors[self._name] = ray.get_actor(self._name, namespace=self._namespace)

@@ -25,6 +25,7 @@ from ...job.submission import Stored, Submission
 from ...messages.commands import RescaleRequested, SavepointRequested
 from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
+from ..ray_handles import RayActor
 from .driver_output import DriverOutput
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
@@ -65,7 +66,7 @@ class JobHandle:
         ask_timeout_s: how long an answer may take.
     """
 
-    def __init__(self, job_id: str, coordinator: Any, ask_timeout_s: float = ASK_TIMEOUT_S) -> None:
+    def __init__(self, job_id: str, coordinator: RayActor, ask_timeout_s: float = ASK_TIMEOUT_S) -> None:
         self.job_id, self._coordinator, self._ask_timeout_s = job_id, coordinator, ask_timeout_s
         self._control_service = ControlService.joined()
 
@@ -134,7 +135,7 @@ class JobHandle:
             remedy = "values that are collected must come through pickle in every process; give their class __reduce__"
             raise JobExecutionError(self.job_id, reason, remedy) from error
 
-    def _ask(self, what: str, *given: Any, timeout_s: float | None = None) -> Any:
+    def _ask(self, what: str, *given: object, timeout_s: float | None = None) -> Any:
         """Return the answer of a coordinator, which may be lost and come back meanwhile."""
         wait_s = self._ask_timeout_s if timeout_s is None else timeout_s
         lost_at: float | None = None

@@ -19,6 +19,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from rayflink.connectors.frames.frame_source import FrameLost, FramePart
 
+from ..ray_handles import RayActor, RayActorClass, RayRef
 from .ray_connection import join_address
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class FrameKeeper:
 
     def __init__(self, namespace: str, silence_s: float = SILENCE_S) -> None:
         self._namespace, self._silence_s = namespace, silence_s
-        self._blocks: dict[tuple[int, int], dict[int, Any]] = {}
+        self._blocks: dict[tuple[int, int], dict[int, RayRef]] = {}
         self._kept: frozenset[tuple[int, int]] | None = None
         self._coordinators: set[str] = set()
         self._heard: float | None = time.monotonic()
@@ -63,7 +64,7 @@ class FrameKeeper:
         self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in self._kept}
         return {of: len(blocks) for of, blocks in self._blocks.items()}
 
-    def refs(self, partition: int, attempt: int) -> list[Any]:
+    def refs(self, partition: int, attempt: int) -> list[RayRef]:
         """Return the blocks of a partition, in order."""
         blocks = self._blocks.get((partition, attempt), {})
         return [blocks[number] for number in sorted(blocks)]
@@ -110,7 +111,7 @@ class RayFrames:
         self._namespace, self._address = namespace, ray.get_runtime_context().gcs_address
         self._name = f"{os.urandom(16).hex()}/{FRAMES}"
         self._keepers: dict[str, Any] = {}
-        self._refs: dict[tuple[int, int], list[Any]] = {}
+        self._refs: dict[tuple[int, int], list[RayRef]] = {}
         self._left = threading.Event()
         self._teller: threading.Thread | None = None
         self._needed: Callable[[], bool] = lambda: True
@@ -212,7 +213,7 @@ class RayFrames:
                 for keeper in self._all():
                     keeper.heard.remote()
 
-    def _all(self) -> list[Any]:
+    def _all(self) -> list[RayActor]:
         """Return the actors that exist."""
         found = []
         for one in ray.util.list_named_actors(all_namespaces=True):
@@ -221,7 +222,7 @@ class RayFrames:
                     found.append(self._keeper(one["name"]))
         return found
 
-    def _keeper(self, name: str, makes_on: str = "") -> Any:
+    def _keeper(self, name: str, makes_on: str = "") -> RayActor:
         """Return the actor of that name.
 
         Args:
@@ -234,7 +235,7 @@ class RayFrames:
                 raise _gone(name) from error
         return self._keepers[name]
 
-    def _made(self, name: str, node: str) -> Any:
+    def _made(self, name: str, node: str) -> RayActor:
         options: dict[str, Any] = {
             "num_cpus": 0,
             "max_restarts": 0,
@@ -244,7 +245,7 @@ class RayFrames:
             "get_if_exists": True,
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False),
         }
-        blueprint: Any = ray.remote(FrameKeeper)
+        blueprint: RayActorClass = ray.remote(FrameKeeper)
         return blueprint.options(**options).remote(self._namespace)
 
 

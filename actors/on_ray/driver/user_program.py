@@ -28,7 +28,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         super().__init__(file, protocol=5)
         self.main_classes: dict[str, type] = {}
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> Any:
         if isinstance(obj, type) and obj.__module__ == "__main__" and "<locals>" not in obj.__qualname__:
             self.main_classes[obj.__qualname__] = obj
             name = obj.__qualname__.split(".")[0]  # a nested class is found through the outermost one
@@ -38,7 +38,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         return super().reducer_override(obj)
 
 
-def pack(program: Any, what: str = "the program") -> bytes:
+def pack(program: object, what: str = "the program") -> bytes:
     """Pack the object with all code of the job's script that it needs.
 
     Raises:
@@ -47,7 +47,7 @@ def pack(program: Any, what: str = "the program") -> bytes:
     return pack_with_classes(program, what)[0]
 
 
-def pack_with_classes(program: Any, what: str) -> tuple[bytes, dict[str, type]]:
+def pack_with_classes(program: object, what: str) -> tuple[bytes, dict[str, type]]:
     """Pack the object, and return with it the classes of the job's script that are in it, by their qualified names.
 
     Raises:
@@ -65,7 +65,7 @@ def pack_with_classes(program: Any, what: str) -> tuple[bytes, dict[str, type]]:
     return whole.getvalue(), pickler.main_classes
 
 
-def not_serializable(program: Any, what: str, error: Exception) -> NotSerializable:
+def not_serializable(program: object, what: str, error: Exception) -> NotSerializable:
     """Return the error for a program that could not be pickled: for a job graph it names the step and its line.
 
     Args:
@@ -79,7 +79,7 @@ def not_serializable(program: Any, what: str, error: Exception) -> NotSerializab
     return NotSerializable(what, cause(program, error))
 
 
-def _steps(program: Any) -> Iterator[ChainedOperator]:
+def _steps(program: object) -> Iterator[ChainedOperator]:
     if isinstance(program, JobGraph):
         for vertex in program.vertices:
             yield from vertex.operators
