@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .windowed import WindowedStream
 
 
+# Windowed streams and interval joins are built of KeyedStream: methods that return one import them when called.
 class KeyedStream(DataStream[Record], Generic[Record, Key]):
     """A stream whose records are partitioned by key; of type checkers `KeyedStream[Click, str]`, of records and keys.
 

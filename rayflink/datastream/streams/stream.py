@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .split_stream import SplitStream
 
 
+# Other kinds of streams derive from DataStream: methods that return one import its class when they are called.
 class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
     """A stream of records; of type checkers `DataStream[Click]` is one of records of the class Click.
 

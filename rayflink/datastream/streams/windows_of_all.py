@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .windowed import AllWindowedStream
 
 
+# Windowed streams are built of DataStream, which has these methods: they import them when they are called.
 class WindowsOfAll(Step, Generic[Record]):
     """The methods of a stream that group all its records by windows, in one subtask."""
 

@@ -42,18 +42,18 @@ class ScriptPart:
     start: int
     tokens: tuple[Token, ...]
 
-    def statement(self) -> statements.Statement:
+    def statement(self) -> statements.AnyStatement:
         """Parse the statement.
 
         Raises:
             SqlError: that is no statement.
         """
         tokens = list(self.tokens) if self.offset == 0 else None
-        parsed: statements.Statement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
+        parsed: statements.AnyStatement = deeply(lambda: StatementParser(self.text, tokens).statement(), self.text)
         return parsed
 
 
-def parse_statement(text: str) -> statements.Statement:
+def parse_statement(text: str) -> statements.AnyStatement:
     """Return the one statement of a text.
 
     Raises:
@@ -203,13 +203,13 @@ class StatementParser(TableDefinitions):
         """Refuse a tree with a part that has no meaning in a role of the grammar."""
         self._known_parts.check(tree, role)
 
-    def statement(self) -> statements.Statement:
+    def statement(self) -> statements.AnyStatement:
         """Parse the text.
 
         Raises:
             SqlError: that is no statement.
         """
-        parsed: statements.Statement = self.whole(self._any)
+        parsed: statements.AnyStatement = self.whole(self._any)
         return parsed
 
     def _ensure_hints(self) -> None:
@@ -273,7 +273,7 @@ class StatementParser(TableDefinitions):
 
     # statements
 
-    def _any(self) -> statements.Statement:
+    def _any(self) -> statements.AnyStatement:
         word = self._curr.text.upper() if self._curr else ""
         if word in ("SELECT", "WITH", "VALUES", "("):
             return statements.Query(self._query())
@@ -282,7 +282,7 @@ class StatementParser(TableDefinitions):
             remedy = f"begin with one of {', '.join(_BEGINNINGS)}{nearest(word, _BEGINNINGS)}"
             self.refuse(f"{self._curr.text!r} begins no statement", remedy)
         self._advance()
-        statement: statements.Statement = begun()
+        statement: statements.AnyStatement = begun()
         return statement
 
     def _query(self) -> statements.Tree:
@@ -323,7 +323,7 @@ class StatementParser(TableDefinitions):
         self._need(")")
         return values
 
-    def _begun_execute(self) -> statements.Statement:
+    def _begun_execute(self) -> statements.AnyStatement:
         if self._words("STATEMENT", "SET"):
             return self._statement_set()
         if self._curr.text.upper() == "INSERT":
@@ -331,7 +331,7 @@ class StatementParser(TableDefinitions):
             return self._begun_insert()
         return statements.Query(self._query())
 
-    def _begun_begin(self) -> statements.Statement:
+    def _begun_begin(self) -> statements.AnyStatement:
         self._retreat(self._index - 1)
         return self._statement_set()
 

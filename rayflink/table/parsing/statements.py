@@ -228,7 +228,7 @@ class Describe(Statement):
 class Explain(Statement):
     """EXPLAIN; `details` of ESTIMATED_COST, CHANGELOG_MODE, JSON_EXECUTION_PLAN, PLAN_ADVICE."""
 
-    explained: Statement
+    explained: AnyStatement
     details: tuple[str, ...] = ()
 
 
@@ -245,3 +245,25 @@ class ResetOption(Statement):
     """RESET 'key'; without a key, all."""
 
     key: str | None = None
+
+
+AnyStatement: TypeAlias = (
+    Query
+    | Insert
+    | StatementSetOf
+    | CreateTable
+    | CreateView
+    | CreateDatabase
+    | Drop
+    | Rename
+    | SetOptions
+    | AlterColumns
+    | AlterView
+    | Use
+    | Show
+    | Describe
+    | Explain
+    | SetOption
+    | ResetOption
+)
+"""All kinds of statements."""

@@ -93,7 +93,7 @@ class TableDefinitions(FlinkParser):
 
     # CREATE
 
-    def _begun_create(self) -> statements.Statement:
+    def _begun_create(self) -> statements.AnyStatement:
         if self._words("OR", "REPLACE"):
             self.refuse("CREATE OR REPLACE is not supported", "DROP ... IF EXISTS first, then CREATE", self._prev)
         temporary = self._words("TEMPORARY")
@@ -263,7 +263,7 @@ class TableDefinitions(FlinkParser):
                 return statements.Drop(kind, path, exists, temporary, cascade, place=place)
         self.refuse(f"DROP {self._curr.text} is not known", "drop a TABLE, VIEW, DATABASE or FUNCTION")
 
-    def _begun_alter(self) -> statements.Statement:
+    def _begun_alter(self) -> statements.AnyStatement:
         if self._words("VIEW"):
             place, path = self._path()
             if self._words("RENAME", "TO"):

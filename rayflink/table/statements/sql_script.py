@@ -62,7 +62,7 @@ class ScriptRunner:
             except RayflinkError as error:
                 raise self._located(error, part) from error
 
-    def _read(self) -> list[tuple[ScriptPart, statements.Statement]]:
+    def _read(self) -> list[tuple[ScriptPart, statements.AnyStatement]]:
         try:
             parts = script_parts(self._text)
         except SqlError as error:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, ClassVar
 
+from rayflink.common.errors import assert_never
 from rayflink.common.types import Row
 
 from ..connectors.connector_registry import connector
-from ..definitions import TableDefinition, ViewDefinition, quoted, quoted_text
+from ..definitions import TableDefinition, ViewDefinition
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
 from ..parsing import statements
 from ..parsing.statement_parser import parse_statement
-from ..plan.logical import Attribute, Relation, Sink, TimePart
+from ..plan.logical import Attribute, Relation, Sink
 from ..table_result import TableResult, done, raw
 from ..types import DataTypes
 from . import resolution
 from .create_table_like import like
 from .insert_plan import Insertion, plan_insert
 from .query_runner import QueryRunner
+from .show_statements import describe, show
 
 
 class StatementRunner:
@@ -37,18 +37,57 @@ class StatementRunner:
         self._context = queries.context
         self._catalogs = queries.context.catalogs
 
-    def run(self, statement: statements.Statement) -> TableResult:
+    def run(self, statement: statements.AnyStatement) -> TableResult:
         """Run a statement and return its result.
 
         Raises:
             SqlError: it cannot be run.
         """
         try:
-            return self._RUNNERS[type(statement)](self, statement)
+            return self._run(statement)
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
-    def explain(self, statement: statements.Statement, details: Collection[ExplainDetail] = ()) -> str:
+    def _run(self, statement: statements.AnyStatement) -> TableResult:
+        match statement:
+            case statements.Query():
+                return self._query(statement)
+            case statements.Insert():
+                return self._insert(statement)
+            case statements.StatementSetOf():
+                return self._inserts(statement)
+            case statements.Explain():
+                return self._explain(statement)
+            case statements.CreateTable():
+                return self._create_table(statement)
+            case statements.CreateView():
+                return self._create_view(statement)
+            case statements.AlterView():
+                return self._alter_view(statement)
+            case statements.CreateDatabase():
+                return self._create_database(statement)
+            case statements.Drop():
+                return self._drop(statement)
+            case statements.Rename():
+                return self._rename(statement)
+            case statements.SetOptions():
+                return self._set_options(statement)
+            case statements.AlterColumns():
+                return self._alter_columns(statement)
+            case statements.Use():
+                return self._use(statement)
+            case statements.Show():
+                return show(self._context, statement, self._text)
+            case statements.Describe():
+                return describe(self._context, statement)
+            case statements.SetOption():
+                return self._set(statement)
+            case statements.ResetOption():
+                return self._reset(statement)
+            case _:
+                assert_never(statement)
+
+    def explain(self, statement: statements.AnyStatement, details: Collection[ExplainDetail] = ()) -> str:
         """Explain how a query or INSERT would be run.
 
         Raises:
@@ -59,7 +98,7 @@ class StatementRunner:
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
-    def _plans(self, statement: statements.Statement) -> list[Relation]:
+    def _plans(self, statement: statements.AnyStatement) -> list[Relation]:
         if isinstance(statement, statements.Query):
             return [self._bound(statement.tree)]
         if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
@@ -78,7 +117,7 @@ class StatementRunner:
     def _insert(self, statement: statements.Insert) -> TableResult:
         return self._queries.run_inserts([self.sink(statement)])
 
-    def sink(self, statement: statements.Statement) -> Sink:
+    def sink(self, statement: statements.AnyStatement) -> Sink:
         """Return the plan of an INSERT.
 
         Raises:
@@ -249,85 +288,6 @@ class StatementRunner:
         self._catalogs.use(statement.kind, statement.path, statement.place)
         return done()
 
-    # what there is
-
-    def _show(self, statement: statements.Show) -> TableResult:
-        what = statement.what
-        if what in ("CREATE TABLE", "CREATE VIEW"):
-            return raw(self._statement_of(statement))
-        if what == "COLUMNS":
-            return self._columns_shown(statement)
-        named: dict[str, Callable[[], list[str]]] = {
-            "TABLES": lambda: self._catalogs.names(self._database(statement)),
-            "VIEWS": lambda: self._catalogs.names(
-                self._database(statement), lambda one: isinstance(one, ViewDefinition)
-            ),
-            "DATABASES": lambda: self._catalogs.databases(".".join(statement.path) or None),
-            "CATALOGS": self._catalogs.catalogs,
-            "CURRENT DATABASE": lambda: [self._catalogs.database],
-            "CURRENT CATALOG": lambda: [self._catalogs.catalog],
-            "FUNCTIONS": _functions,
-        }
-        if what not in named:
-            raise SqlError(f"SHOW {what} is not supported", f"known are {', '.join(named)}", self._text)
-        column = what.lower().rstrip("s")
-        names = [name for name in named[what]() if _is_like(name, statement)]
-        header = {"CURRENT DATABASE": "current database name", "CURRENT CATALOG": "current catalog name"}
-        return TableResult(
-            [Attribute(header.get(what, f"{column} name"), DataTypes.STRING())], [Row(name) for name in names]
-        )
-
-    def _database(self, statement: statements.Show) -> tuple[str, str] | None:
-        if not statement.path:
-            return None
-        return (self._catalogs.catalog, *statement.path)[-2:]  # type: ignore[return-value]
-
-    def _statement_of(self, statement: statements.Show) -> str:
-        path, found = self._catalogs.find(statement.path, statement.place)
-        if isinstance(found, TableDefinition):
-            return found.statement(path, self._catalogs.is_temporary(path))
-        name = ".".join(map(quoted, path))
-        temporary = "TEMPORARY " if self._catalogs.is_temporary(path) else ""
-        columns = f" ({', '.join(map(quoted, found.columns))})" if found.columns else ""
-        comment = "" if found.comment is None else f" COMMENT {quoted_text(found.comment)}"
-        return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{found.text}"
-
-    def _described(self, parts: statements.Path, statement: statements.Statement) -> tuple[list[Attribute], list[Row]]:
-        """Return the columns of a table or view, each as a row of its name, type, NULL, key, extras and watermark."""
-        path, found = self._catalogs.find(parts, statement.place)
-        if isinstance(found, TableDefinition):
-            plan = resolution.relation(path, found, None)
-        else:
-            plan = self._context.lookup(parts, statement.place)
-        columns = {one.name: one for one in found.columns} if isinstance(found, TableDefinition) else {}
-        key = found.primary_key if isinstance(found, TableDefinition) else ()
-        watermark = found.watermark if isinstance(found, TableDefinition) else None
-        rows = []
-        for one in plan.schema:
-            column = columns.get(one.name)
-            extra = None
-            if column is not None and column.computed is not None:
-                extra = f"AS {column.computed}"
-            elif column is not None and column.metadata is not None:
-                extra = f"METADATA FROM '{column.metadata}'{' VIRTUAL' if column.is_virtual else ''}"
-            keyed = f"PRI({', '.join(key)})" if one.name in key else None
-            mark = watermark[1] if watermark is not None and watermark[0] == one.name else None
-            part = (
-                {TimePart.ROWTIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}.get(one.part) if one.part else None
-            )
-            rows.append(Row(one.name, f"{one.type.nullable()}{part or ''}", one.type.is_nullable, keyed, extra, mark))
-        text = DataTypes.STRING()
-        schema = [Attribute(name, text) for name in ("name", "type", "null", "key", "extras", "watermark")]
-        return schema, [Row(*(str(v).upper() if isinstance(v, bool) else v for v in row)) for row in rows]
-
-    def _columns_shown(self, statement: statements.Show) -> TableResult:
-        schema, rows = self._described(statement.path, statement)
-        header = [Attribute("field", schema[0].type), *schema[1:]]
-        return TableResult(header, [row for row in rows if _is_like(row[0], statement)])
-
-    def _describe(self, statement: statements.Describe) -> TableResult:
-        return TableResult(*self._described(statement.path, statement))
-
     # options
 
     def _set(self, statement: statements.SetOption) -> TableResult:
@@ -347,35 +307,5 @@ class StatementRunner:
                 config.set_string(key, given[key])
         return done()
 
-    _RUNNERS: ClassVar[dict[type, Callable[[Any, Any], TableResult]]] = {
-        statements.Query: _query,
-        statements.Insert: _insert,
-        statements.StatementSetOf: _inserts,
-        statements.Explain: _explain,
-        statements.CreateTable: _create_table,
-        statements.CreateView: _create_view,
-        statements.AlterView: _alter_view,
-        statements.CreateDatabase: _create_database,
-        statements.Drop: _drop,
-        statements.Rename: _rename,
-        statements.SetOptions: _set_options,
-        statements.AlterColumns: _alter_columns,
-        statements.Use: _use,
-        statements.Show: _show,
-        statements.Describe: _describe,
-        statements.SetOption: _set,
-        statements.ResetOption: _reset,
-    }
 
-
-def _functions() -> list[str]:
-    from ..plan.typed import known_names
-
-    return [name.lower() for name in known_names() if re.fullmatch(r"\w+", name)]
-
-
-def _is_like(name: str, statement: statements.Show) -> bool:
-    if statement.like is None:
-        return True
-    pattern = "".join(".*" if one == "%" else "." if one == "_" else re.escape(one) for one in statement.like)
-    return bool(re.fullmatch(pattern, name, re.IGNORECASE)) is not statement.negated
+__all__ = ["StatementRunner"]
