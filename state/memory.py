@@ -15,6 +15,7 @@ from .group_capture import GroupCapture, TableCopy
 from .group_content import Content, Rows
 from .grouped_backend import GroupedBackend
 from .keys import canonical_key
+from .rocksdb.rocksdb_files import database_contents
 from .snapshots import DatabaseFiles, SnapshotReader
 from .timers import TimerQueue
 
@@ -204,7 +205,6 @@ class HashMapBackend(GroupedBackend[HashMapTable, TimerQueue]):
         self, databases: Sequence[DatabaseFiles], reader: SnapshotReader, reusable: bool = False
     ) -> None:
         """Restore the owned key groups from RocksDB's files."""
-        from .rocksdb.rocksdb_files import database_contents
 
         self._take(database_contents(databases, reader, self._key_groups, self._max_parallelism, self._operator_uid))
 

@@ -20,6 +20,7 @@ LIMITS = Path(__file__).with_name("house_limits.json")
 NAMES_OF_ANY = ("rayflink.user_types.", "rayflink.table.parsing.statements.Tree")
 """Documented aliases of `Any`: objects of the user's program, trees of sqlglot."""
 GENERATED = {"configuration.md", "failures.md", "sql-functions.md", "flink-semantics.md"}
+NAMED_TUPLE_METHODS = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 MOST_PROSE = 100
 """Characters in a line of prose."""
 MOST_NAME = 80
@@ -158,22 +159,23 @@ def _any_annotations(file: SourceFile, aliases: set[str]) -> int:
 
 
 def private_reaches(file: SourceFile) -> int:
-    """Count the private attributes that a file uses of objects whose class it does not define."""
+    """Count the private attributes that a file uses of objects whose class it does not define.
+
+    The documented methods of named tuples, which begin with an underscore, are left out.
+    """
     own = {
         node.attr
         for node in file.nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
     }
-    own |= {
-        node.name for node in file.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-    }
+    own |= {node.name for node in file.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
     annotated = [node.target for node in file.nodes if isinstance(node, ast.AnnAssign)]
     own |= {target.id for target in annotated if isinstance(target, ast.Name)}
     return sum(
         isinstance(node, ast.Attribute)
         and node.attr.startswith("_")
         and not node.attr.startswith("__")
-        and node.attr not in own
+        and node.attr not in own | NAMED_TUPLE_METHODS
         for node in file.nodes
     )
 

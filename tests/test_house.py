@@ -75,6 +75,7 @@ class Code(SourceFile):
     [
         ("class A:\n  def f(self):\n    return self._x", 0),
         ("def f(a):\n  return a._x", 1),
+        ("def f(a):\n  return a._replace(x=1)", 0),
         ("class A:\n  def __init__(self, b):\n    self._x = b._x", 0),
         ("def f(a):\n  return a.__class__", 0),
     ],

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.records.batches import ArrowBatch
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -56,8 +58,6 @@ def partition_rows(
 
 
 def _take(batch: ArrowBatch | RowColumns, rows: NDArray[np.integer[Any]]) -> ArrowBatch | RowColumns:
-    from rayflink.common.records.batches import ArrowBatch
-
     return take_rows(batch, rows) if isinstance(batch, ArrowBatch) else batch.take(rows)
 
 
@@ -65,8 +65,6 @@ def take_rows(batch: ArrowBatch, rows: NDArray[np.integer[Any]]) -> ArrowBatch:
     """Return a copy of the rows with these numbers, each in [0, len(batch))."""
     import pyarrow as pa
     import pyarrow.compute as pc
-
-    from rayflink.common.records.batches import ArrowBatch
 
     stamps = None if batch.timestamps is None else batch.timestamps[rows]
     indices = pa.array(rows)

@@ -67,7 +67,7 @@ class CoordinatorActor:
     """
 
     def __init__(self, job_id: str, stored: Stored | None = None, title: str = "") -> None:
-        from .ray_coordinator import Coordinator
+        from .ray_coordinator import Coordinator  # slow: it loads numpy
 
         self._title = title or job_id
         self._coordinator = Coordinator(stored)

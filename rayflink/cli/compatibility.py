@@ -9,11 +9,13 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
+from rayflink.actors.job.recovery import storage_options
 from rayflink.common.text_output.plain_table import table
+from rayflink.datastream.environment import intercepted
+from rayflink.state_processor import check_savepoint, read_savepoint
 
 from .given_options import configuration_of, of_command_line
 from .plans import PlannedJob
-from .savepoints import storage_options
 from .script import FAILED, OK, USAGE, run_script
 
 if TYPE_CHECKING:
@@ -27,12 +29,9 @@ def check(chosen: argparse.Namespace, words: list[str]) -> int:
     if len(words) < 2:
         print("rayflink: give the program and the savepoint: check JOB.py SAVEPOINT", file=sys.stderr)
         return USAGE
-    from rayflink.datastream.environment import intercepted
-    from rayflink.state_processor import check_savepoint, read_savepoint
-
     configuration_of(chosen)
     program, path, *arguments = words
-    savepoint = read_savepoint(path, storage_options(chosen))
+    savepoint = read_savepoint(path, storage_options(configuration_of(chosen).to_dict()))
     ids = {operator.id for operator in savepoint.operators}
     found: list[tuple[int, tuple[StateVerdict, ...]]] = []
 

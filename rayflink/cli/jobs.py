@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rayflink import launch
+from rayflink.actors.on_ray.task_log import LogLine, of_level
+from rayflink.common.errors import TaskLost
 from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.job_report import short
 from rayflink.common.user_code.stalled import stalled_tasks
 
 from .given_options import configuration_of
+from .render import job_table
 from .script import FAILED, OK, TERMINATED, USAGE
-
-if TYPE_CHECKING:
-    from rayflink.actors.on_ray.task_log import LogLine
 
 NO_SHARED_CLUSTER = (
     "only jobs of a running cluster are visible (`ray start --head`, or RAY_ADDRESS); "
@@ -34,10 +35,23 @@ LOST = "LOST"
 """The state that is shown of a job whose coordinator was killed, so that its end is unknown."""
 
 
+def list_jobs(chosen: argparse.Namespace) -> int:
+    """Print a table of the jobs and return the exit code."""
+    jobs = all_jobs(chosen) if chosen.all else running_jobs(chosen)
+    print(job_table(jobs) if jobs else "no jobs")
+    if not jobs:
+        ended = "" if chosen.all else f"{ENDED_JOBS}; "
+        print(f"rayflink: {ended}{NO_SHARED_CLUSTER}", file=sys.stderr)
+    return OK
+
+
+def cancel(chosen: argparse.Namespace) -> int:
+    """Cancel a job, wait until it has ended, and return the exit code."""
+    return end_job(chosen, lambda job: job.cancel())
+
+
 def running_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the status of each job that has not ended, at most some seconds old."""
-    from rayflink import launch
-
     jobs = launch.published_jobs(configuration_of(chosen))
     if jobs is None:
         return joined_jobs(chosen)
@@ -51,8 +65,6 @@ def joined_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 def all_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the status of each job that runs, then of those that have ended, the latest first."""
-    from rayflink import launch
-
     running = _coordinated_jobs(chosen)
     known = {job["jid"] for job in running}
     ended = [job for job in launch.recorded_jobs(configuration_of(chosen)) if job["jid"] not in known]
@@ -91,9 +103,6 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
 
 def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
     """Ask the chosen job to end, wait until it has ended, print its state, and return the exit code."""
-    from rayflink import launch
-    from rayflink.common.errors import TaskLost
-
     found = one_job(chosen)
     if found is None:
         return FAILED
@@ -127,9 +136,6 @@ class _HeldUp:
 
 def show_log(chosen: argparse.Namespace) -> int:
     """Print what the tasks and the coordinator of a job wrote, for `rayflink logs`, and return the exit code."""
-    from rayflink import launch
-    from rayflink.actors.on_ray.task_log import of_level
-
     found = one_job(chosen, ended=True)
     if found is None:
         return FAILED
@@ -171,8 +177,6 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 def _coordinated_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the jobs that have a coordinator; they may have ended within a minute, or be unknown to their driver."""
-    from rayflink import launch
-
     return launch.list_jobs(configuration_of(chosen))
 
 
@@ -201,4 +205,7 @@ def _shown(line: LogLine, parallelism: dict[str, int]) -> str:
     return f"{at} {line.stream} {who}: {line.text}"
 
 
-__all__ = ["ENDED_JOBS", "LOST", "NO_SHARED_CLUSTER", "all_jobs", "end_job", "one_job", "running_jobs", "show_log"]
+__all__ = [
+    "ENDED_JOBS", "LOST", "NO_SHARED_CLUSTER", "all_jobs", "cancel", "end_job", "list_jobs", "one_job", "running_jobs",
+    "show_log",
+]  # fmt: skip

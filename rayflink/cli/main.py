@@ -5,21 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import rayflink
 from rayflink.common.errors import ConfigError, RayflinkError
 from rayflink.common.options.option_values import LOG_LEVELS
 
-from . import programs, savepoints, states
+from .argument_types import EXPORT_FORMATS, at_least_one, seconds, wanted_parallelism
 from .given_options import options_file, show_options
-from .jobs import ENDED_JOBS, NO_SHARED_CLUSTER, all_jobs, end_job, running_jobs, show_log
-from .rescaling import rescale, wanted_parallelism
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
-from .status import seconds, status
 
+if TYPE_CHECKING:
+    Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+Command: TypeAlias = Callable[[argparse.Namespace], int]
+"""A command: from the arguments to the exit code."""
 _ENDED = "`list -a`, `status` and `logs` also show jobs that have ended, as long as their nodes exist."
 
 
@@ -29,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     chosen, unknown = parser.parse_known_args(given)
     if unknown:
-        takes_program = chosen.command in (programs.run, programs.explain)
+        takes_program = "script" in vars(chosen)
         remedy = "; put -- before arguments of the program that begin with a dash" if takes_program else ""
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
     chosen.script_arguments = script_arguments
@@ -48,6 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output, such as `head`, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+
+
+def _command(module: str, function: str) -> Command:
+    """Return a command whose module is loaded when it runs, so that `rayflink --help` loads no runtime."""
+
+    def run(chosen: argparse.Namespace) -> int:
+        command: Command = getattr(import_module(f".{module}", __package__), function)
+        return command(chosen)
+
+    return run
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -82,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_programs(commands: Any) -> None:
+def _add_programs(commands: Subcommands) -> None:
     about = "The arguments of the program follow it; put -- before arguments that begin with a dash."
     run = commands.add_parser("run", help="run a program", description=f"Run a program. {about}")
     _add_script(run)
@@ -101,7 +114,7 @@ def _add_programs(commands: Any) -> None:
     run.add_argument("--restore", choices=("latest",), help=text)
     text = "with --restore and an id: the checkpoint directory of the job, or its high-availability.storageDir"
     run.add_argument("--checkpoint-dir", metavar="DIR", help=text)
-    run.set_defaults(command=programs.run)
+    run.set_defaults(command=_command("programs", "run"))
 
     explain = commands.add_parser(
         "explain", help="show the plan of a program", description=f"Show what execute() would run. {about}"
@@ -110,23 +123,23 @@ def _add_programs(commands: Any) -> None:
     form = explain.add_mutually_exclusive_group()
     form.add_argument("--svg", metavar="FILE", type=Path, help="draw the job graph as SVG into FILE")
     form.add_argument("--json", action="store_true", help="print the execution plan as Flink's JSON")
-    explain.set_defaults(command=programs.explain, local=False, detached=False)
+    explain.set_defaults(command=_command("programs", "explain"), local=False, detached=False)
 
 
-def _add_jobs(commands: Any) -> None:
+def _add_jobs(commands: Subcommands) -> None:
     listing = commands.add_parser(
         "list", help="list the jobs of the cluster", description=f"List the running jobs. {_ENDED}"
     )
     listing.add_argument("-a", "--all", action="store_true", help="also list jobs that have ended")
-    listing.set_defaults(command=_list)
+    listing.set_defaults(command=_command("jobs", "list_jobs"))
     _add_options(listing)
     for name, text, command in (
-        ("status", "show the states, records, rates, watermarks and failures of a job", status),
-        ("cancel", "cancel a job and wait until it has ended", _cancel),
-        ("rescale", "change the parallelism of operators of a running job", rescale),
-        ("stop", "stop a job with a savepoint and wait until it has ended", savepoints.stop),
-        ("checkpoints", "show the statistics of a job's checkpoints", savepoints.checkpoints),
-        ("logs", "show the output and log lines of a job's tasks and coordinator", show_log),
+        ("status", "show the states, records, rates, watermarks and failures of a job", _command("status", "status")),
+        ("cancel", "cancel a job and wait until it has ended", _command("jobs", "cancel")),
+        ("rescale", "change the parallelism of operators of a running job", _command("rescaling", "rescale")),
+        ("stop", "stop a job with a savepoint and wait until it has ended", _command("savepoints", "stop")),
+        ("checkpoints", "show the statistics of a job's checkpoints", _command("savepoints", "checkpoints")),
+        ("logs", "show the output and log lines of a job's tasks and coordinator", _command("jobs", "show_log")),
     ):
         about = f"{text[0].upper()}{text[1:]}. {_ENDED}"
         one = commands.add_parser(name, help=text, description=about)
@@ -152,7 +165,7 @@ def _add_jobs(commands: Any) -> None:
     stop.add_argument("--no-savepoint", action="store_true", help=text)
     checkpoints = commands.choices["checkpoints"]
     text = "number of a checkpoint: show its details per vertex (with --json, per subtask)"
-    checkpoints.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=_at_least_one, help=text)
+    checkpoints.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=at_least_one, help=text)
     checkpoints.add_argument("--json", action="store_true", help="print JSON")
     shown = commands.choices["status"]
     form = shown.add_mutually_exclusive_group()
@@ -162,7 +175,7 @@ def _add_jobs(commands: Any) -> None:
     shown.add_argument("--watch", metavar="SECONDS", nargs="?", type=seconds, const=2.0, help=text)
 
 
-def _add_states(commands: Any) -> None:
+def _add_states(commands: Subcommands) -> None:
     taken = commands.add_parser(
         "savepoint",
         help="take or delete a savepoint, or check a program against one",
@@ -179,16 +192,16 @@ def _add_states(commands: Any) -> None:
     taken.add_argument("-n", "--allow-non-restored-state", action="store_true", help=text)
     text = "with check: do not call `open` of the program's functions, where most states are declared"
     taken.add_argument("--no-open", action="store_true", help=text)
-    taken.set_defaults(command=savepoints.savepoint)
+    taken.set_defaults(command=_command("savepoints", "savepoint"))
     _add_options(taken)
 
     state = commands.add_parser("state", help="show, compare or export the state in a savepoint",
                                 description="Read savepoints and checkpoints without their job.")  # fmt: skip
     ways = state.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, text, command in (
-        ("show", "list operators and states, or the rows of a state", states.show),
-        ("diff", "compare two savepoints: added, removed and changed rows", states.diff),
-        ("export", "write the rows of a state to a file", states.export),
+        ("show", "list operators and states, or the rows of a state", _command("states", "show")),
+        ("diff", "compare two savepoints: added, removed and changed rows", _command("states", "diff")),
+        ("export", "write the rows of a state to a file", _command("states", "export")),
     ):
         one = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         one.set_defaults(command=command)
@@ -204,7 +217,7 @@ def _add_states(commands: Any) -> None:
             one.add_argument(
                 "file", metavar="FILE", help="file to write: .parquet, .csv or .json (one object per line)"
             )
-            one.add_argument("--format", choices=states.FORMATS, help="format of the file (default: by its extension)")
+            one.add_argument("--format", choices=EXPORT_FORMATS, help="format of the file (default: by its extension)")
         else:
             one.add_argument("--json", action="store_true", help="print JSON")
     shown = ways.choices["show"]
@@ -217,7 +230,7 @@ def _add_script(parser: argparse.ArgumentParser) -> None:
     text = "the program and its arguments; or an SQL script, FILE.sql"
     parser.add_argument("script", metavar="JOB.py [ARG]", nargs="*", help=text)
     parser.add_argument("-m", "--module", metavar="MODULE", help="run a module, as `python -m` does")
-    parser.add_argument("-p", "--parallelism", type=_at_least_one, metavar="N", help="default parallelism of operators")
+    parser.add_argument("-p", "--parallelism", type=at_least_one, metavar="N", help="default parallelism of operators")
     _add_options(parser)
 
 
@@ -227,27 +240,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-D", action="append", default=[], dest="options", metavar="key=value", help="set an option (repeatable)"
     )
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted a whole number of at least 1")
-    return int(text)
-
-
-def _list(chosen: argparse.Namespace) -> int:
-    from .render import job_table
-
-    jobs = all_jobs(chosen) if chosen.all else running_jobs(chosen)
-    print(job_table(jobs) if jobs else "no jobs")
-    if not jobs:
-        ended = "" if chosen.all else f"{ENDED_JOBS}; "
-        print(f"rayflink: {ended}{NO_SHARED_CLUSTER}", file=sys.stderr)
-    return OK
-
-
-def _cancel(chosen: argparse.Namespace) -> int:
-    return end_job(chosen, lambda job: job.cancel())
 
 
 def _version(chosen: argparse.Namespace) -> int:

@@ -48,13 +48,13 @@ class PlannedJob(JobClient):
     def _accumulators(self) -> dict[str, Any]:
         return {}
 
-    def _ask_savepoint(self, *asked: Any) -> tuple[str, str]:
+    def _ask_savepoint(self, *asked: object) -> tuple[str, str]:
         return "", "the job is only planned, and does not run"
 
-    def _ask_rescale(self, *asked: Any) -> tuple[int, str]:
+    def _ask_rescale(self, *asked: object) -> tuple[int, str]:
         return 0, "the job is only planned, and does not run"
 
-    def _ask_result(self, timeout_s: float | None, on_progress: Any = None) -> JobExecutionResult:
+    def _ask_result(self, timeout_s: float | None, on_progress: object = None) -> JobExecutionResult:
         return JobExecutionResult(self.job.id, 0)
 
 

@@ -8,8 +8,10 @@ import sys
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
+from rayflink.datastream.environment import written_steps
 from rayflink.state.storage.storage_schemes import from_root
 
+from . import plans
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK, USAGE, module_file, run_script
 
@@ -21,13 +23,11 @@ def run(chosen: argparse.Namespace) -> int:
             print(f"rayflink: {flag} requires -d; without -d `run` waits for the end of the jobs", file=sys.stderr)
             return USAGE
     if chosen.restore is not None:
-        from .restoring import run_stored
+        from .restoring import run_stored  # it needs Ray, which a program may run without
 
         return run_stored(chosen, Configuration.from_dict(_script_options(chosen)), configuration_of(chosen))
     if not _take_program(chosen):
         return USAGE
-    from rayflink.datastream.environment import written_steps
-
     given = _script_options(chosen)
     with written_steps() as written:
         code = run_script(chosen.program, chosen.script_arguments, given, chosen.is_module)
@@ -41,8 +41,6 @@ def run(chosen: argparse.Namespace) -> int:
 
 def explain(chosen: argparse.Namespace) -> int:
     """Show what a program would run and return the exit code."""
-    from . import plans
-
     if not _take_program(chosen):
         return USAGE
     given = _script_options(chosen)

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from rayflink import launch
+
 from .given_options import configuration_of
 from .jobs import one_job
 from .script import FAILED, OK
@@ -19,22 +21,8 @@ LOOK_EVERY_S = 0.5
 """Seconds between two looks of the command at what the job waits for."""
 
 
-def wanted_parallelism(text: str) -> tuple[str, int]:
-    """Read an argument of the form OPERATOR=N.
-
-    Raises:
-        ArgumentTypeError: it is not of that form.
-    """
-    operator, separator, number = text.rpartition("=")
-    if not separator or not operator or not number.isdigit() or int(number) < 1:
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted OPERATOR=N with N of at least 1")
-    return operator, int(number)
-
-
 def rescale(chosen: argparse.Namespace) -> int:
     """Ask the job that is meant, wait for its tasks to run again, print the pause, and return the exit code."""
-    from rayflink import launch
-
     found = one_job(chosen)
     if found is None:
         return FAILED
@@ -57,4 +45,4 @@ def _tell_what_it_waits_for(job: JobClient, future: CompletableFuture[int]) -> N
             print(f"rayflink: {note}", file=sys.stderr, flush=True)
 
 
-__all__ = ["rescale", "wanted_parallelism"]
+__all__ = ["rescale"]

@@ -7,12 +7,13 @@ import re
 import sys
 from dataclasses import replace
 
+from rayflink import launch
 from rayflink.actors.job.recovery import storage_options
 from rayflink.actors.job.submission import Stored, kept
 from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
 from rayflink.actors.on_ray.driver.user_program import unpack
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import ConfigError, JobExecutionError
+from rayflink.common.errors import ConfigError, DriverEnded, JobCancelled, JobExecutionError
 from rayflink.common.options import registry as options
 from rayflink.common.user_code.python_files import IMPORT_REMEDY, check_python_file, put_on_path, unpacked
 from rayflink.graph.job_graph import JobGraph
@@ -31,9 +32,6 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
         given: options of the command line, which win over those of the stored job.
         around: these, and those of the options file and the environment.
     """
-    from rayflink import launch
-    from rayflink.common.errors import DriverEnded, JobCancelled
-
     words = [*chosen.script, *chosen.script_arguments]
     if chosen.module is not None or len(words) != 1:
         problem = "--restore latest takes one argument: the id of a job, or the folder of its checkpoints"

@@ -7,8 +7,12 @@ import json
 import sys
 from typing import Any
 
+from rayflink import launch
+from rayflink.actors.job.recovery import storage_options
+from rayflink.common.job_client import JobClient
 from rayflink.common.metrics.job_report import moment
 from rayflink.common.text_output.plain_table import table
+from rayflink.state_processor import dispose_savepoint
 
 from .given_options import configuration_of
 from .jobs import end_job, one_job
@@ -24,7 +28,7 @@ def savepoint(chosen: argparse.Namespace) -> int:
     if chosen.dispose is not None:
         return USAGE if _too_many(words, 0) else _dispose(chosen)
     if words[:1] == [CHECK]:
-        from .compatibility import check
+        from .compatibility import check  # it loads the API of programs, which no other savepoint command needs
 
         return check(chosen, words[1:])
     if not words or _too_many(words, 2):
@@ -35,8 +39,6 @@ def savepoint(chosen: argparse.Namespace) -> int:
     found = one_job(chosen)
     if found is None:
         return FAILED
-    from rayflink import launch
-
     directory = words[1] if len(words) > 1 else None
     path = launch.attach(found["jid"], configuration_of(chosen)).trigger_savepoint(directory).result()
     print(_completed(path))
@@ -51,7 +53,7 @@ def stop(chosen: argparse.Namespace) -> int:
             return USAGE
         return end_job(chosen, lambda job: job.stop())
 
-    def ask(job: Any) -> None:
+    def ask(job: JobClient) -> None:
         print(_completed(job.stop_with_savepoint(chosen.drain, chosen.savepoint_path).result()))
 
     return end_job(chosen, ask)
@@ -59,8 +61,6 @@ def stop(chosen: argparse.Namespace) -> int:
 
 def checkpoints(chosen: argparse.Namespace) -> int:
     """Show the statistics of a job's checkpoints and return the exit code."""
-    from rayflink import launch
-
     found = one_job(chosen)
     if found is None:
         return FAILED
@@ -135,17 +135,8 @@ def checkpoint_tables(statistics: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def storage_options(chosen: argparse.Namespace) -> dict[str, str]:
-    """Return the settings with which object stores are reached, from the options."""
-    from rayflink.actors.job.recovery import storage_options
-
-    return storage_options(configuration_of(chosen).to_dict())
-
-
 def _dispose(chosen: argparse.Namespace) -> int:
-    from rayflink.state_processor import dispose_savepoint
-
-    files = dispose_savepoint(chosen.dispose, storage_options(chosen))
+    files = dispose_savepoint(chosen.dispose, storage_options(configuration_of(chosen).to_dict()))
     print(f"Savepoint {chosen.dispose} disposed of: {files} {'file' if files == 1 else 'files'} deleted")
     return OK
 
@@ -160,4 +151,4 @@ def _too_many(words: list[str], most: int) -> bool:
     return len(words) > most
 
 
-__all__ = ["CHECK", "checkpoint_tables", "checkpoints", "one_checkpoint", "savepoint", "stop", "storage_options"]
+__all__ = ["CHECK", "checkpoint_tables", "checkpoints", "one_checkpoint", "savepoint", "stop"]

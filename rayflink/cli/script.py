@@ -68,7 +68,7 @@ def is_sql(program: str) -> bool:
 
 def _run_sql(path: str) -> int:
     """Run the statements of a file; returns the exit code."""
-    from rayflink.table import EnvironmentSettings, TableEnvironment
+    from rayflink.table import EnvironmentSettings, TableEnvironment  # slow: it loads pyarrow and sqlglot
 
     try:
         with open(path, encoding="utf-8-sig") as file:

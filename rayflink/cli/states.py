@@ -11,12 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rayflink.actors.job.recovery import storage_options
 from rayflink.common.errors import shorten
 from rayflink.common.metrics.job_report import moment
 from rayflink.common.text_output.plain_table import table
 from rayflink.state.classes.plain_classes import only_plain_classes
+from rayflink.state_processor import differences, read_savepoint
 
-from .savepoints import storage_options
+from .argument_types import EXPORT_FORMATS
+from .given_options import configuration_of
 from .script import OK, USAGE
 
 if TYPE_CHECKING:
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from rayflink.state_processor import SavedState, Savepoint, StateChanges
 
-FORMATS = ("parquet", "csv", "json")
 _NAMED = 5
 """The number of classes that are named at most."""
 _WIDTH = 60
@@ -72,7 +74,6 @@ def show(chosen: argparse.Namespace) -> int:
 @_carefully
 def diff(chosen: argparse.Namespace) -> int:
     """Show what differs between two savepoints, or the rows of one state that do, and return the exit code."""
-    from rayflink.state_processor import differences
 
     before, after = _load(chosen, chosen.before), _load(chosen, chosen.after)
     found: Iterable[StateChanges] = differences(before, after)
@@ -106,8 +107,8 @@ def export(chosen: argparse.Namespace) -> int:
     """Write the rows of a state to a file and return the exit code."""
     target = Path(chosen.file)
     form = chosen.format or target.suffix.lstrip(".")
-    if form not in FORMATS:
-        wanted = ", ".join(f".{name}" for name in FORMATS)
+    if form not in EXPORT_FORMATS:
+        wanted = ", ".join(f".{name}" for name in EXPORT_FORMATS)
         print(f"rayflink: {target} is to be written as {form or 'nothing'!r}, wanted one of {wanted}; "
               "end its name so, or give --format", file=sys.stderr)  # fmt: skip
         return USAGE
@@ -153,9 +154,7 @@ def write(state: SavedState, target: Path, form: str) -> int:
 
 
 def _load(chosen: argparse.Namespace, path: str) -> Savepoint:
-    from rayflink.state_processor import read_savepoint
-
-    return read_savepoint(path, storage_options(chosen))
+    return read_savepoint(path, storage_options(configuration_of(chosen).to_dict()))
 
 
 def _has(savepoint: Savepoint, operator: str) -> bool:
@@ -220,7 +219,7 @@ def _print_rows(names: Sequence[str], rows: Sequence[dict[str, Any]], as_json: b
         print(table(names, [[_cell(row[name]) for name in names] for row in rows]) if rows else "no rows")
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     if value is None or isinstance(value, str):
         return value if value is None else shorten_text(value)
     return value if isinstance(value, float) else shorten_text(_json(value))
@@ -231,15 +230,15 @@ def shorten_text(text: str) -> str:
     return text if len(text) <= _WIDTH else shorten(text, _WIDTH + 2).strip("'")
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> Any:
     return _json(value) if isinstance(value, (dict, list)) else value
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """Return a value as one line of JSON; what JSON has no form for as a string, bytes in hexadecimal digits."""
     return json.dumps(
         value, default=lambda part: part.hex() if isinstance(part, bytes) else str(part), ensure_ascii=False
     )
 
 
-__all__ = ["FORMATS", "diff", "export", "show", "write"]
+__all__ = ["EXPORT_FORMATS", "diff", "export", "show", "write"]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
+from rayflink.actors.job.recovery_times import describe_recovery
 from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.job_report import VERTEX_COLUMNS, moment, short, vertex_row
 from rayflink.common.metrics.live_table import is_terminal, lag_text
@@ -57,20 +58,6 @@ def status(chosen: argparse.Namespace) -> int:
     return FAILED
 
 
-def seconds(text: str) -> float:
-    """Read the argument of `--watch`.
-
-    Raises: argparse.ArgumentTypeError: it is no number of at least 0.1.
-    """
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0.1 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"found {text!r}, wanted seconds, at least 0.1")
-    return found
-
-
 def _shown(chosen: argparse.Namespace, found: Status) -> str:
     if chosen.metrics:
         return metric_lines(found)
@@ -86,8 +73,6 @@ def status_text(found: Status, now_ms: int) -> str:
     Args:
         now_ms: the time, epoch milliseconds.
     """
-    from rayflink.actors.job.recovery_times import describe_recovery
-
     report = status_report(found, now_ms)
     parts = [status_head(found), vertex_table(found["vertices"], report["vertices"], now_ms)]
     parts += ["\n".join(stalled_tasks(found["vertices"])), report["held_back"] or ""]
@@ -144,4 +129,4 @@ def failures_table(failures: Iterable[Status]) -> str:
     return table(("last time (UTC)", "times", "task", "failure"), rows)
 
 
-__all__ = ["failures_table", "seconds", "status", "status_text", "vertex_table"]
+__all__ = ["failures_table", "status", "status_text", "vertex_table"]

@@ -12,7 +12,9 @@ from typing import Any, TypeVar, overload
 
 from .config_options import ConfigOption
 from .errors import ConfigError, shorten
+from .options.configuration_file import options_of_file
 from .options.option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING, MemorySize
+from .options.registry import by_key, known_keys, takes_any_suffix
 from .time import Duration
 from .user_code.call_sites import call_site
 
@@ -78,7 +80,6 @@ class Configuration:
             ConfigError: it is no such file; its line is named.
             OSError: it cannot be read.
         """
-        from .options.configuration_file import options_of_file
 
         config = cls()
         for key, value, line in options_of_file(path):
@@ -198,7 +199,6 @@ class Configuration:
 
     def unknown_options(self) -> dict[str, list[str]]:
         """Return the keys that no registered option bears, each with up to three known keys that are near it."""
-        from .options.registry import known_keys, takes_any_suffix
 
         known = known_keys()
         return {key: _near(key, known) for key in self._values if key not in known and not takes_any_suffix(key)}
@@ -206,7 +206,6 @@ class Configuration:
     @staticmethod
     def nearest(key: str) -> list[str]:
         """Return up to three known keys that are near one that no option bears, the nearest first."""
-        from .options.registry import known_keys
 
         return _near(key, known_keys())
 
@@ -215,7 +214,6 @@ class Configuration:
 
         Raises: ConfigError: the first that does not parse, or holds an object no other process could read.
         """
-        from .options.registry import by_key
 
         options = by_key()
         for key, value in self._values.items():

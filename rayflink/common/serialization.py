@@ -8,10 +8,12 @@ from typing import IO, Any
 
 from rayflink.user_types import TypeHint, UserRecord
 
+from .data_types.basic_types import PickledBytesTypeInfo
 from .data_types.type_base import TypeInformation
 from .errors import shorten
 from .records import charsets
 from .records.batches import Batch, rows_of
+from .typeinfo import Types
 from .types import Row
 
 __all__ = [
@@ -80,8 +82,6 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
         return message.decode(self._charset)
 
     def get_produced_type(self) -> TypeInformation:
-        from .typeinfo import Types
-
         return Types.STRING()
 
 
@@ -98,8 +98,6 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
         return message
 
     def get_produced_type(self) -> TypeInformation:
-        from .typeinfo import Types
-
         return Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
@@ -187,8 +185,7 @@ class _TextLines(Encoder):
             raise ValueError(f"{error}; {remedy}") from error
 
     def encode_all(self, elements: Sequence[Any]) -> list[bytes]:
-        from .data_types.basic_types import PickledBytesTypeInfo
-        from .records.print_form import java_text
+        from .records.print_form import java_text  # slow: it loads numpy
 
         kind, charset = self._type_info, self._charset
         if kind is None or isinstance(kind, PickledBytesTypeInfo):

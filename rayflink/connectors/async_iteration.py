@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -70,7 +70,7 @@ class AsyncDrain:
             found = f"the async generator has not ended {_END_SECONDS} s after it was cancelled"
             raise TimeoutError(f"{found}; await in it, for example asyncio.sleep() instead of time.sleep()")
 
-    def _tell(self, call: Any) -> None:
+    def _tell(self, call: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended by itself, and nothing waits in it
             self._loop.call_soon_threadsafe(call)
 

@@ -25,6 +25,7 @@ from rayflink.common.records.batches import Batch, RowBatch, rows_of
 from rayflink.common.records.immutability import is_immutable
 from rayflink.common.user_code.call_sites import call_site
 from rayflink.common.user_code.unpicklable import cause, failure_of
+from rayflink.user_types import EnumeratorState
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class CollectionSource(Source[Output]):
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
         return PendingSplits(ctx, [CollectionSplit()])
 
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+    def restore_enumerator(self, ctx: EnumeratorContext, state: EnumeratorState) -> SplitEnumerator:
         return PendingSplits(ctx, state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:

@@ -24,6 +24,7 @@ from rayflink.common.functions.function_classes import MapFunction
 from rayflink.common.functions.type_variables import Output
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.typeinfo import Types
+from rayflink.user_types import EnumeratorState
 
 _ENDLESS = 2**63 - 1
 
@@ -84,7 +85,7 @@ class DataGeneratorSource(Source[Output]):
         splits = [NumberSplit(start, stop) for start, stop in zip(bounds, bounds[1:], strict=False) if start < stop]
         return PendingSplits(ctx, splits)
 
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+    def restore_enumerator(self, ctx: EnumeratorContext, state: EnumeratorState) -> SplitEnumerator:
         return PendingSplits(ctx, state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:

@@ -19,6 +19,7 @@ from rayflink.common.connector_base.source import (
 )
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.functions.type_variables import Output, Result
+from rayflink.user_types import SourceSplit
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class HybridSplit:
     """
 
     index: int
-    split: Any = None
+    split: SourceSplit = None
     is_end: bool = False
 
 

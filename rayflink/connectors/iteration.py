@@ -25,6 +25,7 @@ from rayflink.common.records.batches import RowBatch
 from rayflink.common.records.immutability import IMMUTABLE_TYPES
 from rayflink.common.user_code.call_sites import call_site
 from rayflink.common.user_code.iterate_results import iterate_results
+from rayflink.user_types import UserCode
 
 from .async_iteration import AsyncDrain
 from .single_split import SingleSplitSource
@@ -98,7 +99,7 @@ class IteratorSource(SingleSplitSource[Output]):
 
 
 class _IterationReader(OneByOneReader):
-    def __init__(self, iterable: Any, chunk_records: int, ctx: ReaderContext) -> None:
+    def __init__(self, iterable: UserCode, chunk_records: int, ctx: ReaderContext) -> None:
         super().__init__()
         self._iterable, self._chunk_records, self._ctx = iterable, chunk_records, ctx
 

@@ -233,7 +233,7 @@ class _Draw:
     def _drawn(self, name: str) -> NDArray[np.uint64]:
         return drawn(self.numbers, zlib.crc32(f"{self._seed} {self._about} {name}".encode()))
 
-    def below(self, bound: Any, name: str) -> Numbers:
+    def below(self, bound: int | NDArray[np.int64], name: str) -> Numbers:
         """Return a number from 0 to below a limit, or below one limit for each."""
         import numpy
 
@@ -253,13 +253,13 @@ class _Draw:
         return values.take(_column(self.below(len(values), name)))
 
 
-def _column(values: Any) -> pyarrow.Array:
+def _column(values: NDArray[Any] | list[str]) -> pyarrow.Array:
     import pyarrow
 
     return pyarrow.array(values)
 
 
-def _extra_bounds(spare: Any) -> tuple[Any, Any]:
+def _extra_bounds(spare: int | NDArray[np.int64]) -> tuple[Any, Any]:
     """Return the least length, and one more than the greatest."""
     import numpy
 

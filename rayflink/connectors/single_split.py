@@ -7,6 +7,7 @@ from typing import Any
 
 from rayflink.common.connector_base.source import EnumeratorContext, PendingSplits, Source, SplitEnumerator
 from rayflink.common.functions.type_variables import Output
+from rayflink.user_types import EnumeratorState
 
 
 class SingleSplitSource(Source[Output]):
@@ -23,7 +24,7 @@ class SingleSplitSource(Source[Output]):
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
         return PendingSplits(ctx, [self.first_split()])
 
-    def restore_enumerator(self, ctx: EnumeratorContext, state: Any) -> SplitEnumerator:
+    def restore_enumerator(self, ctx: EnumeratorContext, state: EnumeratorState) -> SplitEnumerator:
         return PendingSplits(ctx, state)
 
 

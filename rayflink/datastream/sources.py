@@ -15,6 +15,7 @@ from rayflink.common.functions.type_variables import Result
 from rayflink.common.watermarks import WatermarkStrategy, ensure_strategy
 from rayflink.connectors.collection import CollectionSource, check_elements
 from rayflink.connectors.formats.text_files import TextFileSource
+from rayflink.connectors.frames.spark_frames import source_of
 from rayflink.connectors.generator import NumberSequenceSource
 from rayflink.connectors.iteration import IteratorSource
 from rayflink.graph import transformations as graph
@@ -192,7 +193,6 @@ class Sources:
             TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
             SparkFailed: Spark could not compute it.
         """
-        from rayflink.connectors.frames.spark_frames import source_of
 
         source = source_of(df, path, lambda: launcher().frame_store(self._configuration))
         return self.from_source(source, watermark_strategy, source_name)

@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.functions.callables import SplitBy
 from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 from rayflink.common.ids import JobID, JobVertexID, OperatorID
@@ -92,7 +93,7 @@ class ChainedOperator:
     factory: OperatorFactory | None = field(default=None, compare=False, repr=False)
     key_selectors: tuple[KeySelector | None, ...] = field(default=(), compare=False, repr=False)
     output_selectors: tuple[SplitBy, ...] = field(default=(), compare=False, repr=False)
-    output_type: Any = field(default=None, compare=False, repr=False)
+    output_type: TypeInformation | None = field(default=None, compare=False, repr=False)
     call_site: str = field(default="", compare=False, repr=False)
 
 

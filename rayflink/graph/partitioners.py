@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
 
+from rayflink.user_types import UserCode
+
 
 class DistributionPattern(Enum):
     """The producers that a consumer of a result is connected to."""
@@ -110,6 +112,6 @@ class Custom(Partitioner):
         key_selector: record -> key; does not take part in comparison.
     """
 
-    partitioner: Any = field(compare=False, repr=False)
+    partitioner: UserCode = field(compare=False, repr=False)
     key_selector: Callable[[Any], Any] = field(compare=False, repr=False)
     printed = "CUSTOM"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.functions.callables import SplitBy
 from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 
@@ -58,7 +59,7 @@ class StreamNode:
     operator_factory: OperatorFactory | None = field(default=None, compare=False, repr=False)
     key_selectors: tuple[KeySelector | None, ...] = field(default=(), compare=False, repr=False)
     output_selectors: tuple[SplitBy, ...] = field(default=(), compare=False, repr=False)
-    output_type: Any = field(default=None, compare=False, repr=False)
+    output_type: TypeInformation | None = field(default=None, compare=False, repr=False)
     call_site: str = field(default="", compare=False, repr=False)
 
     @property

@@ -7,7 +7,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 CANCELS_S = 5.0
 """Time that Spark may take to end its jobs at Ctrl-C."""
@@ -48,7 +51,7 @@ def interrupted(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _cancel(context: Any) -> None:
+def _cancel(context: SparkContext) -> None:
     with suppress(Exception):  # of py4j's, where Spark itself has ended
         context.cancelAllJobs()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.connector_base.source import Source
@@ -11,9 +11,12 @@ from rayflink.common.options.option_sources import given_options, under_program
 from rayflink.connectors.frames.spark_frames import source_of
 from rayflink.launch import frame_store
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 
 def spark_source(
-    df: Any, path: str | None = None, configuration: Configuration | Mapping[str, Any] | None = None
+    df: DataFrame, path: str | None = None, configuration: Configuration | Mapping[str, Any] | None = None
 ) -> Source:
     """Return the rows of a DataFrame, which Spark computes now, as a bounded source; see `env.from_spark`.
 

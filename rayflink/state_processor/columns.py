@@ -23,6 +23,7 @@ from rayflink.common.records.mixed_arrow_types import refuse_mixture, refuse_typ
 from rayflink.common.types import Row
 from rayflink.state.classes.unknown_objects import UnknownObject
 from rayflink.state.schema.evolution import written_fields
+from rayflink.user_types import UserValue
 
 if TYPE_CHECKING:
     import pyarrow
@@ -36,7 +37,7 @@ class NoColumnError(ValueError):
     """Raised when a value has no form in columns."""
 
 
-def columnar(value: Any) -> Any:
+def columnar(value: UserValue) -> Any:
     """Return a value as `pyarrow.array` takes it.
 
     >>> columnar(("a", {1: 2}, {3}))
@@ -68,7 +69,7 @@ def columnar(value: Any) -> Any:
     raise NoColumnError(f"a {type(value).__qualname__} has no form in columns")
 
 
-def fields_of(value: Any) -> dict[str, Any] | None:
+def fields_of(value: UserValue) -> dict[str, Any] | None:
     """Return the fields of a record by name; None for a value that is no record."""
     if isinstance(value, Row):
         return dict(zip(value._names or _numbered(value), value, strict=False))
@@ -130,7 +131,7 @@ def _refuse(values: Sequence[Any], field: pyarrow.Field | None) -> None:
         raise NoColumnError(str(error)) from error
 
 
-def _has_no_fields(kind: Any) -> bool:
+def _has_no_fields(kind: pyarrow.DataType) -> bool:
     """Return whether files could not hold it: a struct without fields."""
     import pyarrow as pa
 

@@ -6,6 +6,8 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rayflink.user_types import UserValue
+
 from .columns import array
 from .contents import OperatorContents
 from .rows import TIMERS, StateRow, rows_in
@@ -29,7 +31,7 @@ class RowChange(NamedTuple):
 
     change: str
     row: StateRow
-    before: Any = None
+    before: UserValue = None
 
 
 class StateChanges:
@@ -154,7 +156,7 @@ def _rows_of(state: SavedState | None) -> Iterator[StateRow]:
     return iter(()) if state is None else state.rows()
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one: UserValue, other: UserValue) -> bool:
     """Return whether two values are equal, or have the same bytes, as two NaN."""
     try:
         same = bool(one == other)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 from rayflink.graph.uids import uid_to_operator_id
 from rayflink.state.descriptors import StateDescriptor
@@ -36,7 +35,7 @@ def with_state(
     savepoint: Savepoint,
     operator: str,
     state: str | StateDescriptor,
-    rows: Any,
+    rows: object,
     columns: tuple[Column, Column],
     max_parallelism: int,
 ) -> Savepoint:
@@ -88,7 +87,7 @@ def _known(operator: OperatorState, state: str | StateDescriptor) -> SavedState:
 
 
 def _with_rows(
-    old: OperatorState, known: SavedState, state: str | StateDescriptor, rows: Any, columns: tuple[Column, Column]
+    old: OperatorState, known: SavedState, state: str | StateDescriptor, rows: object, columns: tuple[Column, Column]
 ) -> OperatorState:
     place = known.name, known.kind, known.expires
     if callable(rows) and not hasattr(rows, "to_batches"):
@@ -112,7 +111,7 @@ def _with_rows(
     return _edited(old, contents, sampled)
 
 
-def _with_entries(old: OperatorState, known: SavedState, rows: Any, columns: tuple[Column, Column]) -> OperatorState:
+def _with_entries(old: OperatorState, known: SavedState, rows: object, columns: tuple[Column, Column]) -> OperatorState:
     """Replace the entries of an operator state; if `rows` is a function, all entries are read here."""
     if callable(rows) and not hasattr(rows, "to_batches"):
         changed = (rows(row) for row in known.rows())

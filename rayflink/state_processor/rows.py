@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from rayflink.state.backend import Namespace
 from rayflink.state.clock import epoch_ms
 from rayflink.state.group_content import Content, Rows
 from rayflink.state.keys import canonical_key
+from rayflink.user_types import UserKey, UserValue
 
 EXPIRING = "expiring "
 """Prefix of the stored kind of a state with a time to live."""
@@ -25,10 +27,10 @@ class StateRow(NamedTuple):
         last_access: epoch milliseconds, of state with a time to live; else None.
     """
 
-    key: Any
-    value: Any
-    namespace: Any = None
-    part: Any = None
+    key: UserKey
+    value: UserValue
+    namespace: Namespace = None
+    part: UserValue = None
     last_access: int | None = None
 
 

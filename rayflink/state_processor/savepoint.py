@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import Any
 
 from rayflink.state.descriptors import StateDescriptor
 from rayflink.state.errors import StateError
@@ -199,7 +198,7 @@ class Savepoint:
     @staticmethod
     def new(job_name: str = "bootstrapped") -> Savepoint:
         """Return a savepoint without operators, to which `with_state` adds some before it is written."""
-        from .writing import empty_manifest
+        from .writing import empty_manifest  # which imports this module
 
         return Savepoint(empty_manifest(job_name), ())
 
@@ -207,7 +206,7 @@ class Savepoint:
         self,
         operator: str,
         state: str | StateDescriptor,
-        rows: Any,
+        rows: object,
         key: Column = "key",
         value: Column = "value",
         max_parallelism: int = DEFAULT_KEY_GROUPS,
@@ -229,14 +228,14 @@ class Savepoint:
             NotInSavepointError: there is no such state, and no descriptor is given.
             ColumnError: the table has not the columns.
         """
-        from .edits import with_state
+        from .edits import with_state  # which imports this module
 
         return with_state(self, operator, state, rows, (key, value), max_parallelism)
 
     def with_timers(
         self,
         operator: str,
-        rows: Any,
+        rows: object,
         queue: str = "user-timers/event",
         key: Column = "key",
         time: Column = "time",
@@ -250,7 +249,7 @@ class Savepoint:
                 or "window-timers/processing" for those of windows.
             time: the column of their timestamps in epoch milliseconds, or a function of a row as a dict.
         """
-        from .edits import TimersDescriptor, with_state
+        from .edits import TimersDescriptor, with_state  # which imports this module
 
         return with_state(self, operator, TimersDescriptor(queue), rows, (key, time), max_parallelism)
 
@@ -260,7 +259,7 @@ class Savepoint:
         Raises:
             NotInSavepointError: there is no such state.
         """
-        from .edits import without_state
+        from .edits import without_state  # which imports this module
 
         return without_state(self, operator, state)
 
@@ -287,7 +286,7 @@ class Savepoint:
             SerializationError: a value cannot be written, as its class is not in this process.
             StorageError: the storage refuses.
         """
-        from .writing import write_savepoint
+        from .writing import write_savepoint  # which imports this module
 
         return write_savepoint(self, os.fspath(path), options)
 

@@ -13,6 +13,7 @@ from rayflink.state.classes.class_schemas import found_class, is_named_tuple
 from rayflink.state.clock import epoch_ms
 from rayflink.state.errors import StateError
 from rayflink.state.schema.state_summary import StateSummary
+from rayflink.user_types import UserValue
 
 from .rows import StateRow
 
@@ -109,7 +110,7 @@ def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
         return native
     made: Callable[..., Any] = cls
 
-    def make(value: Any) -> Any:
+    def make(value: UserValue) -> Any:
         value = _struct(value)
         if not isinstance(value, dict):
             return native(value)
@@ -118,7 +119,7 @@ def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
     return make
 
 
-def native(value: Any) -> Any:
+def native(value: UserValue) -> Any:
     """Return a value of Arrow as Python's: structs are dicts, those of f0, f1 and so on tuples."""
     value = _struct(value)
     if isinstance(value, dict):
@@ -129,7 +130,7 @@ def native(value: Any) -> Any:
     return [native(part) for part in value] if isinstance(value, list) else value
 
 
-def _struct(value: Any) -> Any:
+def _struct(value: UserValue) -> Any:
     """Return a struct as a dict of its fields, everything else as it is."""
     return value.as_dict() if isinstance(value, Row) else value
 

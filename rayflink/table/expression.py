@@ -168,7 +168,7 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
 
     def in_(self, first_element_or_table: Any | Table, *remaining_elements: Any) -> Expression[bool]:
         """Test whether it is one of these values."""
-        from .table import Table
+        from .table import Table  # which imports this module
 
         if isinstance(first_element_or_table, Table):
             query = exp.Subquery(this=first_element_or_table._tree())

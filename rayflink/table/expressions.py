@@ -15,6 +15,7 @@ from .parsing.dialect import Descriptor, Typed
 from .parsing.program_nodes import Applied, ColumnChoice, ColumnRange, RowInterval
 from .parsing.statement_parser import parse_expression
 from .types import DataType
+from .udf import UserFunction, udf
 
 __all__ = [
     "CURRENT_RANGE", "CURRENT_ROW", "UNBOUNDED_RANGE", "UNBOUNDED_ROW", "and_", "array", "atan2", "call", "call_sql",
@@ -137,7 +138,6 @@ def call(f: Any, *args: Any) -> Expression[Any]:
     Raises:
         InvalidTypesError: it is no function, or the type of its result is not known.
     """
-    from .udf import UserFunction, udf
 
     trees = [tree_of(arg) for arg in args]
     if isinstance(f, str):

@@ -28,7 +28,7 @@ class LegacyTables:
     @staticmethod
     def get_table_environment(stream_execution_environment: StreamExecutionEnvironment) -> StreamTableEnvironment:
         """Return an environment for a stream program; `StreamTableEnvironment.create` does it now."""
-        from .table_environment import StreamTableEnvironment
+        from .table_environment import StreamTableEnvironment  # which imports this module
 
         return StreamTableEnvironment.create(stream_execution_environment)
 

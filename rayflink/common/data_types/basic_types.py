@@ -116,7 +116,7 @@ class BasicTypeInfo(TypeInformation):
     """A number, text, boolean, decimal or instant."""
 
     def __init__(self, basic_type: BasicType) -> None:
-        self._basic_type = basic_type
+        self.basic_type = basic_type
         self._rule = _RULES[basic_type]
 
     @property
@@ -130,7 +130,7 @@ class BasicTypeInfo(TypeInformation):
         return self._rule.python_form
 
     def _parameters(self) -> tuple[Any, ...]:
-        return (self._basic_type,)
+        return (self.basic_type,)
 
     def _fault(self, value: UserValue, path: str) -> Fault | None:
         if self._rule.accepts(value):
@@ -148,26 +148,26 @@ class BasicTypeInfo(TypeInformation):
         if rule.bits and values:
             limit = 1 << (rule.bits - 1)
             return bool(-limit <= min(values) and max(values) < limit)
-        return self._basic_type is not BasicType.CHAR or set(map(len, values)) <= {1}
+        return self.basic_type is not BasicType.CHAR or set(map(len, values)) <= {1}
 
     def _convert_value(self, value: UserValue) -> Any:
-        exact = type(value) is self._rule.exact and self._basic_type is not BasicType.FLOAT
+        exact = type(value) is self._rule.exact and self.basic_type is not BasicType.FLOAT
         return value if exact else self._rule.convert(value)
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
         kinds = set(map(type, values))
-        if self._basic_type is BasicType.FLOAT:
-            return array("f", values).tolist() if kinds <= {float, int} else list(map(self._convert_field, values))
-        return values if kinds <= {self._rule.exact, type(None)} else list(map(self._convert_field, values))
+        if self.basic_type is BasicType.FLOAT:
+            return array("f", values).tolist() if kinds <= {float, int} else list(map(self.convert_field, values))
+        return values if kinds <= {self._rule.exact, type(None)} else list(map(self.convert_field, values))
 
     def in_state(self) -> BasicTypeInfo:
-        return _FloatInState(self._basic_type) if self._basic_type is BasicType.FLOAT else self
+        return _FloatInState(self.basic_type) if self.basic_type is BasicType.FLOAT else self
 
     def __repr__(self) -> str:
-        return str(self._basic_type.value)
+        return str(self.basic_type.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._basic_type,)
+        return type(self), (self.basic_type,)
 
 
 class _FloatInState(BasicTypeInfo):
@@ -177,7 +177,7 @@ class _FloatInState(BasicTypeInfo):
         return float(value)
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
-        return values if set(map(type, values)) <= {float} else list(map(self._convert_field, values))
+        return values if set(map(type, values)) <= {float} else list(map(self.convert_field, values))
 
 
 def _shortcut(basic_type: BasicType) -> staticmethod[[], BasicTypeInfo]:

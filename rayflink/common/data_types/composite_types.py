@@ -44,7 +44,7 @@ def _convert_columns(fields: Sequence[TypeInformation], records: Sequence[Any]) 
 def _columns_fit(fields: Sequence[TypeInformation], records: Sequence[Any]) -> bool:
     if not set(map(len, records)) <= {len(fields)}:
         return False
-    return all(field._field_column_fits(list(map(itemgetter(index), records))) for index, field in enumerate(fields))
+    return all(field.field_column_fits(list(map(itemgetter(index), records))) for index, field in enumerate(fields))
 
 
 class TupleTypeInfo(TypeInformation):
@@ -54,42 +54,42 @@ class TupleTypeInfo(TypeInformation):
     python_form = "a tuple of that many fields"
 
     def __init__(self, field_types: Sequence[TypeInformation]) -> None:
-        self._field_types = only_types(field_types, "a tuple type")
+        self.field_types = only_types(field_types, "a tuple type")
 
     def get_field_types(self) -> list[TypeInformation]:
         """Return the types of the fields in order."""
-        return list(self._field_types)
+        return list(self.field_types)
 
     def _parameters(self) -> tuple[Any, ...]:
-        return self._field_types
+        return self.field_types
 
     def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not isinstance(value, (tuple, list, Row)):
             return self._mismatch(value, path)
-        if len(value) != len(self._field_types):
+        if len(value) != len(self.field_types):
             return self._mismatch(value, path, f"{type(value).__name__} of {len(value)} fields")
-        for index, (field, item) in enumerate(zip(self._field_types, value, strict=True)):
-            fault = field._field_fault(item, f"{path}.f{index}")
+        for index, (field, item) in enumerate(zip(self.field_types, value, strict=True)):
+            fault = field.field_fault(item, f"{path}.f{index}")
             if fault is not None:
                 return fault
         return None
 
     def _column_fits(self, values: Sequence[Any]) -> bool:
-        return set(map(type, values)) <= {tuple} and _columns_fit(self._field_types, values)
+        return set(map(type, values)) <= {tuple} and _columns_fit(self.field_types, values)
 
     def _convert_value(self, value: UserValue) -> Any:
-        items = [field._convert_field(item) for field, item in zip(self._field_types, value, strict=True)]
+        items = [field.convert_field(item) for field, item in zip(self.field_types, value, strict=True)]
         if type(value) is tuple and all(old is new for old, new in zip(value, items, strict=True)):
             return value
         return tuple(items)
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
-        if not values or not self._field_types or set(map(type, values)) != {tuple}:
+        if not values or not self.field_types or set(map(type, values)) != {tuple}:
             return super()._convert_column(values)
-        return _convert_columns(self._field_types, values) or values
+        return _convert_columns(self.field_types, values) or values
 
     def __repr__(self) -> str:
-        return f"TupleTypeInfo({', '.join(map(str, self._field_types))})"
+        return f"TupleTypeInfo({', '.join(map(str, self.field_types))})"
 
 
 class RowTypeInfo(TypeInformation):
@@ -102,14 +102,14 @@ class RowTypeInfo(TypeInformation):
     python_form = "a Row (or tuple, list, dict) with these fields"
 
     def __init__(self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None) -> None:
-        self._field_types = only_types(field_types, "a row type")
+        self.field_types = only_types(field_types, "a row type")
         self._field_names = None if field_names is None else list(field_names)
         names = self._field_names
-        if names is not None and (len(names) != len(self._field_types) or len(set(names)) != len(names)):
+        if names is not None and (len(names) != len(self.field_types) or len(set(names)) != len(names)):
             raise InvalidTypesError(
-                f"a row type of {len(self._field_types)} fields has the names {names}", "give each field one name"
+                f"a row type of {len(self.field_types)} fields has the names {names}", "give each field one name"
             )
-        self._names = names if names is not None else [f"f{index}" for index in range(len(self._field_types))]
+        self._names = names if names is not None else [f"f{index}" for index in range(len(self.field_types))]
 
     def get_field_names(self) -> list[str]:
         """Return the names in order."""
@@ -117,7 +117,7 @@ class RowTypeInfo(TypeInformation):
 
     def get_field_types(self) -> list[TypeInformation]:
         """Return the types of the fields in order."""
-        return list(self._field_types)
+        return list(self.field_types)
 
     def get_field_index(self, field_name: str) -> int:
         """Return the position of a named field; -1 where the type has no names or not this one."""
@@ -133,7 +133,7 @@ class RowTypeInfo(TypeInformation):
         return None
 
     def _parameters(self) -> tuple[Any, ...]:
-        return self._field_types
+        return self.field_types
 
     def _items(self, value: UserValue) -> Sequence[Any] | None:
         """Return the fields of a value in the order of the type; None where it does not have them."""
@@ -153,10 +153,10 @@ class RowTypeInfo(TypeInformation):
         items = None if isinstance(value, type) else self._items(value)
         if items is None:
             return self._mismatch(value, path)
-        if len(items) != len(self._field_types):
+        if len(items) != len(self.field_types):
             return self._mismatch(value, path, f"{type(value).__name__} of {len(items)} fields")
-        for name, field, item in zip(self._names, self._field_types, items, strict=True):
-            fault = field._field_fault(item, f"{path}.{name}")
+        for name, field, item in zip(self._names, self.field_types, items, strict=True):
+            fault = field.field_fault(item, f"{path}.{name}")
             if fault is not None:
                 return fault
         return None
@@ -164,15 +164,15 @@ class RowTypeInfo(TypeInformation):
     def _column_fits(self, values: Sequence[Any]) -> bool:
         kinds = set(map(type, values))
         if kinds <= {tuple}:
-            return _columns_fit(self._field_types, values)
-        return self._all_named_alike(kinds, values) and _columns_fit(self._field_types, list(map(_values_of, values)))
+            return _columns_fit(self.field_types, values)
+        return self._all_named_alike(kinds, values) and _columns_fit(self.field_types, list(map(_values_of, values)))
 
     def _all_named_alike(self, kinds: set[type], values: Sequence[Any]) -> bool:
         return kinds == {Row} and list(map(_names_of, values)).count(self._names) == len(values)
 
     def _convert_value(self, value: UserValue) -> Any:
         items = self._items(value) or ()
-        fields = [field._convert_field(item) for field, item in zip(self._field_types, items, strict=True)]
+        fields = [field.convert_field(item) for field, item in zip(self.field_types, items, strict=True)]
         named = isinstance(value, Row) and value._names is not None
         if named and (value._names == self._names or self._field_names is None):
             same = all(old is new for old, new in zip(items, fields, strict=True))
@@ -180,21 +180,21 @@ class RowTypeInfo(TypeInformation):
         return _create_row(self._names, fields, value._row_kind if isinstance(value, Row) else RowKind.INSERT)
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
-        if not self._field_types or not self._all_named_alike(set(map(type, values)), values):
+        if not self.field_types or not self._all_named_alike(set(map(type, values)), values):
             return super()._convert_column(values)
-        records = _convert_columns(self._field_types, list(map(_values_of, values)))
+        records = _convert_columns(self.field_types, list(map(_values_of, values)))
         if records is None:
             return values
         return [_create_row(self._names, new, old._row_kind) for old, new in zip(values, records, strict=True)]
 
     def __repr__(self) -> str:
         if self._field_names is None:
-            return f"RowTypeInfo({', '.join(map(str, self._field_types))})"
-        named = zip(self._field_names, self._field_types, strict=True)
+            return f"RowTypeInfo({', '.join(map(str, self.field_types))})"
+        named = zip(self._field_names, self.field_types, strict=True)
         return f"RowTypeInfo({', '.join(f'{name}: {field}' for name, field in named)})"
 
 
-class _ElementsTypeInfo(TypeInformation):
+class ElementsTypeInfo(TypeInformation):
     """A list of values of one type; other sequences become lists."""
 
     python_form = "a list of such elements"
@@ -202,15 +202,15 @@ class _ElementsTypeInfo(TypeInformation):
     _none_elements = True
 
     def __init__(self, element_type: TypeInformation) -> None:
-        (self._element_type,) = only_types((element_type,), type(self).__name__)
+        (self.element_type,) = only_types((element_type,), type(self).__name__)
 
     def _parameters(self) -> tuple[Any, ...]:
-        return (self._element_type,)
+        return (self.element_type,)
 
     def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not isinstance(value, self._takes) and not (type(value).__module__ == "numpy" and hasattr(value, "tolist")):
             return self._mismatch(value, path)
-        find = self._element_type._field_fault if self._none_elements else self._element_type._fault
+        find = self.element_type.field_fault if self._none_elements else self.element_type._fault
         for index, item in enumerate(value):
             fault = find(item, f"{path}[{index}]")
             if fault is not None:
@@ -221,34 +221,34 @@ class _ElementsTypeInfo(TypeInformation):
         if not set(map(type, values)) <= {list}:
             return False
         items = list(chain.from_iterable(values))
-        element = self._element_type
-        return element._field_column_fits(items) if self._none_elements else element._column_fits(items)
+        element = self.element_type
+        return element.field_column_fits(items) if self._none_elements else element._column_fits(items)
 
     def _convert_value(self, value: UserValue) -> Any:
         items = value.tolist() if hasattr(value, "tolist") else value
-        converted = self._element_type._convert_column(items)
+        converted = self.element_type._convert_column(items)
         return converted if type(converted) is list else list(converted)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self._element_type}>"
+        return f"{type(self).__name__}<{self.element_type}>"
 
 
-class ListTypeInfo(_ElementsTypeInfo):
+class ListTypeInfo(ElementsTypeInfo):
     """A list."""
 
     @property
     def elem_type(self) -> TypeInformation:
         """Return the type of the elements."""
-        return self._element_type
+        return self.element_type
 
 
-class ObjectArrayTypeInfo(_ElementsTypeInfo):
+class ObjectArrayTypeInfo(ElementsTypeInfo):
     """An array of values of any type, as a list."""
 
     accepts_none = False
 
 
-class BasicArrayTypeInfo(_ElementsTypeInfo):
+class BasicArrayTypeInfo(ElementsTypeInfo):
     """An array of values of a basic type, as a list; elements may be None."""
 
     def __init__(self, element_type: TypeInformation) -> None:
@@ -264,7 +264,7 @@ _PRIMITIVES = frozenset({
 })  # fmt: skip
 
 
-class PrimitiveArrayTypeInfo(_ElementsTypeInfo):
+class PrimitiveArrayTypeInfo(ElementsTypeInfo):
     """An array of primitive values, none of them None: bytes where the element is BYTE, else a list."""
 
     accepts_none = False
@@ -273,29 +273,29 @@ class PrimitiveArrayTypeInfo(_ElementsTypeInfo):
 
     def __init__(self, element_type: TypeInformation) -> None:
         super().__init__(element_type)
-        kind = element_type._basic_type if isinstance(element_type, BasicTypeInfo) else None
+        kind = element_type.basic_type if isinstance(element_type, BasicTypeInfo) else None
         if kind not in _PRIMITIVES:
             raise InvalidTypesError(
                 f"a primitive array holds primitive types, found {element_type}",
                 "use Types.BASIC_ARRAY() or Types.OBJECT_ARRAY()",
             )
-        self._is_bytes = kind is BasicType.BYTE
+        self.is_bytes = kind is BasicType.BYTE
 
     @property
     def python_form(self) -> str:  # type: ignore[override]  # a property here, as it depends on the element
         """Return a description of what to pass, for error messages."""
-        return "bytes" if self._is_bytes else "a list without None"
+        return "bytes" if self.is_bytes else "a list without None"
 
     def _fault(self, value: UserValue, path: str) -> Fault | None:
-        if not self._is_bytes:
+        if not self.is_bytes:
             return super()._fault(value, path)
         return None if isinstance(value, (bytes, bytearray, memoryview)) else self._mismatch(value, path)
 
     def _column_fits(self, values: Sequence[Any]) -> bool:
-        return set(map(type, values)) <= {bytes} if self._is_bytes else super()._column_fits(values)
+        return set(map(type, values)) <= {bytes} if self.is_bytes else super()._column_fits(values)
 
     def _convert_value(self, value: UserValue) -> Any:
-        return bytes(value) if self._is_bytes else super()._convert_value(value)
+        return bytes(value) if self.is_bytes else super()._convert_value(value)
 
 
 class MapTypeInfo(TypeInformation):
@@ -305,17 +305,17 @@ class MapTypeInfo(TypeInformation):
 
     def __init__(self, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
         types = only_types((key_type_info, value_type_info), "a map type")
-        self._key_type_info, self._value_type_info = types
+        self.key_type, self.value_type = types
 
     def _parameters(self) -> tuple[Any, ...]:
-        return self._key_type_info, self._value_type_info
+        return self.key_type, self.value_type
 
     def _fault(self, value: UserValue, path: str) -> Fault | None:
         if not isinstance(value, dict):
             return self._mismatch(value, path)
         for key, item in value.items():
-            fault = self._key_type_info._fault(key, f"{path}.key")
-            fault = fault or self._value_type_info._field_fault(item, f"{path}[{key!r}]")
+            fault = self.key_type._fault(key, f"{path}.key")
+            fault = fault or self.value_type.field_fault(item, f"{path}[{key!r}]")
             if fault is not None:
                 return fault
         return None
@@ -323,14 +323,14 @@ class MapTypeInfo(TypeInformation):
     def _column_fits(self, values: Sequence[Any]) -> bool:
         return (
             set(map(type, values)) <= {dict}
-            and self._key_type_info._column_fits(list(chain.from_iterable(values)))
-            and self._value_type_info._field_column_fits(list(chain.from_iterable(map(dict.values, values))))
+            and self.key_type._column_fits(list(chain.from_iterable(values)))
+            and self.value_type.field_column_fits(list(chain.from_iterable(map(dict.values, values))))
         )
 
     def _convert_value(self, value: UserValue) -> Any:
         keys, items = list(value), list(value.values())
-        new_keys, new_items = self._key_type_info._convert_column(keys), self._value_type_info._convert_column(items)
+        new_keys, new_items = self.key_type._convert_column(keys), self.value_type._convert_column(items)
         return value if new_keys is keys and new_items is items else dict(zip(new_keys, new_items, strict=True))
 
     def __repr__(self) -> str:
-        return f"MapTypeInfo<{self._key_type_info}, {self._value_type_info}>"
+        return f"MapTypeInfo<{self.key_type}, {self.value_type}>"

@@ -68,7 +68,7 @@ class TypeInformation:
     def convert(self, value: UserValue, where: str = "value", line: str = "") -> Any:
         """Check one value and return it in the type's own form; the value itself where that is its form already."""
         self.check(value, where, line)
-        return self._convert_field(value)
+        return self.convert_field(value)
 
     def convert_batch(self, values: Sequence[Any], where: str = "value", line: str = "") -> Sequence[Any]:
         """Convert each value; `values` itself is returned where nothing changes."""
@@ -93,7 +93,7 @@ class TypeInformation:
 
     def serializer(self) -> TypeSerializer:
         """Return the versioned serializer of the type's values."""
-        from .type_serializers import TypeSerializer
+        from .type_serializers import TypeSerializer  # which imports this module
 
         return TypeSerializer(self)
 
@@ -102,7 +102,7 @@ class TypeInformation:
         return self.serializer()
 
     # What subclasses say. `_fault` sees None only where the type does not accept it; `_convert_value` never does and
-    # may rely on the check; columns may hold None, which is why those of fields go through `_field_column_fits`.
+    # may rely on the check; columns may hold None, which is why those of fields go through `field_column_fits`.
 
     def _parameters(self) -> tuple[Any, ...]:
         """Return the parameters that distinguish two types of one class."""
@@ -121,22 +121,22 @@ class TypeInformation:
 
     def _convert_column(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return all values converted; `values` itself where nothing changes."""
-        return _same_or(values, [self._convert_field(value) for value in values])
+        return _same_or(values, [self.convert_field(value) for value in values])
 
-    def _convert_field(self, value: UserValue) -> Any:
+    def convert_field(self, value: UserValue) -> Any:
         return None if value is None else self._convert_value(value)
 
-    def _field_fault(self, value: UserValue, path: str) -> Fault | None:
+    def field_fault(self, value: UserValue, path: str) -> Fault | None:
         """Return why a field or element is not of the type, or None; None is allowed there as a value."""
         return None if value is None else self._fault(value, path)
 
-    def _field_column_fits(self, values: Sequence[Any]) -> bool:
+    def field_column_fits(self, values: Sequence[Any]) -> bool:
         if _NONE in set(map(type, values)):
             values = [value for value in values if value is not None]
         return self._column_fits(values)
 
     def _mismatch(self, value: UserValue, path: str, found: str = "") -> Fault:
-        from .type_hints import infer_type
+        from .type_hints import infer_type  # which imports this module
 
         found = found or (f"{type(value).__name__} {shorten(value, 80)}" if value is not None else "None")
         remedy = f"give {self.python_form}"

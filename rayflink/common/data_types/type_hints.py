@@ -89,7 +89,7 @@ def to_type_info(declared: TypeHint, line: str = "") -> TypeInformation:
 
 
 def _shortcuts() -> type:
-    from ..typeinfo import Types
+    from ..typeinfo import Types  # which imports this module
 
     return Types
 

@@ -22,7 +22,7 @@ from ..errors import TypeMismatch, shorten
 from ..time import Instant
 from ..types import RowKind, _create_row
 from .basic_types import BasicType, BasicTypeInfo, DateTypeInfo
-from .composite_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
+from .composite_types import ElementsTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
 from .type_base import TypeInformation
 
 __all__ = ["TypeSerializer"]
@@ -105,24 +105,24 @@ def _read_nullable(kind: TypeInformation, data: bytes, at: int) -> tuple[Any, in
 def _write(kind: TypeInformation, out: bytearray, value: UserValue) -> None:
     """Append a value that is not None and has the type's own form."""
     if isinstance(kind, BasicTypeInfo):
-        _write_basic(kind._basic_type, out, value)
+        _write_basic(kind.basic_type, out, value)
     elif isinstance(kind, RowTypeInfo):
         out.append(value.get_row_kind().value)
-        _write_fields(kind._field_types, out, value)
+        _write_fields(kind.field_types, out, value)
     elif isinstance(kind, TupleTypeInfo):
-        _write_fields(kind._field_types, out, value)
+        _write_fields(kind.field_types, out, value)
     elif isinstance(kind, MapTypeInfo):
         write_varint(out, len(value))
         for key, item in value.items():
-            _write(kind._key_type_info, out, key)
-            _write_nullable(kind._value_type_info, out, item)
-    elif isinstance(kind, _ElementsTypeInfo):
+            _write(kind.key_type, out, key)
+            _write_nullable(kind.value_type, out, item)
+    elif isinstance(kind, ElementsTypeInfo):
         if isinstance(value, bytes):
             _write_sized(out, value)
             return
         write_varint(out, len(value))
         for item in value:
-            _write_nullable(kind._element_type, out, item)
+            _write_nullable(kind.element_type, out, item)
     elif type(kind) is DateTypeInfo:
         out += value.toordinal().to_bytes(4, "big")
     else:
@@ -131,28 +131,28 @@ def _write(kind: TypeInformation, out: bytearray, value: UserValue) -> None:
 
 def _read(kind: TypeInformation, data: bytes, at: int) -> tuple[Any, int]:
     if isinstance(kind, BasicTypeInfo):
-        return _read_basic(kind._basic_type, data, at)
+        return _read_basic(kind.basic_type, data, at)
     if isinstance(kind, RowTypeInfo):
         row_kind, at = take(data, at, 1)
-        fields, at = _read_fields(kind._field_types, data, at)
+        fields, at = _read_fields(kind.field_types, data, at)
         return _create_row(kind._names, fields, _KINDS[row_kind[0]]), at
     if isinstance(kind, TupleTypeInfo):
-        fields, at = _read_fields(kind._field_types, data, at)
+        fields, at = _read_fields(kind.field_types, data, at)
         return tuple(fields), at
     if isinstance(kind, MapTypeInfo):
         size, at = read_varint(data, at)
         pairs = {}
         for _ in range(size):
-            key, at = _read(kind._key_type_info, data, at)
-            pairs[key], at = _read_nullable(kind._value_type_info, data, at)
+            key, at = _read(kind.key_type, data, at)
+            pairs[key], at = _read_nullable(kind.value_type, data, at)
         return pairs, at
-    if isinstance(kind, _ElementsTypeInfo):
-        if getattr(kind, "_is_bytes", False):
+    if isinstance(kind, ElementsTypeInfo):
+        if getattr(kind, "is_bytes", False):
             return _read_sized(data, at)
         size, at = read_varint(data, at)
         items = []
         for _ in range(size):
-            item, at = _read_nullable(kind._element_type, data, at)
+            item, at = _read_nullable(kind.element_type, data, at)
             items.append(item)
         return items, at
     if type(kind) is DateTypeInfo:

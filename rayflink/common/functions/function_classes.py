@@ -462,7 +462,7 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
         """Return the strategy that tries nothing again."""
-        from .async_retries import NO_RETRY_STRATEGY
+        from .async_retries import NO_RETRY_STRATEGY  # which imports this module
 
         return NO_RETRY_STRATEGY
 
@@ -474,7 +474,7 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> AsyncRetryStrategy[Whole]:
         """Return a strategy with up to `max_attempts` further attempts and the same pause before each."""
-        from .async_retries import FixedDelayRetryStrategy
+        from .async_retries import FixedDelayRetryStrategy  # which imports this module
 
         return FixedDelayRetryStrategy(max_attempts, backoff_time_millis, result_predicate, exception_predicate)
 
@@ -488,7 +488,7 @@ class AsyncRetryStrategy(ABC, Generic[Whole]):
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> AsyncRetryStrategy[Whole]:
         """Return a strategy with up to `max_attempts` further attempts, each pause `multiplier` times the last."""
-        from .async_retries import ExponentialBackoffDelayRetryStrategy
+        from .async_retries import ExponentialBackoffDelayRetryStrategy  # which imports this module
 
         how = (max_attempts, initial_delay, max_retry_delay, multiplier)
         return ExponentialBackoffDelayRetryStrategy(*how, result_predicate, exception_predicate)

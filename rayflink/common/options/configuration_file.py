@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 
 from ..errors import ConfigError, shorten
+from .option_types import MAP
+from .registry import by_key
 
 __all__ = ["options_of_file"]
 
@@ -84,9 +86,6 @@ def _item(path: str | PathLike[str], key: str, node: yaml.Node) -> str:
 
 
 def _takes_a_map(key: str) -> bool:
-    from .option_types import MAP
-    from .registry import by_key
-
     option = by_key().get(key)
     return option is not None and option.type is MAP
 

@@ -1,6 +1,6 @@
 """The one registry of options: every key rayflink reads, with type, default and help.
 
-``python -m rayflink.common.options.registry`` prints it as the Markdown of docs/configuration.md. Names are
+``python -m rayflink.common.options.options_page`` prints it as the Markdown of docs/configuration.md. Names are
 Flink's where Flink has the option; what is ours begins with ``rayflink.``.
 """
 
@@ -591,9 +591,3 @@ def takes_any_suffix(key: str) -> bool:
 def sections() -> dict[str, list[ConfigOption[Any]]]:
     """The options by the headings under which they are documented."""
     return _sections
-
-
-if __name__ == "__main__":
-    from .options_page import markdown
-
-    print(markdown(), end="")

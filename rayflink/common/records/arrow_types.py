@@ -15,11 +15,11 @@ from ..data_types.basic_types import (
     TimeTypeInfo,
 )
 from ..data_types.composite_types import (
+    ElementsTypeInfo,
     MapTypeInfo,
     PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
-    _ElementsTypeInfo,
 )
 from ..data_types.type_base import TypeInformation
 from ..errors import InvalidTypesError, shorten
@@ -109,10 +109,10 @@ def to_arrow_type(kind: TypeInformation | ArrowTyped) -> pyarrow.DataType:
 
     if isinstance(kind, ArrowTyped):
         return kind.to_arrow()
-    if isinstance(kind, BasicTypeInfo) and kind._basic_type is BasicType.BIG_DEC:
+    if isinstance(kind, BasicTypeInfo) and kind.basic_type is BasicType.BIG_DEC:
         return pyarrow.decimal128(38, 18)
-    if isinstance(kind, BasicTypeInfo) and kind._basic_type in _BASIC:
-        return getattr(pyarrow, _BASIC[kind._basic_type])()
+    if isinstance(kind, BasicTypeInfo) and kind.basic_type in _BASIC:
+        return getattr(pyarrow, _BASIC[kind.basic_type])()
     if isinstance(kind, DateTypeInfo):
         return pyarrow.date32()
     if isinstance(kind, TimeTypeInfo):
@@ -121,12 +121,12 @@ def to_arrow_type(kind: TypeInformation | ArrowTyped) -> pyarrow.DataType:
         return pyarrow.timestamp("ns", "UTC")
     if isinstance(kind, TimestampTypeInfo):
         return pyarrow.timestamp("us")
-    if isinstance(kind, PrimitiveArrayTypeInfo) and kind._is_bytes:
+    if isinstance(kind, PrimitiveArrayTypeInfo) and kind.is_bytes:
         return pyarrow.binary()
-    if isinstance(kind, _ElementsTypeInfo):
-        return pyarrow.list_(to_arrow_type(kind._element_type))
+    if isinstance(kind, ElementsTypeInfo):
+        return pyarrow.list_(to_arrow_type(kind.element_type))
     if isinstance(kind, MapTypeInfo):
-        return pyarrow.map_(to_arrow_type(kind._key_type_info), to_arrow_type(kind._value_type_info))
+        return pyarrow.map_(to_arrow_type(kind.key_type), to_arrow_type(kind.value_type))
     if isinstance(kind, RowTypeInfo):
         return pyarrow.struct(list(to_arrow_schema(kind)))
     if isinstance(kind, TupleTypeInfo):

@@ -14,6 +14,7 @@ from typing import Any
 from rayflink.state.clock import epoch_ms
 
 from ..options.stop_mode import StopMode
+from .arrow_rows import arrow_to_rows
 
 MIN_TIMESTAMP = -(2**63)
 """Epoch milliseconds of the initial watermark, and of a record that carries no timestamp."""
@@ -210,6 +211,4 @@ def rows_of(batch: Batch) -> Sequence[Any]:
     """Return the batch's records as Python values: an Arrow row becomes a `Row` with the schema's names."""
     if isinstance(batch, RowBatch):
         return batch.values
-    from .arrow_rows import arrow_to_rows
-
     return arrow_to_rows(batch.data)

@@ -12,7 +12,7 @@ from typing import Any
 from rayflink.user_types import UserRecord, UserValue
 
 from ..data_types.basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
-from ..data_types.composite_types import PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
+from ..data_types.composite_types import ElementsTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo
 from ..data_types.type_base import TypeInformation
 from ..errors import InvalidTypesError, shorten
 from ..serialization import DeserializationSchema, SerializationSchema
@@ -70,11 +70,11 @@ def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
     """
     if text == marks.null:
         return None
-    if isinstance(kind, PrimitiveArrayTypeInfo) and kind._is_bytes:
+    if isinstance(kind, PrimitiveArrayTypeInfo) and kind.is_bytes:
         return base64.b64decode(text, validate=True)
-    if isinstance(kind, _ElementsTypeInfo):
+    if isinstance(kind, ElementsTypeInfo):
         items = text.split(marks.elements) if marks.elements else [text]
-        return [value_of(item, kind._element_type, marks) for item in items] if text else []
+        return [value_of(item, kind.element_type, marks) for item in items] if text else []
     if isinstance(kind, RowTypeInfo | TupleTypeInfo):
         items = text.split(marks.elements) if marks.elements else [text]
         types = kind.get_field_types()
@@ -86,7 +86,7 @@ def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
     if isinstance(kind, TimestampTypeInfo):
         return parsed_timestamp(text)
     if isinstance(kind, BasicTypeInfo):
-        return kind.convert(_basic(text, kind._basic_type))
+        return kind.convert(_basic(text, kind.basic_type))
     raise InvalidTypesError(f"a field of CSV cannot be {kind}", "use a basic type, a list or a row of those")
 
 

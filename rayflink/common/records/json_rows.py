@@ -13,15 +13,16 @@ from rayflink.user_types import UserRecord
 
 from ..data_types.basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from ..data_types.composite_types import (
+    ElementsTypeInfo,
     MapTypeInfo,
     PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
-    _ElementsTypeInfo,
 )
 from ..data_types.type_base import TypeInformation
 from ..errors import InvalidTypesError, TypeMismatch, shorten
 from ..serialization import DeserializationSchema, SerializationSchema
+from ..typeinfo import Types
 from ..types import Row, _create_row
 from .json_strings import dumped, json_text, without_surrogates
 from .number_strings import decimal_number, real_number, whole_number, whole_or_real
@@ -199,13 +200,13 @@ def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
                 raise ValueError(f"no field {', '.join(missing)}{f' in {at}' if at else ''}")
             return _create_row(names, [read(found.get(name), f"{at}.{name}" if at else name) for name, read in fields])
 
-    elif isinstance(kind, PrimitiveArrayTypeInfo) and kind._is_bytes:
+    elif isinstance(kind, PrimitiveArrayTypeInfo) and kind.is_bytes:
 
         def inner(found: Any, at: str) -> Any:
             return base64.b64decode(_ensure(found, str, "base64 text", at), validate=True)
 
-    elif isinstance(kind, _ElementsTypeInfo):
-        element = _reader_of(kind._element_type, strict)
+    elif isinstance(kind, ElementsTypeInfo):
+        element = _reader_of(kind.element_type, strict)
 
         def inner(found: Any, at: str) -> Any:
             return [element(item, f"{at}[{place}]") for place, item in enumerate(_ensure(found, list, "a list", at))]
@@ -219,7 +220,7 @@ def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
             return tuple(read(found[place], f"{at}[{place}]") for place, read in enumerate(readers))
 
     elif isinstance(kind, MapTypeInfo):
-        value = _reader_of(kind._value_type_info, strict)
+        value = _reader_of(kind.value_type, strict)
 
         def inner(found: Any, at: str) -> Any:
             return {key: value(item, f"{at}.{key}") for key, item in _ensure(found, dict, "an object", at).items()}
@@ -237,7 +238,7 @@ def _simple_reader(kind: TypeInformation) -> _Reader:
     def read(found: object, at: str) -> Any:
         if isinstance(kind, BasicTypeInfo):
             try:
-                value = _basic(found, kind._basic_type)
+                value = _basic(found, kind.basic_type)
             except ValueError as error:
                 raise ValueError(f"field {at}: {error}") from error
             return kind.convert(value, f"field {at}")
@@ -285,7 +286,6 @@ def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:
     Raises:
         InvalidTypesError: it has something that no type stands for.
     """
-    from ..typeinfo import Types
 
     kind = schema.get("type")
     if isinstance(kind, list):

@@ -13,7 +13,7 @@ from typing import Any
 
 from rayflink.user_types import UserValue
 
-from ..data_types.composite_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
+from ..data_types.composite_types import ElementsTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
 from ..data_types.type_base import TypeInformation
 from ..time import Instant
 from .print_form import number_text
@@ -40,12 +40,12 @@ def json_text(value: UserValue, kind: TypeInformation) -> str:
     if isinstance(kind, TupleTypeInfo):
         return "[" + ",".join(map(json_text, value, kind.get_field_types())) + "]"
     if isinstance(kind, MapTypeInfo):
-        of = kind._value_type_info
+        of = kind.value_type
         return "{" + ",".join(f"{dumped(str(key))}:{json_text(item, of)}" for key, item in value.items()) + "}"
     if isinstance(value, bytes):
         return dumped(base64.b64encode(value).decode("ascii"))
-    if isinstance(kind, _ElementsTypeInfo):
-        return "[" + ",".join(json_text(item, kind._element_type) for item in value) + "]"
+    if isinstance(kind, ElementsTypeInfo):
+        return "[" + ",".join(json_text(item, kind.element_type) for item in value) + "]"
     return _scalar_text(value, kind)
 
 

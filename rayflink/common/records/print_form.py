@@ -16,11 +16,11 @@ from rayflink.user_types import UserRecord, UserValue
 
 from ..data_types.basic_types import BasicType, BasicTypeInfo, PickledBytesTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from ..data_types.composite_types import (
+    ElementsTypeInfo,
     MapTypeInfo,
     PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
-    _ElementsTypeInfo,
 )
 from ..data_types.type_base import TypeInformation
 from ..types import Row
@@ -84,14 +84,14 @@ def java_text(type_info: TypeInformation, value: UserValue) -> str:
         return f"{value.get_row_kind()}[{', '.join(_fields(type_info, value))}]"
     if isinstance(type_info, PrimitiveArrayTypeInfo) and isinstance(value, bytes):
         return str([byte - 256 if byte > 127 else byte for byte in value])
-    if isinstance(type_info, _ElementsTypeInfo):
-        (element,) = type_info._parameters()
+    if isinstance(type_info, ElementsTypeInfo):
+        element = type_info.element_type
         return f"[{', '.join(java_text(element, item) for item in value)}]"
     if isinstance(type_info, MapTypeInfo):
-        keys, values = type_info._parameters()
+        keys, values = type_info.key_type, type_info.value_type
         return f"{{{', '.join(f'{java_text(keys, k)}={java_text(values, v)}' for k, v in value.items())}}}"
     if isinstance(type_info, BasicTypeInfo):
-        return _basic_text(type_info._parameters()[0], value)
+        return _basic_text(type_info.basic_type, value)
     if isinstance(type_info, TimestampTypeInfo):
         return java_timestamp_text(value)
     if isinstance(type_info, TimeTypeInfo):
@@ -117,7 +117,7 @@ def _basic_text(kind: BasicType, value: UserValue) -> str:
 
 def number_text(value: float, type_info: TypeInformation) -> str:
     """Return a floating point number as Java writes one of the type: a float where that is FLOAT, else a double."""
-    is_single = isinstance(type_info, BasicTypeInfo) and type_info._basic_type is BasicType.FLOAT
+    is_single = isinstance(type_info, BasicTypeInfo) and type_info.basic_type is BasicType.FLOAT
     return single_text(value) if is_single else double_text(value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rayflink.user_types import UserRecord, UserValue
 
 from ..data_types.basic_types import BasicType, BasicTypeInfo
-from ..data_types.composite_types import MapTypeInfo, RowTypeInfo, TupleTypeInfo, _ElementsTypeInfo
+from ..data_types.composite_types import ElementsTypeInfo, MapTypeInfo, RowTypeInfo, TupleTypeInfo
 from ..data_types.type_base import TypeInformation
 from ..types import Row, _create_row
 from .print_form import single_text
@@ -28,15 +28,15 @@ def shortest_floats(kind: TypeInformation | None) -> Callable[[Any], Any] | None
 
 def _replacement(kind: TypeInformation | None) -> Callable[[Any], Any] | None:
     if isinstance(kind, BasicTypeInfo):
-        return _shortest if kind._basic_type is BasicType.FLOAT else None
+        return _shortest if kind.basic_type is BasicType.FLOAT else None
     if isinstance(kind, RowTypeInfo | TupleTypeInfo):
         parts = [(at, found) for at, of in enumerate(kind.get_field_types()) if (found := shortest_floats(of))]
         return _of_fields(parts) if parts else None
-    if isinstance(kind, _ElementsTypeInfo):
-        element = shortest_floats(kind._element_type)
+    if isinstance(kind, ElementsTypeInfo):
+        element = shortest_floats(kind.element_type)
         return None if element is None else lambda values: [element(value) for value in values]
     if isinstance(kind, MapTypeInfo):
-        of_value = shortest_floats(kind._value_type_info)
+        of_value = shortest_floats(kind.value_type)
         return None if of_value is None else lambda pairs: {key: of_value(value) for key, value in pairs.items()}
     return None
 

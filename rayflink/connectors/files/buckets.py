@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
-from typing import Any
 
 from rayflink.common.records.batches import Batch
+from rayflink.user_types import UserRecord
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class BucketAssigner:
     ...         return f"country={element[0]}"
     """
 
-    def get_bucket_id(self, element: Any, context: BucketContext) -> str:
+    def get_bucket_id(self, element: UserRecord, context: BucketContext) -> str:
         """Return the bucket: a path below the sink's folder; empty: the folder itself."""
         raise NotImplementedError(f"{type(self).__name__}.get_bucket_id")
 

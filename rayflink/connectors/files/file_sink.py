@@ -11,7 +11,7 @@ from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, Wri
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import PlanError
 from rayflink.common.serialization import BulkWriterFactory, Encoder
-from rayflink.common.time import to_millis
+from rayflink.common.time import Length, to_millis
 from rayflink.common.user_code.call_sites import call_site
 
 from .buckets import BucketAssigner
@@ -186,7 +186,7 @@ class FileSink(Sink):
             self._base_path, self._form = base_path, form
             self._settings = FileSinkSettings(rolling=self._first_rolling())
 
-        def with_bucket_check_interval(self, interval: Any) -> Any:
+        def with_bucket_check_interval(self, interval: Length) -> Any:
             """Look for files that are due to end at this interval: a Duration, or milliseconds.
 
             Raises:
@@ -349,6 +349,6 @@ class FileCompactor:
         return FileCompactor()
 
 
-def _ensure(given: Any, wanted: type) -> None:
+def _ensure(given: object, wanted: type) -> None:
     if not isinstance(given, wanted):
         raise TypeError(f"a {wanted.__name__} is wanted, found {type(given).__name__}")

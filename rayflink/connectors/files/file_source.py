@@ -22,6 +22,7 @@ from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCur
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.functions.callables import ensure_takes
 from rayflink.common.functions.type_variables import Output, Result
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.time import Duration, to_millis
 
@@ -51,7 +52,7 @@ class FileFormat(ABC, Generic[Output]):
     def open_split(self, split: FileSplit) -> SplitCursor:
         """Start to read a split, at the position it carries."""
 
-    def counting(self, metrics: Any) -> FileFormat[Output]:
+    def counting(self, metrics: MetricGroup) -> FileFormat[Output]:
         """Return this format, extended to count the records it leaves out in a reader's metrics."""
         return self
 
@@ -66,7 +67,7 @@ class StreamFormat(FileFormat[Output]):
         Raises:
             LookupError: the character set is unknown.
         """
-        from ..formats.text_files import TextLineFormat
+        from ..formats.text_files import TextLineFormat  # which imports this module
 
         return TextLineFormat(charset_name)
 
@@ -218,7 +219,7 @@ def _local_path(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(rest)
 
 
-def _checked(given: Any, wanted: type) -> Any:
+def _checked(given: object, wanted: type) -> Any:
     if not isinstance(given, wanted):
         found = given.__name__ if isinstance(given, type) else type(given).__name__
         raise TypeError(f"a {wanted.__name__} is wanted, found {found}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from rayflink.common.time import to_millis
+from rayflink.common.time import Length, to_millis
 
 PART_BYTES = 128 << 20
 
@@ -22,7 +20,10 @@ class RollingPolicy:
     """
 
     def __init__(
-        self, part_size: int | None = None, rollover_interval: Any = None, inactivity_interval: Any = None
+        self,
+        part_size: int | None = None,
+        rollover_interval: Length | None = None,
+        inactivity_interval: Length | None = None,
     ) -> None:
         self.part_size = part_size
         self.rollover_ms = None if rollover_interval is None else to_millis(rollover_interval)
@@ -42,7 +43,7 @@ class RollingPolicy:
 
     @staticmethod
     def default_rolling_policy(
-        part_size: int = PART_BYTES, rollover_interval: Any = 60_000, inactivity_interval: Any = 60_000
+        part_size: int = PART_BYTES, rollover_interval: Length = 60_000, inactivity_interval: Length = 60_000
     ) -> DefaultRollingPolicy:
         """A policy by size, age and inactivity, across checkpoints; a file that has ended becomes visible after the
         next one.

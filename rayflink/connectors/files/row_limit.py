@@ -7,6 +7,7 @@ from typing import Any
 
 from rayflink.common.connector_base.source import Polled
 from rayflink.common.connector_base.split_reader import SplitCursor
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import ArrowBatch, RowBatch
 
 from .file_blocks import FileSplit
@@ -25,7 +26,7 @@ class FirstRows(FileFormat):
         self._form, self._rows = form, rows
         self.divisible = form.divisible
 
-    def counting(self, metrics: Any) -> FileFormat:
+    def counting(self, metrics: MetricGroup) -> FileFormat:
         return FirstRows(self._form.counting(metrics), self._rows)
 
     def open_split(self, split: FileSplit) -> SplitCursor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.serialization import BulkWriter, RowDataBulkWriterFactory
+from rayflink.user_types import TypeHint
 
 from ..files.compression import is_compressed, open_bytes
 from ..files.file_blocks import FileSplit
@@ -29,7 +30,7 @@ class ArrowFormat(BulkFormat):
         rows: emit `Row` objects instead of columns.
     """
 
-    def __init__(self, row_type: Any = None, rows: bool = False) -> None:
+    def __init__(self, row_type: TypeHint = None, rows: bool = False) -> None:
         self._shape = ColumnShape(None if row_type is None else to_arrow_schema(row_type), rows)
 
     def open_split(self, split: FileSplit) -> SplitCursor:
@@ -54,12 +55,12 @@ class ArrowFormat(BulkFormat):
         return ColumnCursor(split, blocks, read, emitted, source.close)
 
 
-def _batch_of_file(reader: Any, path: str, number: int) -> Iterator[pyarrow.RecordBatch]:
+def _batch_of_file(reader: pyarrow.RecordBatchFileReader, path: str, number: int) -> Iterator[pyarrow.RecordBatch]:
     with reading(path, f"record batch {number}"):
         yield reader.get_batch(number)
 
 
-def _batches_of_stream(reader: Any, path: str, _: int) -> Iterator[pyarrow.RecordBatch]:
+def _batches_of_stream(reader: pyarrow.RecordBatchFileReader, path: str, _: int) -> Iterator[pyarrow.RecordBatch]:
     with reading(path, "the stream of batches"):
         yield from reader
 
@@ -68,7 +69,7 @@ class ArrowBulkWriters:
     """Makes writers of Arrow IPC files."""
 
     @staticmethod
-    def for_row_type(row_type: Any) -> RowDataBulkWriterFactory:
+    def for_row_type(row_type: TypeHint) -> RowDataBulkWriterFactory:
         """Return a factory for rows of a type, in record batches of 65,536.
 
         Args:

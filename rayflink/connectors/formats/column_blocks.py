@@ -13,6 +13,7 @@ from rayflink.common.records.arrow_rows import arrow_to_rows, rows_to_arrow
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.records.row_kinds import has_kinds
 from rayflink.common.serialization import BulkWriter
+from rayflink.user_types import UserRecord
 
 from ..files.file_blocks import FileSplit
 
@@ -143,7 +144,7 @@ class ColumnWriter(BulkWriter):
         """Append a block to the file."""
         self._writer.write_table(table)
 
-    def add_element(self, element: Any) -> None:
+    def add_element(self, element: UserRecord) -> None:
         self.add_batch(RowBatch([element]))
 
     def add_batch(self, batch: Batch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -176,7 +176,7 @@ class CsvDialect:
             if not record:
                 return line
 
-    def reader(self, lines: Any) -> Any:
+    def reader(self, lines: Iterable[str]) -> Any:
         """Yield the values of each record of some lines, as strings."""
         if self.quote is None:
             return csv.reader(lines, delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)

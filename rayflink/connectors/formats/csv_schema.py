@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
 
-from rayflink.common.data_types.composite_types import RowTypeInfo
+from rayflink.common.data_types.composite_types import ListTypeInfo, RowTypeInfo
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.records.arrow_types import ArrowTyped, to_arrow_type, type_info_of
 from rayflink.common.records.batches import Batch, RowBatch, rows_of
@@ -14,6 +14,7 @@ from rayflink.common.records.csv_marks import CsvMarks
 from rayflink.common.records.csv_rows import field_of
 from rayflink.common.serialization import BulkWriter, RowDataBulkWriterFactory
 from rayflink.common.typeinfo import Types
+from rayflink.user_types import UserRecord
 
 from .csv_dialect import CsvDialect
 from .csv_files import CsvFormat
@@ -283,7 +284,7 @@ class _CsvWriter(BulkWriter):
         if schema.header in ("same", "unread"):
             file.write(schema.marks.line_of(map(schema.marks.quoted, self._names)).encode("utf-8"))
 
-    def add_element(self, element: Any) -> None:
+    def add_element(self, element: UserRecord) -> None:
         self.add_batch(RowBatch([element]))
 
     def add_batch(self, batch: Batch) -> None:
@@ -295,7 +296,7 @@ class _CsvWriter(BulkWriter):
             lines.append(self._marks[0].line_of(fields))
         self._file.write("".join(lines).encode("utf-8"))
 
-    def _ensure_digits(self, row: Any) -> None:
+    def _ensure_digits(self, row: UserRecord) -> None:
         """Check that decimals have no more digits than their columns.
 
         Raises:
@@ -315,8 +316,6 @@ class _CsvWriter(BulkWriter):
 
 
 def _lists_of(schema: CsvSchema) -> list[str]:
-    from rayflink.common.data_types.composite_types import ListTypeInfo
-
     pairs = zip(schema.row_type.get_field_names(), schema.row_type.get_field_types(), strict=True)
     return [name for name, kind in pairs if isinstance(kind, ListTypeInfo)]
 

@@ -16,6 +16,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.common.records.shortest_floats import shortest_floats
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from rayflink.common.types import Row
+from rayflink.user_types import UserRecord, UserValue
 
 from ..files.buckets import BucketAssigner
 from ..files.file_sink import FileSink, FileSinkSettings, OutputFileConfig
@@ -54,7 +55,7 @@ class _LinesWriter(BulkWriter):
         self._names: list[str] | None = None
         self._fresh = True
 
-    def add_element(self, element: Any) -> None:
+    def add_element(self, element: UserRecord) -> None:
         self.add_batch(RowBatch([element]))
 
     def add_batch(self, batch: Batch) -> None:
@@ -99,7 +100,7 @@ def _columns_of(batch: ArrowBatch) -> Sequence[dict[str, Any]]:
     return [dict(zip(batch.data.schema.names, batch.data.schema.types, strict=True))]
 
 
-def _names_of(record: Any) -> list[str] | None:
+def _names_of(record: UserRecord) -> list[str] | None:
     """Return the names of a record's fields, if it has any."""
     names: Any = record if isinstance(record, dict) else getattr(record, "_fields", None)
     if isinstance(record, Row):
@@ -141,7 +142,7 @@ def _shown(column: pyarrow.Array) -> list[Any]:
     return values
 
 
-def record_fields(value: Any, names: Sequence[str] | None) -> Sequence[Any]:
+def record_fields(value: UserValue, names: Sequence[str] | None) -> Sequence[Any]:
     """Return the fields of one record, those with names in the order of `names`."""
     if isinstance(value, dict):
         return [value.get(name) for name in names or value]

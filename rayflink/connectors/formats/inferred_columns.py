@@ -12,6 +12,7 @@ from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.records.batches import ArrowBatch, Batch
 from rayflink.common.records.mixed_arrow_types import refuse_mixture, refuse_types
 from rayflink.common.types import Row
+from rayflink.user_types import UserRecord
 
 from .column_blocks import as_schema
 
@@ -200,7 +201,7 @@ def _array(column: Sequence[Any]) -> pyarrow.Array:
     return found
 
 
-def _named(record: Any, names: Sequence[str] | None) -> dict[str, Any]:
+def _named(record: UserRecord, names: Sequence[str] | None) -> dict[str, Any]:
     """Return the fields of a record by name.
 
     Args:
@@ -231,7 +232,7 @@ def _problems() -> tuple[type[Exception], ...]:
     return pyarrow.ArrowException, ValueError, TypeError, KeyError, OverflowError
 
 
-def _unfit(record: Any, why: str) -> ValueError:
+def _unfit(record: UserRecord, why: str) -> ValueError:
     return ValueError(f"record {shorten(record, 200)} does not fit the columns ({why}); {_REMEDY}")
 
 

@@ -18,6 +18,7 @@ from rayflink.common.records.json_strings import dumped, plain_value
 from rayflink.common.records.shortest_floats import shortest_floats
 from rayflink.common.serialization import Encoder
 from rayflink.common.types import Row
+from rayflink.user_types import TypeHint, UserRecord, UserValue
 
 from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from ..files.file_source import StreamFormat
@@ -42,7 +43,7 @@ class JsonLinesFormat(StreamFormat):
 
     divisible = True
 
-    def __init__(self, row_type: Any = None, ignore_parse_errors: bool = False) -> None:
+    def __init__(self, row_type: TypeHint = None, ignore_parse_errors: bool = False) -> None:
         self._rows: JsonRowDeserializationSchema | None = None
         self.schema = None
         if isinstance(row_type, RowTypeInfo):
@@ -185,7 +186,7 @@ class _PlainLines(Encoder):
     def for_type(self, type_info: TypeInformation | None) -> Encoder:
         return _PlainLines(type_info)
 
-    def encode(self, element: Any) -> bytes:
+    def encode(self, element: UserRecord) -> bytes:
         value = element if self._shortest is None else self._shortest(element)
         value = value.as_dict(True) if isinstance(value, Row) and value._names is not None else value
         try:
@@ -196,7 +197,7 @@ class _PlainLines(Encoder):
         return f"{text}\n".encode()
 
 
-def _plain_inside(value: Any) -> Any:
+def _plain_inside(value: UserValue) -> Any:
     if isinstance(value, Row):
         return list(value)
     plain = plain_value(value)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.serialization import BulkWriter, RowDataBulkWriterFactory
+from rayflink.user_types import TypeHint
 
 from ..files.compression import open_bytes
 from ..files.file_blocks import FileSplit
@@ -32,7 +33,7 @@ class OrcFormat(BulkFormat):
         rows: emit `Row` objects instead of columns.
     """
 
-    def __init__(self, row_type: Any = None, rows: bool = False) -> None:
+    def __init__(self, row_type: TypeHint = None, rows: bool = False) -> None:
         self._shape = ColumnShape(None if row_type is None else to_arrow_schema(row_type), rows)
 
     def open_split(self, split: FileSplit) -> SplitCursor:
@@ -47,7 +48,9 @@ class OrcFormat(BulkFormat):
         return ColumnCursor(split, list(range(file.nstripes)), read, emitted, raw.close)
 
 
-def _stripe(file: Any, names: list[str] | None, path: str, number: int) -> Iterator[pyarrow.RecordBatch]:
+def _stripe(
+    file: pyarrow.orc.ORCFile, names: list[str] | None, path: str, number: int
+) -> Iterator[pyarrow.RecordBatch]:
     with reading(path, f"stripe {number}"):
         yield file.read_stripe(number, columns=names)
 
@@ -57,7 +60,7 @@ class OrcBulkWriters:
 
     @staticmethod
     def for_row_type(
-        row_type: Any,
+        row_type: TypeHint,
         writer_properties: Configuration | Mapping[str, str] | None = None,
         hadoop_config: Configuration | None = None,
     ) -> RowDataBulkWriterFactory:
@@ -82,7 +85,7 @@ class OrcBulkWriters:
 
 
 class _OrcFactory(RowDataBulkWriterFactory):
-    def __init__(self, row_type: Any, codec: str) -> None:
+    def __init__(self, row_type: TypeHint, codec: str) -> None:
         super().__init__(row_type)
         self._codec = codec
 

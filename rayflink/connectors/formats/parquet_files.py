@@ -11,6 +11,7 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.serialization import BulkWriter, RowDataBulkWriterFactory
+from rayflink.user_types import TypeHint
 
 from ..files.compression import open_bytes
 from ..files.file_blocks import FileSplit
@@ -39,7 +40,7 @@ class ParquetFormat(BulkFormat):
     divisible = True
 
     def __init__(
-        self, row_type: Any = None, batch_size: int = 1 << 16, is_case_sensitive: bool = True, rows: bool = False
+        self, row_type: TypeHint = None, batch_size: int = 1 << 16, is_case_sensitive: bool = True, rows: bool = False
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be >= 1, got {batch_size}")
@@ -70,7 +71,9 @@ class ParquetFormat(BulkFormat):
         emitted = partial(self._shape.emitted, names=names, path=split.path)
         return ColumnCursor(split, groups, partial(self._group, file, names, split.path), emitted, raw.close)
 
-    def _group(self, file: Any, names: list[str] | None, path: str, group: int) -> Iterator[pyarrow.RecordBatch]:
+    def _group(
+        self, file: pyarrow.parquet.ParquetFile, names: list[str] | None, path: str, group: int
+    ) -> Iterator[pyarrow.RecordBatch]:
         with reading(path, f"row group {group}"):
             yield from file.iter_batches(self._batch_size, row_groups=[group], columns=names)
 
@@ -88,7 +91,7 @@ class ParquetColumnarRowInputFormat(ParquetFormat):
 
     def __init__(
         self,
-        row_type: Any,
+        row_type: TypeHint,
         hadoop_config: Configuration | None = None,
         batch_size: int = BATCH_ROWS,
         is_utc_timestamp: bool = False,
@@ -104,7 +107,7 @@ class ParquetBulkWriters:
 
     @staticmethod
     def for_row_type(
-        row_type: Any, hadoop_config: Configuration | None = None, utc_timestamp: bool = False
+        row_type: TypeHint, hadoop_config: Configuration | None = None, utc_timestamp: bool = False
     ) -> RowDataBulkWriterFactory:
         """Return a factory for rows of a type, in row groups of 65,536 records, packed with snappy.
 
@@ -144,7 +147,7 @@ def refuse_hadoop(hadoop_config: Configuration | None) -> None:
         raise ValueError(f"{found}; files are read and written by Arrow, without Hadoop: leave it out, or empty")
 
 
-def _begin(file: Any, group: int) -> int:
+def _begin(file: pyarrow.parquet.ParquetFile, group: int) -> int:
     column = file.metadata.row_group(group).column(0)
     at = column.data_page_offset
     return int(at if column.dictionary_page_offset is None else min(at, column.dictionary_page_offset))

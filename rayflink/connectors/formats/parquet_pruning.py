@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
 
 _STATED = frozenset({"NONE", "INT", "STRING", "DATE", "TIMESTAMP"})
 """Parquet's types whose least and greatest values are those of Python."""
@@ -35,7 +38,7 @@ class Wanted:
         shown = f"({', '.join(literals)})" if self.sign == "IN" else "".join(literals)
         return f"{self.column} {self.sign} {shown}".rstrip()
 
-    def may_be_in(self, statistics: Any) -> bool:
+    def may_be_in(self, statistics: pyarrow.parquet.Statistics) -> bool:
         """Return whether a row group may hold a wanted row; True where that is not known.
 
         Args:
@@ -64,7 +67,7 @@ class RowGroupFilter:
 
     conditions: tuple[Wanted, ...] = ()
 
-    def __call__(self, group: Any) -> bool:
+    def __call__(self, group: pyarrow.parquet.RowGroupMetaData) -> bool:
         """Return whether a row group, as pyarrow describes it, may hold a wanted row."""
         if not self.conditions:
             return True

@@ -24,6 +24,7 @@ from .frame_source import FramePart, FrameSource, FrameStore, SentStore
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
 
 ArrowWork: TypeAlias = "Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]"
 BLOCK_BYTES = 8 << 20
@@ -57,7 +58,7 @@ class SparkFailed(RayflinkError):
         return f"Spark could not compute the DataFrame that was to be {self.what}: {self.reason}; {remedy}"
 
 
-def source_of(df: Any, path: str | os.PathLike[str] | None, make_store: Callable[[], FrameStore]) -> Source:
+def source_of(df: DataFrame, path: str | os.PathLike[str] | None, make_store: Callable[[], FrameStore]) -> Source:
     """Let Spark compute a DataFrame to where a stream reads it.
 
     Args:
@@ -73,7 +74,7 @@ def source_of(df: Any, path: str | os.PathLike[str] | None, make_store: Callable
     return _filed(df, path, schema) if path is not None else _written(df, schema, make_store())
 
 
-def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
+def _written(df: DataFrame, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
     try:
         parts = [FramePart(*row) for row in in_arrow(df, _putting(store), _PARTS).collect()]
         store.keep(parts)
@@ -87,7 +88,7 @@ def _written(df: Any, schema: pyarrow.Schema, store: FrameStore) -> FrameSource:
     return source
 
 
-def _filed(df: Any, path: str | os.PathLike[str], schema: pyarrow.Schema) -> FileSource:
+def _filed(df: DataFrame, path: str | os.PathLike[str], schema: pyarrow.Schema) -> FileSource:
     path = from_root(os.fspath(path))  # Spark's processes and those of the job have other working directories
     try:
         with _configured(df.sparkSession.conf, _PARQUET):
@@ -113,7 +114,7 @@ def _configured(conf: Any, values: Mapping[str, str]) -> Iterator[None]:
                 conf.set(name, value)
 
 
-def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schema:
+def arrow_schema(df: DataFrame, what: str = "the table for a stream") -> pyarrow.Schema:
     """Return the columns of a DataFrame.
 
     Args:
@@ -151,7 +152,7 @@ def arrow_schema(df: Any, what: str = "the table for a stream") -> pyarrow.Schem
     return to_arrow_schema(df.schema)
 
 
-def spark_runs(spark: Any) -> bool:
+def spark_runs(spark: SparkSession) -> bool:
     """Return whether a SparkSession has not been stopped."""
     return getattr(spark.sparkContext, "_jsc", None) is not None
 

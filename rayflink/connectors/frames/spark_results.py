@@ -17,11 +17,12 @@ from .spark_frames import spark_runs
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyspark.sql import SparkSession
 
 WHERE = "the columns for a DataFrame"
 
 
-def ensure_session(spark: Any) -> None:
+def ensure_session(spark: SparkSession) -> None:
     """Check that Spark runs.
 
     Raises:
@@ -38,7 +39,7 @@ def ensure_session(spark: Any) -> None:
         raise TypeMismatch("the Spark for a DataFrame", "", found, "one that runs", remedy, call_site())
 
 
-def wanted_schema(schema: Any) -> pyarrow.Schema | None:
+def wanted_schema(schema: object) -> pyarrow.Schema | None:
     """Convert a schema, Spark's or another, to Arrow's.
 
     Args:

@@ -14,6 +14,7 @@ from rayflink.common.errors import shorten
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import Batch, rows_of
 from rayflink.common.types import Row
+from rayflink.user_types import UserRecord
 
 from .postgres_session import PostgresError, Session, driver, wait_at_most
 from .postgres_tables import Tables, delete_staged
@@ -68,7 +69,7 @@ class Rows:
         self.tables, self._values, self._columns = tables, values, tables.columns
         self._keys = [(tables.columns.index(key), key) for key in tables.keys]
 
-    def of(self, record: Any) -> tuple[Any, ...]:
+    def of(self, record: UserRecord) -> tuple[Any, ...]:
         """Return the values of a record.
 
         Raises:
@@ -89,7 +90,7 @@ class Rows:
                 raise UnwritableRecord(shorten(record)) from refusal
         return found
 
-    def _of(self, record: Any) -> tuple[Any, ...]:
+    def _of(self, record: UserRecord) -> tuple[Any, ...]:
         if self._values is not None:
             return tuple(self._values(record))
         if isinstance(record, dict):

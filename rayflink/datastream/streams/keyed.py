@@ -174,7 +174,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
 
     def window(self, window_assigner: WindowAssigner[Any, Selected]) -> WindowedStream[Record, Key, Selected]:
         """Group each key's records by windows."""
-        from .windowed import WindowedStream
+        from .windowed import WindowedStream  # which imports this module
 
         return WindowedStream(self, window_assigner)
 
@@ -199,7 +199,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         Raises:
             ValueError: the size is below 1, or the slide below 0.
         """
-        from .windowed import windows_of_counts
+        from .windowed import windows_of_counts  # which imports this module
 
         return windows_of_counts(self.window, size, slide)
 
@@ -215,7 +215,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         Raises:
             ValueError: one of them is not above 0.
         """
-        from .windowed import windows_of_time
+        from .windowed import windows_of_time  # which imports this module
 
         return windows_of_time(self.window, self._env.get_stream_time_characteristic(), size, slide)
 
@@ -227,7 +227,7 @@ class KeyedStream(DataStream[Record], Generic[Record, Key]):
         Raises:
             PlanError: the other stream is not keyed, or of another environment.
         """
-        from .interval_joined import IntervalJoin
+        from .interval_joined import IntervalJoin  # which imports this module
 
         ensure_stream(other, "interval_join")
         if not isinstance(other, KeyedStream):

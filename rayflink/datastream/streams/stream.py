@@ -249,8 +249,8 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         Raises:
             TypeError: it is neither.
         """
-        from .broadcast import BroadcastConnectedStream, BroadcastStream
-        from .connected import ConnectedStreams
+        from .broadcast import BroadcastConnectedStream, BroadcastStream  # which imports this module
+        from .connected import ConnectedStreams  # which imports this module
 
         if isinstance(ds, BroadcastStream):
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
@@ -265,7 +265,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         Raises:
             PlanError: the other stream is of another environment.
         """
-        from .joined import JoinedStreams
+        from .joined import JoinedStreams  # which imports this module
 
         return JoinedStreams(self, other)
 
@@ -277,7 +277,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         Raises:
             PlanError: the other stream is of another environment.
         """
-        from .joined import CoGroupedStreams
+        from .joined import CoGroupedStreams  # which imports this module
 
         return CoGroupedStreams(self, other)
 
@@ -306,7 +306,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         Raises:
             PlanError: when the program is run: what was selected of a split is split again.
         """
-        from .split_stream import SplitStream
+        from .split_stream import SplitStream  # which imports this module
 
         selector = SplitBy(as_output_selector(output_selector), graph.call_site())
         step = graph.Split(self._transformation, selector, output_type=self._transformation.output_type)
@@ -328,7 +328,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
             key_selector: a function or KeySelector, a field name, an index, or a tuple of names or indexes.
             key_type: what every key must be, where the stream is then worked by key; None: any key.
         """
-        from .keyed import KeyedStream
+        from .keyed import KeyedStream  # which imports this module
 
         check_fields("key_by", key_selector, self._transformation.declared_type())
         selector = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type))
@@ -364,7 +364,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         everywhere = self._partitioned(partitioners.Broadcast())
         if broadcast_state_descriptor is None:
             return everywhere
-        from .broadcast import BroadcastStream
+        from .broadcast import BroadcastStream  # which imports this module
 
         return BroadcastStream(everywhere, [broadcast_state_descriptor, *other_broadcast_state_descriptors])
 
@@ -383,7 +383,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         ['1', '4', '9']
         >>> env.close()
         """
-        from .cached import cached
+        from .cached import cached  # which imports this module
 
         return cached(self._env, self._transformation)
 
@@ -407,7 +407,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         >>> sorted(halved.filter(lambda n: n <= 1).execute_and_collect())
         [1, 1]
         """
-        from .iterations import IterativeStream
+        from .iterations import IterativeStream  # which imports this module
 
         return IterativeStream(self, max_wait_time_millis)
 
@@ -503,7 +503,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
             TypeMismatch: there is no schema and no record, records of different forms, or a type that Spark lacks.
             JobFailed: a function raised, or a record does not fit; names it.
         """
-        from .results import to_spark
+        from .results import to_spark  # which imports this module
 
         return to_spark(self, spark, schema, job_execution_name)
 
@@ -517,14 +517,14 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
 
         Returns: a `ray.data.Dataset`.
         """
-        from .results import to_ray_dataset
+        from .results import to_ray_dataset  # which imports this module
 
         return to_ray_dataset(self, schema, job_execution_name)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            from .keyed import KeyedStream
+            from .keyed import KeyedStream  # which imports this module
 
             if hasattr(KeyedStream, name):
                 raise AttributeError(f"{name}() needs a keyed stream; call key_by(...) before it", name=name, obj=self)

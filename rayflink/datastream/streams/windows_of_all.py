@@ -22,7 +22,7 @@ class WindowsOfAll(Step, Generic[Record]):
 
     def window_all(self, window_assigner: WindowAssigner[Any, Selected]) -> AllWindowedStream[Record, Selected]:
         """Group all records by windows, in one subtask."""
-        from .windowed import AllWindowedStream
+        from .windowed import AllWindowedStream  # which imports this module
 
         return AllWindowedStream(cast("DataStream[Record]", self), window_assigner)
 
@@ -37,13 +37,13 @@ class WindowsOfAll(Step, Generic[Record]):
         Raises:
             ValueError: the size is below 1, or the slide below 0.
         """
-        from .windowed import windows_of_counts
+        from .windowed import windows_of_counts  # which imports this module
 
         return windows_of_counts(self.window_all, size, slide)
 
     def time_window_all(self, size: Length, slide: Length | None = None) -> AllWindowedStream[Record]:
         """Group all records by windows of time, as `KeyedStream.time_window` does those of a key."""
-        from .windowed import windows_of_time
+        from .windowed import windows_of_time  # which imports this module
 
         return windows_of_time(self.window_all, self._env.get_stream_time_characteristic(), size, slide)
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
+from rayflink.common.functions.function_classes import RuntimeContext
 from rayflink.common.records.batches import (
     Batch,
     Element,
@@ -81,8 +82,6 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
             self._waiting.append(element)
 
     def open(self) -> None:
-        from rayflink.common.functions.function_classes import RuntimeContext
-
         self.ctx.metrics.gauge("inFlightRequests", lambda: self._queue.requests)
         self._runner = coroutine_runner(self.ctx)
         with UserCode(self.ctx, "open"):

@@ -51,6 +51,7 @@ class CsvColumns(BulkWriterFactory):
         import pyarrow
         from pyarrow import types
 
+        # both load pyarrow, which is slow
         from ..functions.number_format import float_strings
         from .column_strings import decimal_strings, time_strings, timestamp_strings
 

@@ -101,7 +101,7 @@ class PartitionTime:
                 return datetime.datetime.fromisoformat(text)
             import pyarrow
 
-            from ..functions.times.time_patterns import read
+            from ..functions.times.time_patterns import read  # slow: it loads pyarrow
 
             days, since_midnight, valid, _ = read(pyarrow.array([text]), self._formatter, False)
             if not valid[0]:

@@ -50,7 +50,7 @@ class _Print(TableSink):
         self._schema, self._identifier, self._stderr = schema, identifier, stderr
 
     def attach(self, stream: DataStream, name: str) -> Step:
-        from ..conversion.row_format import JavaFormat, RowFormat
+        from ..conversion.row_format import JavaFormat, RowFormat  # slow: it loads numpy
 
         sink = PrintSink(
             self._identifier, self._stderr, RowFormat([column.type for column in self._schema], JavaFormat())

@@ -56,7 +56,7 @@ class TableRows(RowTypeInfo):
 
     @cached_property
     def _text(self) -> Any:
-        from .row_format import JavaFormat, RowFormat
+        from .row_format import JavaFormat, RowFormat  # slow: it loads numpy
 
         return RowFormat([column.type for column in self.columns], JavaFormat())
 

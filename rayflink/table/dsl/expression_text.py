@@ -77,7 +77,7 @@ class Function:
 
 def made(tree: Tree) -> Expression[Any]:
     """Return an expression of a tree."""
-    from ..expression import Expression
+    from ..expression import Expression  # which imports this module
 
     return Expression(tree)
 

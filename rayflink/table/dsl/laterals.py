@@ -11,7 +11,9 @@ from rayflink.common.errors import InvalidTypesError
 
 from ..parsing.program_nodes import MoreNames
 from ..parsing.statements import Tree
+from ..udf import UserTable
 from .expression_text import Written, tree_of
+from .row_functions import of_row
 
 
 def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
@@ -24,9 +26,6 @@ def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
     Raises:
         InvalidTypesError: it is neither.
     """
-    from ..udf import UserTable
-    from .row_functions import of_row
-
     if isinstance(func, UserTable):
         return of_row(func, columns), list(func.names)
     if not isinstance(func, Written):

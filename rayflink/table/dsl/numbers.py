@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .expression_text import Function, Property, T, Written
+from .expression_text import Function, Property, T, Written, call_tree, made
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -40,7 +40,6 @@ class Numbers(Written[T]):
 
     def log(self, base: Any = None) -> Expression[float]:
         """Return the logarithm to a base, the natural one if none is given."""
-        from .expression_text import call_tree, made
 
         return self._call("LOG") if base is None else made(call_tree("LOG", base, self))
 

@@ -419,7 +419,7 @@ def named(name: str) -> Function:
 
 def all_functions() -> list[Function]:
     """Return all of them, by family and name."""
-    from .. import functions
+    from .. import functions  # which imports this module
 
     assert functions
     return sorted(set(_FUNCTIONS.values()), key=lambda one: (one.family, one.name))

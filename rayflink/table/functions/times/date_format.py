@@ -204,7 +204,7 @@ def _convert_tz(arguments: Arguments, columns: Any, from_zone: str, to_zone: str
 
 def _known_zone(name: str) -> str:
     """UTC for what is no zone, as Java's TimeZone has it."""
-    from rayflink.table.functions.times.zones import zone_name
+    from rayflink.table.functions.times.zones import zone_name  # which imports this module
 
     try:
         return zone_name(name)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from .grouping import encoded
 from .reductions import counts, extremes, first_or_last, sums, to_arrow, to_numpy
 
 if TYPE_CHECKING:
@@ -264,7 +265,6 @@ class Bag(Ordered):
 
 def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
     """Return the same number for rows of equal value and group, and no others."""
-    from .grouping import encoded
 
     if len(values) and types.is_integer(values.type):
         numbers = to_numpy(values).astype(np.int64, copy=False)
@@ -278,7 +278,6 @@ def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
 
 def distinct_pairs(values: pa.Array, codes: Codes) -> tuple[NDArray[np.int64], Codes]:
     """Return the rows with the first of each value and group, int64[m] ascending, and which of them each row equals."""
-    from .grouping import encoded
 
     pairs, found = encoded(pa.array(_pair_numbers(values, codes)))
     firsts = np.empty(len(found), dtype=np.int64)
