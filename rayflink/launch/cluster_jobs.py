@@ -24,7 +24,7 @@ def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJ
 
 def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
     """Return the status of every job that runs, or has ended within a minute unknown to a driver; [] if no cluster."""
-    from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
+    from rayflink.actors.on_ray.driver.ray_cluster import list_jobs  # slow: it loads Ray
 
     return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
@@ -36,7 +36,7 @@ def published_jobs(configuration: Configuration | None = None) -> list[dict[str,
     Raises:
         ConfigError: the cluster refuses this process.
     """
-    from rayflink.actors.on_ray.driver.ray_job_board import published_jobs
+    from rayflink.actors.on_ray.driver.ray_job_board import published_jobs  # slow: it loads Ray
 
     return published_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
@@ -46,14 +46,14 @@ def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, 
 
     In order of their beginning. A job whose coordinator was killed is in the state in which it was last seen.
     """
-    from rayflink.actors.on_ray.ray_job_files import recorded_jobs
+    from rayflink.actors.on_ray.ray_job_files import recorded_jobs  # slow: it loads Ray
 
     return recorded_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
 
 
 def job_log(job_id: str, configuration: Configuration | None = None) -> JobLog:
     """Return what the tasks and the coordinator of a job, which may have ended, have printed and logged."""
-    from rayflink.actors.on_ray.ray_job_files import RayJobLog
+    from rayflink.actors.on_ray.ray_job_files import RayJobLog  # slow: it loads Ray
 
     return RayJobLog(job_id, (configuration or Configuration()).get(options.RAY_NAMESPACE))
 

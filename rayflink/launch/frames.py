@@ -29,8 +29,8 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
     if is_local and not (ray is not None and ray.is_initialized()):
         folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
         return FrameFolder(tempfile.mkdtemp(prefix="rayflink-frame-", dir=folder))
-    from rayflink.actors.on_ray.driver.ray_connection import connect
-    from rayflink.actors.on_ray.driver.ray_frames import RayFrames
+    from rayflink.actors.on_ray.driver.ray_connection import connect  # slow: it loads Ray
+    from rayflink.actors.on_ray.driver.ray_frames import RayFrames  # slow: it loads Ray
 
     namespace = configuration.get(options.RAY_NAMESPACE)
     connect(1, namespace)
@@ -39,7 +39,7 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
 
 def ray_dataset(frame: Frame) -> Any:
     """Return a stream's result as a `ray.data.Dataset`."""
-    from rayflink.actors.on_ray.driver.ray_dataset import dataset
+    from rayflink.actors.on_ray.driver.ray_dataset import dataset  # slow: it loads Ray
 
     return dataset(frame)
 
@@ -50,7 +50,7 @@ def dataset_source(dataset: Any, configuration: Configuration) -> FrameSource:
     Raises:
         TypeMismatch: it is no `ray.data.Dataset`.
     """
-    from rayflink.actors.on_ray.driver.ray_dataset import ensure_dataset, written
+    from rayflink.actors.on_ray.driver.ray_dataset import ensure_dataset, written  # slow: it loads Ray
 
     ensure_dataset(dataset)
     return written(dataset, frame_store(configuration, on_ray=True))

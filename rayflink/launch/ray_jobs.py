@@ -76,7 +76,7 @@ class RayJobClient(_JobOnRay):
 
     def __init__(self, graph: JobGraph, configuration: Configuration, stores: Sequence[RayBlocks] = ()) -> None:
         super().__init__(graph.id)
-        from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions
+        from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions  # slow: it loads Ray
 
         attached = configuration.get(options.ATTACHED, True)
         self._waits = bool(configuration.get(options.WAIT_UNTIL_RUNNING))
@@ -159,7 +159,7 @@ class AttachedJobClient(_JobOnRay):
 
     def __init__(self, job_id: str, configuration: Configuration) -> None:
         super().__init__(job_id)
-        from rayflink.actors.on_ray.driver.ray_cluster import attach
+        from rayflink.actors.on_ray.driver.ray_cluster import attach  # slow: it loads Ray
 
         ask_timeout_s = configuration.get(options.ASK_TIMEOUT).to_millis() / 1000
         self._job = attach(job_id, configuration.get(options.RAY_NAMESPACE), ask_timeout_s)

@@ -63,7 +63,7 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
 def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]]) -> RayJobClient:
     stores = []
     if kept:
-        from rayflink.actors.on_ray.driver.ray_cache import RayBlocks
+        from rayflink.actors.on_ray.driver.ray_cache import RayBlocks  # slow: it loads Ray
 
         for result, partitions in kept:
             stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))

@@ -127,7 +127,7 @@ Schema.Builder = SchemaBuilder  # type: ignore[attr-defined]
 def _text(expression: str | Expression[Any]) -> str:
     if isinstance(expression, str):
         return expression
-    from .dsl.rendering import text_of
+    from .dsl.rendering import text_of  # slow: it loads sqlglot
 
     return text_of(expression)
 
@@ -137,7 +137,7 @@ def _type(data_type: DataType | str) -> DataType:
         return data_type
     if not isinstance(data_type, str):
         raise InvalidTypesError(f"{data_type!r} is not a data type", "make one with DataTypes, or write it as a string")
-    from .parsing.statement_parser import StatementParser
+    from .parsing.statement_parser import StatementParser  # slow: it loads sqlglot
 
     parsed: DataType = (parser := StatementParser(data_type)).whole(parser.parsed_type)
     return parsed

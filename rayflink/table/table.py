@@ -13,12 +13,16 @@ from rayflink.common.user_code.call_sites import call_site
 
 from .dsl import laterals, selecting
 from .dsl.expression_text import made, tree_of
+from .dsl.op_arguments import from_changelog, to_changelog
+from .dsl.row_functions import of_row
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
 from .expression import Expression
 from .parsing.program_nodes import BoundTable, Flattened
 from .parsing.statements import Tree
 from .plan.logical import Relation, Sort
+from .resolved_schema import ResolvedSchema
+from .table_pipeline import TablePipeline
 from .table_result import TableResult
 from .table_schema import TableSchema
 
@@ -153,7 +157,6 @@ class Table:
         Args:
             func: what `udf` made, which is called with the row; or an expression.
         """
-        from .dsl.row_functions import of_row
 
         tree = tree_of(func) if isinstance(func, Expression) else of_row(func, self._plan.names)
         mapped = self._made(self._tree([exp.Alias(this=tree, alias=exp.to_identifier("f0", quoted=True))]))
@@ -182,7 +185,6 @@ class Table:
         Raises:
             SqlError: there is a column of that name, or an argument is another.
         """
-        from .dsl.op_arguments import to_changelog
 
         return self._changed(lambda: to_changelog(self._plan, arguments))
 
@@ -196,7 +198,6 @@ class Table:
         Raises:
             SqlError: there is no column of that name, or an argument is another.
         """
-        from .dsl.op_arguments import from_changelog
 
         return self._changed(lambda: from_changelog(self._plan, arguments))
 
@@ -354,19 +355,19 @@ class Table:
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
         """Return rows of equal values together, for `select` with aggregates."""
-        from .grouped_tables import GroupedTable
+        from .grouped_tables import GroupedTable  # which imports this module
 
         return GroupedTable(self, fields)
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Return rows put into windows, for `group_by` with the window's name."""
-        from .grouped_tables import GroupWindowedTable
+        from .grouped_tables import GroupWindowedTable  # which imports this module
 
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
         """Return rows with those around them, for `select` with aggregates over a window's name."""
-        from .grouped_tables import OverWindowedTable
+        from .grouped_tables import OverWindowedTable  # which imports this module
 
         return OverWindowedTable(self, over_windows)
 
@@ -378,7 +379,6 @@ class Table:
 
     def get_resolved_schema(self) -> ResolvedSchema:
         """Return the columns."""
-        from .resolved_schema import ResolvedSchema
 
         return ResolvedSchema.physical(self._plan.names, [column.type for column in self._plan.schema])
 
@@ -408,8 +408,7 @@ class Table:
         Args:
             overwrite: in the place of what is there.
         """
-        from .statements.insert_plan import insert_into
-        from .table_pipeline import TablePipeline
+        from .statements.insert_plan import insert_into  # slow: it loads cloudpickle
 
         target = table_path_or_descriptor
         return TablePipeline(self._queries, insert_into(self._queries.context, target, self._plan, overwrite))
@@ -424,7 +423,7 @@ class Table:
         Raises:
             SqlError: the sink does not take the rows, or there are files that it is not to overwrite.
         """
-        from .legacy_tables import write_to_sink
+        from .legacy_tables import write_to_sink  # which imports this module
 
         write_to_sink(self._queries, self._plan, sink)
 

@@ -8,6 +8,8 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 
+from .statements.time_zones import system_zone
+
 if TYPE_CHECKING:
     from .optimizer.planner_config import PlannerConfig
 
@@ -43,7 +45,6 @@ class TableConfig(Configuration):
 
     def get_local_timezone(self) -> str:
         """Return the time zone in which TIMESTAMP_LTZ is shown and its windows begin, a name of the IANA database."""
-        from .statements.time_zones import system_zone
 
         zone = super().get(options.LOCAL_TIME_ZONE)
         return system_zone() if zone == "default" else zone
@@ -65,7 +66,7 @@ class TableConfig(Configuration):
 
     def get_planner_config(self) -> PlannerConfig:
         """Return the rules by which queries are rewritten before they are run."""
-        from .optimizer.planner_config import PlannerConfig
+        from .optimizer.planner_config import PlannerConfig  # slow: it loads pyarrow
 
         return self._planner_config or PlannerConfig()
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
@@ -16,6 +17,7 @@ from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
 
 from .connectors.in_memory import HeldTable
+from .conversion.arrow_columns import normalized, type_of
 from .conversion.python_values import plain_rows
 from .dsl.expression_text import tree_of
 from .environment_settings import EnvironmentSettings
@@ -26,13 +28,17 @@ from .expressions import col
 from .legacy_tables import LegacyTables
 from .parsing import statements
 from .parsing.statement_parser import parse_statement
+from .physical.stream_sinks import AsRecord
+from .physical.stream_tables import columns_asked, columns_of, definition_of
 from .plan.changelog import ChangelogMode
-from .plan.logical import Attribute
+from .plan.logical import Attribute, Scan
+from .plan.typed import known_names
 from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
 from .statements.named_tables import NamedTables, parts_of
 from .statements.planning_context import PlanningContext, anonymous_name, check_table
 from .statements.query_runner import QueryRunner
+from .statements.sql_script import ScriptRunner, show
 from .statements.statement_runner import StatementRunner
 from .table import Table, plan_of, select_from
 from .table_config import TableConfig
@@ -154,7 +160,6 @@ class TableEnvironment(NamedTables, LegacyTables):
         Raises:
             ScriptError: a statement cannot be read or run, or its job fails; with its line and column.
         """
-        from .statements.sql_script import ScriptRunner, show
 
         ScriptRunner(self._queries, script, origin).run(on_result or show)
 
@@ -174,7 +179,6 @@ class TableEnvironment(NamedTables, LegacyTables):
             schema: names of the columns, or a `DataTypes.ROW`; None: names f0, f1, ... or those of the rows.
             verify_schema: taken for PyFlink's sake: values are checked in any case.
         """
-        from rayflink.common.records.arrow_rows import rows_to_arrow
 
         rows = list(elements)
         if any(isinstance(one, Expression) for row in rows for one in _listed(row)):
@@ -202,7 +206,6 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """Return a table of columns in memory."""
-        from .conversion.arrow_columns import normalized, type_of
 
         found = normalized(table)
         fields = [DataTypes.FIELD(field.name, type_of(field)) for field in found.schema]
@@ -232,8 +235,6 @@ class TableEnvironment(NamedTables, LegacyTables):
         return self.from_arrow(frame.to_arrow())
 
     def _held(self, table: pyarrow.Table, fields: Sequence[Any]) -> Table:
-        from .plan.logical import Scan
-
         schema = tuple(Attribute(field.name, field.type) for field in fields)
         return Table(self._queries, Scan(schema, (anonymous_name(),), HeldTable(table)))
 
@@ -328,7 +329,6 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def list_functions(self) -> list[str]:
         """Return names of all functions, those of SQL and one's own."""
-        from .plan.typed import known_names
 
         known = [name.lower() for name in known_names() if name.replace("_", "").isalnum()]
         return sorted({*known, *self.list_user_defined_functions()})
@@ -382,7 +382,6 @@ class StreamTableEnvironment(TableEnvironment):
             InvalidTypesError: nothing says which columns there are.
             SqlError: there are fewer columns than asked for.
         """
-        from .physical.stream_tables import columns_asked, columns_of
 
         trees = [tree_of(one) for one in fields_or_schema if isinstance(one, Expression)]
         schema = next((one for one in fields_or_schema if isinstance(one, Schema)), Schema())
@@ -408,8 +407,6 @@ class StreamTableEnvironment(TableEnvironment):
         return self._of_stream(data_stream, schema or Schema(), changelog_mode or ChangelogMode.all())
 
     def _of_stream(self, stream: DataStream, schema: Schema, mode: ChangelogMode) -> Table:
-        from .physical.stream_tables import definition_of
-
         plan = self._context.read(self._context.anonymous_path(), definition_of(stream, schema, mode))
         table, names = Table(self._queries, plan), [column.name for column in schema.columns]
         if not any(column.is_physical for column in schema.columns) or names == plan.names:
@@ -476,8 +473,6 @@ class StreamTableEnvironment(TableEnvironment):
         return self._records(self.to_changelog_stream(table), table, type_info, True)
 
     def _records(self, stream: DataStream, table: Table, record: TypeInformation, is_flagged: bool) -> DataStream:
-        from .physical.stream_sinks import AsRecord
-
         as_record = AsRecord(record, [one.type for one in plan_of(table).schema], is_flagged)
         records = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)
         if is_flagged:

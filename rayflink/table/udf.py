@@ -61,10 +61,10 @@ class UserFunction:
         self.name, self.deterministic = name, deterministic
 
     def __call__(self, *args: Any) -> Any:
-        from .expression import Expression
+        from .expression import Expression  # slow: it loads sqlglot
 
         if any(isinstance(arg, Expression) for arg in args):
-            from .expressions import call
+            from .expressions import call  # which imports this module
 
             return call(self, *args)
         return body_of(self.function)(*args)
@@ -207,7 +207,7 @@ def _typed(data_type: DataType | str) -> DataType:
         return data_type
     if not isinstance(data_type, str):
         raise InvalidTypesError(f"{data_type!r} is not a type", "give one such as DataTypes.BIGINT(), or 'BIGINT'")
-    from .parsing.statement_parser import parse_type
+    from .parsing.statement_parser import parse_type  # slow: it loads sqlglot
 
     return parse_type(data_type)
 

@@ -53,6 +53,8 @@ class CsvColumns(BulkWriterFactory):
 
         # both load pyarrow, which is slow
         from ..functions.number_format import float_strings
+
+        # slow: it loads pyarrow
         from .column_strings import decimal_strings, time_strings, timestamp_strings
 
         kind = column.type

@@ -149,7 +149,7 @@ class Json(Format):
         )
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
-        from .json_strings import JsonColumns
+        from .json_strings import JsonColumns  # slow: it loads pyarrow
 
         _refuse_maps(schema)
         return JsonColumns(

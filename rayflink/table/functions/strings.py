@@ -443,7 +443,7 @@ def _split(arguments: Arguments, columns: Any, separator: str) -> Any:
        takes(TEXT, TEXT, TEXT, gives=DataTypes.MAP(STRING, STRING), least=1, null=True))  # fmt: skip
 @fixed(1, 2)
 def _map_of_text(arguments: Arguments, columns: Any, between: str = ",", key_separator: str = "=") -> Any:
-    from rayflink.table.functions.collections import made_maps
+    from rayflink.table.functions.collections import made_maps  # which imports this module
 
     values = strings_of(columns[0])
     pieces = pc.split_pattern_regex(values, between)

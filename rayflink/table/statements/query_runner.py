@@ -9,20 +9,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rayflink.common.options import registry as options
+from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.types import Row
 from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.streams.results import columns_of
 from rayflink.datastream.streams.stream import DataStream
 
+from ..conversion.arrow_columns import arrow_schema
 from ..definitions import TableDefinition
 from ..environment_settings import ensure_mode
 from ..errors import SqlError
+from ..explain import explained
 from ..explain_detail import ExplainDetail
 from ..optimizer.optimizer import optimized
 from ..optimizer.rules.share_scans import share_scans
 from ..parsing.nesting import deeply, too_deep
 from ..physical.physical_planner import PhysicalPlanner
+from ..physical.stream_sinks import deletes_before, sink_of, target
 from ..plan.changelog import ChangelogMode, ChangelogModes
 from ..plan.changelog_fold import materialized
+from ..plan.explain_steps import ShownPlan
 from ..plan.logical import Attribute, Relation, Scan, Sink
 from ..plan.upsert_keys import ensure_key
 from ..table_result import CloseableIterator, Printing, TableResult
@@ -82,11 +88,6 @@ class QueryRunner:
         """
         import pyarrow
 
-        from rayflink.common.records.arrow_rows import rows_to_arrow
-        from rayflink.datastream.streams.results import columns_of
-
-        from ..conversion.arrow_columns import arrow_schema
-
         [optimized_plan] = self.optimize([plan])
         schema, job_name = arrow_schema(plan.schema), self._job_name("collect")
         with self._apart():
@@ -122,9 +123,6 @@ class QueryRunner:
 
     def explain(self, plans: Sequence[Relation], details: Collection[ExplainDetail] = ()) -> str:
         """Explain how the plans would be run."""
-        from ..explain import explained
-        from ..plan.explain_steps import ShownPlan
-
         optimized_plans, settings = self.optimize(plans), self.context.planner_settings()
         with self._apart():
             planner = self.planner()
@@ -158,13 +156,10 @@ class QueryRunner:
         Raises:
             SqlError: the rows do something else, or are not of the schema.
         """
-        from ..physical.stream_sinks import target
 
         return self._add_stream(plan, target(schema, plan.schema), mode)
 
     def _add_stream(self, plan: Relation, definition: TableDefinition | None, mode: ChangelogMode) -> DataStream:
-        from ..physical.stream_sinks import deletes_before, sink_of
-
         path = ("default_catalog", "default_database", "Unregistered_DataStream_Sink")
         columns = () if definition is None else definition.columns
         key = () if definition is None else definition.primary_key

@@ -15,7 +15,7 @@ def known_zone(name: str) -> str:
     """
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-    from ..runtime.windows.zone_shift import is_utc
+    from ..runtime.windows.zone_shift import is_utc  # slow: it loads pyarrow
 
     if is_utc(name):
         return name

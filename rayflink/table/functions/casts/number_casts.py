@@ -97,7 +97,7 @@ def _decimals_of_floats(values: Values, target: DataType) -> Values:
 
 
 def _decimals_of_strings(values: pyarrow.Array, target: DataType) -> pyarrow.Array:
-    from rayflink.table.functions.number_format import parsed_decimals
+    from rayflink.table.functions.number_format import parsed_decimals  # which imports this module
 
     finite = pc.if_else(pc.is_finite(values), values, pyarrow.scalar(None, values.type))
     return parsed_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), target)
