@@ -12,6 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rayflink.actors.local.local_runs import LocalRows, sleep, warn_not_executed, without_restarts
+from rayflink.actors.messages.commands import RescaleRequested, SavepointRequested
+from rayflink.actors.task.stalls import running_code
 from rayflink.common.completable_future import CompletableFuture
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.job_execution_result import JobExecutionResult
@@ -100,8 +102,6 @@ class LocalJobClient(SubmittedJob):
         timer.start()
 
     def _name_running_function(self, thread: int) -> None:
-        from rayflink.actors.task.stalls import running_code
-
         operator, at = running_code(sys._current_frames().get(thread))
         if operator and self._cluster.result is None:
             where = f" ({at})" if at else ""
@@ -140,16 +140,12 @@ class LocalJobClient(SubmittedJob):
     def _ask_savepoint(
         self, request_id: str, directory: str, stop: StopMode | None, timeout_s: float | None
     ) -> tuple[str, str] | None:
-        from rayflink.actors.messages.commands import SavepointRequested
-
         answer = self._ask(SavepointRequested(request_id, directory, stop), timeout_s)
         return answer if answer is None else (answer.location, answer.failure)
 
     def _ask_rescale(
         self, request_id: str, parallelism: Mapping[str, int], timeout_s: float | None
     ) -> tuple[int, str] | None:
-        from rayflink.actors.messages.commands import RescaleRequested
-
         answer = self._ask(RescaleRequested(request_id, parallelism), timeout_s)
         return answer if answer is None else (answer.pause_ms, answer.failure)
 

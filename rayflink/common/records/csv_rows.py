@@ -51,7 +51,7 @@ def text_of(value: UserValue, kind: TypeInformation, marks: CsvMarks, strips_zer
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Row | tuple | list):
         kinds = kind.get_field_types() if isinstance(kind, RowTypeInfo | TupleTypeInfo) else None
-        kinds = [getattr(kind, "_element_type", kind)] * len(value) if kinds is None else kinds
+        kinds = [getattr(kind, "element_type", kind)] * len(value) if kinds is None else kinds
         return marks.elements.join(
             text_of(item, of, marks, strips_zeros) for item, of in zip(value, kinds, strict=True)
         )
