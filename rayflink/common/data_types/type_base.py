@@ -124,6 +124,7 @@ class TypeInformation:
         return _same_or(values, [self.convert_field(value) for value in values])
 
     def convert_field(self, value: UserValue) -> Any:
+        """Return a field or element in the type's own form; it is of the type, or None."""
         return None if value is None else self._convert_value(value)
 
     def field_fault(self, value: UserValue, path: str) -> Fault | None:
@@ -131,6 +132,7 @@ class TypeInformation:
         return None if value is None else self._fault(value, path)
 
     def field_column_fits(self, values: Sequence[Any]) -> bool:
+        """Return True only if all fields or elements are surely of the type, or None; False means look at each."""
         if _NONE in set(map(type, values)):
             values = [value for value in values if value is not None]
         return self._column_fits(values)
