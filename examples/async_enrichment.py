@@ -1,9 +1,9 @@
-"""Each order gets the name of its customer and the price of its product from a service that is asked asynchronously.
+"""Enrich orders with the customer's name and the product's price from a service that is called asynchronously.
 
-Shows: many calls under way at once, further attempts after a failure, a time for each call with an answer of one's own
-when it is over, and results in the order of the orders all the same.
+Shows: many concurrent calls, retries after a failure, a timeout for each call with a default answer, and results that
+are still in the order of the orders.
 
-Output: the orders with what was found, then how many calls it took:
+Output: the enriched orders, then the number of calls:
 
     order 1  Ada          lamp       2 x 40 =  80
     order 2  Bo           chair      1 x 85 =  85

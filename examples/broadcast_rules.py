@@ -1,9 +1,9 @@
-"""Card payments judged by rules that change while the job runs: each payment by the rules of its own time.
+"""Check card payments against rules that change while the job runs: each payment against the rules of its own time.
 
-Shows: a broadcast stream whose records every subtask keeps in broadcast state, a keyed stream that reads it, and a
-look-up as of an event's time. The rules are kept with the time from which they hold, and a payment waits in keyed state
-until the watermark passes its time: by then all earlier rules have come. So the result is the same however fast either
-stream is.
+Shows: a broadcast stream whose records every subtask stores in broadcast state, a keyed stream that reads that state,
+and a lookup by event time. Each rule is stored with the time from which it is valid, and a payment waits in keyed state
+until the watermark passes its time: by then all earlier rules have arrived. So the result does not depend on the speed
+of either stream.
 
 Output: the payments that broke a rule, by their time:
 

@@ -1,9 +1,9 @@
-"""A million readings of a thousand sensors as columns: polars works whole batches, and few rows are left to count.
+"""Process a million readings of a thousand sensors as columns: polars filters whole batches, and few rows remain.
 
-Readings are made as Arrow columns, one batch for each number of a sequence; nothing is a Python object before the last
-step. A function that is annotated with `polars.DataFrame` gets one; arrow, pandas and pyarrow tables work the same way.
+Readings are generated as Arrow columns, one batch for each number of a sequence; no Python objects exist before the
+last step. A function annotated with `polars.DataFrame` receives one; pandas and pyarrow tables work the same way.
 
-Shows: `map_batches`, columns that pass from step to step as they are, and a keyed sum behind them.
+Shows: `map_batches`, columns that are passed from step to step, and a keyed sum after them.
 
 Output: readings above 90 degrees by site, of 1,000,000:
 

@@ -1,10 +1,10 @@
-"""Orders and payments, two streams that meet by order: matched, paid too late, or never paid.
+"""Match two streams, orders and payments, by order number: paid, paid too late, or never paid.
 
-Shows: two keyed streams worked by one function, state that the two share by key, and timers in event time. The two
-streams come in any order and at any speed, and the result is the same: the order waits for its payment, or the payment
-for its order, in state.
+Shows: two keyed streams processed by one function, state that both share by key, and event-time timers. The result
+does not depend on the order and speed of the streams: the order waits in state for its payment, or the payment for
+its order.
 
-Output: what became of each order, ordered by its number:
+Output: the outcome of each order, sorted by its number:
 
     order 1: 40 EUR, paid after 120 s
     order 2: 15 EUR, not paid within 600 s

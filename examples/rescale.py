@@ -1,10 +1,10 @@
-"""A job that counts visits by page stops with a savepoint at parallelism 2 and goes on at parallelism 5.
+"""Count visits by page, stop the job with a savepoint at parallelism 2, and resume it at parallelism 5.
 
-Shows: `stop_with_savepoint`, operators with uids, the option `execution.state-recovery.path`, keyed state that is dealt
-out anew to more subtasks, and a file sink whose files hold each row once. `rayflink rescale JOB OPERATOR=N` does it in
-place, on a cluster.
+Shows: `stop_with_savepoint`, operators with uids, the option `execution.state-recovery.path`, keyed state that is
+redistributed to more subtasks, and a file sink that writes each row exactly once. On a cluster,
+`rayflink rescale JOB OPERATOR=N` rescales in place.
 
-Output: which subtask had how many of the pages before and after, and what was counted in both runs together:
+Output: the number of pages of each subtask before and after, and the counts of both runs together:
 
     at parallelism 2
       subtask 0    12 pages

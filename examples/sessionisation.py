@@ -1,11 +1,10 @@
-"""Clicks become visits: a visit ends when a visitor has not clicked for ten minutes.
+"""Group clicks into visits: a visit ends when a visitor has not clicked for ten minutes.
 
-Shows: event time, by which clicks that arrive out of order are still put where they belong; session windows with an
-aggregate and a window function; and a side output for clicks that came when their visit was already reported.
-Watermarks follow the clicks at two minutes' distance, one behind each click, so that what is late does not depend on
-how fast the program runs.
+Shows: event time, which assigns out-of-order clicks to the right visit; session windows with an aggregate and a window
+function; and a side output for clicks that arrive after their visit was reported. A watermark follows each click, two
+minutes behind, so the late clicks do not depend on the speed of the program.
 
-Output: the visits in the order in which they ended, then what came too late:
+Output: the visits in the order in which they ended, then the late clicks:
 
     visits
       bob    09:04 - 09:05, 2 clicks: / /hats

@@ -1,7 +1,7 @@
-"""One stream of log lines becomes three: requests that are counted, slow ones, and lines that are no requests.
+"""Split a stream of log lines into three: requests to count, slow requests, and malformed lines.
 
-Shows: a process function with two side outputs, ordinary steps behind each of the three streams, and that what is wrong
-in the data is kept with its reason instead of ending the job.
+Shows: a process function with two side outputs, ordinary steps after each of the three streams, and malformed data that
+is reported with a reason instead of failing the job.
 
 Output: the three streams, one after the other:
 

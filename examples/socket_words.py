@@ -1,13 +1,13 @@
-"""Words from a TCP server, counted by tens of seconds of the time that each line bears.
+"""Count words from a TCP server in windows of ten seconds, by the time in each line.
 
-Without arguments the program is its own server on this machine: it sends ten lines `second word ...`, some of them too
-early or too late, and then ends the connection, which ends the job. With HOST and PORT it reads yours, such as
-`nc -lk 9999`, until that ends or Ctrl-C.
+Without arguments the program starts its own server on this machine. The server sends ten lines `second word ...`, some
+of them too early or too late, and then closes the connection, which ends the job. With HOST and PORT the program reads
+from your server, such as `nc -lk 9999`, until that ends or you press Ctrl-C.
 
-Shows: a socket as a source, event time that is read from the text, a watermark of one's own, 5 seconds behind and sent
-with each record, windows that fire while the stream goes on, and a record that comes too late for its window.
+Shows: a socket source, event time that is read from the lines, a custom watermark generator that is 5 seconds behind
+and sends a watermark with each record, windows that fire while the stream continues, and a record that is too late.
 
-Output: each window when the watermark has passed its end, then the words that came too late:
+Output: each window when the watermark has passed its end, then the words that arrived too late:
 
     00:00 - 00:10  the 3, tide 2, turns 1
     00:10 - 00:20  the 2, ship 2, sails 1

@@ -1,4 +1,4 @@
-"""The first ten minutes: how often does each word occur?
+"""Count how often each word occurs: the first ten minutes.
 
 Output: a line per word, in order of frequency:
 
