@@ -1,4 +1,10 @@
-"""The test kit: operators under every hardship, whole jobs from a seed, laws of stores. See docs/testing.md."""
+"""The test kit: operators under every hardship, whole jobs from a seed, laws of stores. See docs/testing.md.
+
+`hardships` runs one case of an operator in many ways; `elements`, `cases` and `harness` describe the case and step it.
+`simulation` runs a whole job; `faults`, `random_faults`, `story` and `simulated_storage` are its input and output, and
+the room `simulator` is the engine. `conformance` and `storage_laws` check state backends and checkpoint storages
+against laws, which are in the room `backend_laws`.
+"""
 
 from .cases import TO_ALL
 from .committed_sink import CommittedSink, LostTransaction

@@ -130,7 +130,7 @@ class SimulatedCluster:
                 self._pass_time(now)
             if scheduler.move >= MOST_MOVES:
                 self._give_up(f"no end after {MOST_MOVES} moves")
-            if not scheduler.let_one_happen():
+            if not scheduler.perform_one():
                 self._wait()
             if on_progress is not None:
                 on_progress()

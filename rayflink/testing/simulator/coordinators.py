@@ -59,7 +59,7 @@ class SimulatedCoordinator:
 
     def __init__(self, epoch: int, job: JobMaster, files: CheckpointFiles, coordinators: SimulatedCoordinators) -> None:
         self.epoch, self.job, self._files = epoch, job, files
-        self._all = coordinators
+        self._coordinators = coordinators
         self._context = coordinators.context
         self._file_work: deque[FileWork] = deque()
         self._ticked_for: int | None = None
@@ -78,7 +78,7 @@ class SimulatedCoordinator:
 
     def tick(self) -> None:
         """Let the job master know that time has passed."""
-        self._all.mail(self.epoch, _CLUSTER, Tick())
+        self._coordinators.mail(self.epoch, _CLUSTER, Tick())
 
     def tick_if_due(self, now_ms: int) -> None:
         """Tick when the job master wants it, once for each time it names."""
@@ -91,25 +91,25 @@ class SimulatedCoordinator:
 
     def request_slots(self, command: RequestSlots) -> None:
         """Grant the slots."""
-        self._all.mail(self.epoch, _CLUSTER, SlotsGranted())
+        self._coordinators.mail(self.epoch, _CLUSTER, SlotsGranted())
 
     def deploy_tasks(self, commands: Sequence[DeployTask]) -> None:
         """Create the tasks; later events start them."""
         for command in commands:
-            self._all.tasks.deploy(command, self.epoch)
+            self._coordinators.tasks.deploy(command, self.epoch)
 
     def send_to_task(self, command: SendToTask) -> None:
         """Send a message, subject to the faults."""
-        for failure in self._all.network.send_command(command.attempt, command.message):
-            self._all.post(failure)
+        for failure in self._coordinators.network.send_command(command.attempt, command.message):
+            self._coordinators.post(failure)
 
     def kill_task(self, command: KillTask) -> None:
         """Kill a task that did not stop in time; one that is cut off goes on unseen."""
-        tasks, attempt = self._all.tasks, command.attempt
+        tasks, attempt = self._coordinators.tasks, command.attempt
         if attempt in tasks.running:
             if not tasks.is_cut_off(attempt):
                 tasks.drop(attempt)
-            self._all.post(TaskGone(attempt, "it did not stop in time"))
+            self._coordinators.post(TaskGone(attempt, "it did not stop in time"))
 
     def publish_checkpoint(self, command: PublishCheckpoint) -> None:
         """Queue the work."""
@@ -121,17 +121,17 @@ class SimulatedCoordinator:
 
     def answer(self, answer: Answer) -> None:
         """Keep the answer for the user who made the request."""
-        self._all.answers[answer.request_id] = answer
+        self._coordinators.answers[answer.request_id] = answer
 
     def end_job(self, command: EndJob) -> None:
         """Drop the tasks that are left."""
-        self._all.drop_tasks(self.epoch)
+        self._coordinators.drop_tasks(self.epoch)
 
     # its work on files
 
     def _add_file_work(self, command: FileWork) -> None:
         self._file_work.append(command)
-        self._all.storage.add_file_work(self.epoch, self._work_on_files)
+        self._coordinators.storage.add_file_work(self.epoch, self._work_on_files)
 
     def _work_on_files(self) -> None:
         note, who = self._context.note, f"of coordinator {self.epoch}"
@@ -142,9 +142,9 @@ class SimulatedCoordinator:
             case PublishCheckpoint():
                 outcome = self._files.publish(command)
                 note("publish", who, f"{command.path} {type(outcome).__name__}")
-                self._all.mail(self.epoch, _CLUSTER, outcome)
+                self._coordinators.mail(self.epoch, _CLUSTER, outcome)
                 if isinstance(outcome, CheckpointPublished):
-                    self._all.on_published(command.checkpoint_id)
+                    self._coordinators.on_published(command.checkpoint_id)
             case _:
                 assert_never(command)
 

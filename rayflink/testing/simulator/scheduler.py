@@ -129,7 +129,7 @@ class FirstOfEachTarget(Pool):
 
 
 class Scheduler:
-    """Lets one event after the other happen.
+    """Performs one event after the other.
 
     Every move draws a number for the choice, and one that decides whether a millisecond passes: so the seed determines
     the whole order.
@@ -149,8 +149,8 @@ class Scheduler:
         """Add sources of events, behind those there are."""
         self._sources += sources
 
-    def let_one_happen(self) -> bool:
-        """Let one of the events that are due happen; return False when there is none."""
+    def perform_one(self) -> bool:
+        """Perform one of the events that are due; return False when there is none."""
         now = self._clock.now_ms()
         choices = [(source, event) for source in self._sources for event in source.due(now)]
         if not choices:
