@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from rayflink.common.errors import described
 from rayflink.common.managed_memory import Allowance
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import Batch, Element, Watermark
 from rayflink.common.text_output.bounded_text import TookTooLong, bounded_repr
 from rayflink.common.watermarks import WatermarkAlignment
@@ -85,8 +86,8 @@ class OperatorContext:
     parallelism: int = 1
     max_parallelism: int = 128
     attempt: int = 0
-    clock: Any = None
-    metrics: Any = None
+    clock: ProcessingTime = None  # type: ignore[assignment]  # left out where an operator needs no time
+    metrics: MetricGroup = None  # type: ignore[assignment]  # and where it needs no metrics
     config: Mapping[str, Any] = field(default_factory=dict)
     accumulators: dict[str, Any] = field(default_factory=dict)
     cached_files: Mapping[str, str] = field(default_factory=dict)

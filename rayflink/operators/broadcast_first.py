@@ -36,11 +36,11 @@ class BroadcastFirst:
         factory: makes an operator of two inputs.
     """
 
-    def __init__(self, factory: Callable[[], Any]) -> None:
+    def __init__(self, factory: Callable[[], Operator]) -> None:
         self._factory = factory
 
     def __call__(self) -> Operator:
-        operator: Operator = self._factory()
+        operator = self._factory()
         return BroadcastFirstOperator(operator) if isinstance(operator, BroadcastInput) else operator
 
 

@@ -40,13 +40,13 @@ def rescale(
     return [
         StoredSnapshot(
             _only(groups, keyed),
-            mine,
+            lists_of_subtask,
             _only(groups, raw_keyed),
             version,
             tuple(d for d in databases if d.first_group < groups.stop and groups.start < d.end_group),
             states,
         )
-        for groups, mine in zip(owned, lists, strict=True)
+        for groups, lists_of_subtask in zip(owned, lists, strict=True)
     ]
 
 

@@ -113,9 +113,9 @@ class LoopThread:
             ending.result(END_SECONDS)
         except WaitedTooLong:
             ending.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
-            found = f"coroutines have not ended {END_SECONDS} s after they were cancelled"
+            problem = f"coroutines have not ended {END_SECONDS} s after they were cancelled"
             remedy = "await in them, for example asyncio.sleep() instead of time.sleep()"
-            raise TimeoutError(f"{found}; {remedy}") from None
+            raise TimeoutError(f"{problem}; {remedy}") from None
         try:
             self.call(last)
         finally:

@@ -156,8 +156,8 @@ def batch_method(generator: WatermarkGenerator) -> Callable[[object], None] | No
     """Return the generator's `on_batch`, unless a class below the one that has it has an `on_event` of its own."""
     for kind in type(generator).__mro__:
         if "on_batch" in vars(kind):
-            found: Callable[[object], None] = generator.on_batch  # type: ignore[attr-defined]
-            return found
+            on_batch: Callable[[object], None] = generator.on_batch  # type: ignore[attr-defined]
+            return on_batch
         if "on_event" in vars(kind):
             return None
     return None

@@ -64,7 +64,7 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
 
     def __init__(self, strategy: WatermarkStrategy) -> None:
         super().__init__(strategy)
-        self._held: tuple[str, ...] | None = None
+        self._splits: tuple[str, ...] | None = None
         self._groups: dict[str, Any] = {}
         self._aligned: AlignedReading | None = None
         self._paused: set[str] = set()
@@ -82,24 +82,24 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
     # splits
 
     def follow(self, reader: SourceReader) -> None:
-        """Take note of the splits that the reader holds now."""
-        if not self.tells_splits:
+        """Record the splits that the reader has now."""
+        if not self.distinguishes_splits:
             return
         split_ids = reader.split_ids()
-        if split_ids is None or split_ids is self._held:
+        if split_ids is None or split_ids is self._splits:
             return
-        held = tuple(split_ids)
-        if held != self._held:
-            self._keep(held)
-        self._held = held
+        splits = tuple(split_ids)
+        if splits != self._splits:
+            self._keep(splits)
+        self._splits = splits
 
     def work(self, batch: Batch, reader: SourceReader) -> Iterable[Element]:
         """Process records that the reader polled just now."""
-        if self._held is not None:
+        if self._splits is not None:
             split = reader.current_split()
             if split not in self.watermarks.parts:  # it ended with these records
-                self._held = (*self._held, split)
-                self._keep(self._held)
+                self._splits = (*self._splits, split)
+                self._keep(self._splits)
             self.reading(split)
             aligned = self._aligned
             if (
@@ -135,7 +135,7 @@ class SourceWatermarks(TimestampsAndWatermarksOperator):
         self._aligned.max_allowed = max_allowed
         parts = self.watermarks.parts
         ahead = {split for split, part in parts.items() if part.watermark > max_allowed}
-        if self._held is not None and self._pauses_splits and (len(parts) > 1 or self._paused):
+        if self._splits is not None and self._pauses_splits and (len(parts) > 1 or self._paused):
             with UserCode(self.ctx, "pause_or_resume_splits"):
                 self._pauses_splits = _pause(reader.pause_or_resume_splits, ahead - self._paused, self._paused - ahead)
             self._paused = ahead if self._pauses_splits else set()

@@ -92,7 +92,7 @@ class TimestampsAndWatermarksOperator(Operator, ProcessingTimers, EventHandler):
     # what a source reports
 
     @property
-    def tells_splits(self) -> bool:
+    def distinguishes_splits(self) -> bool:
         """Return whether watermarks depend on the split of a record: not in ingestion time, nor without watermarks."""
         makes_none = self._assigner.by_clock or self._strategy.create_generator is NoWatermarks
         return self._is_progressive and not makes_none

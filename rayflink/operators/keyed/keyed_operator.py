@@ -86,14 +86,16 @@ class KeyedOperator(FunctionOperator, Upkeep, StatePrefetch, CheckpointListener)
         store = StateStore(self.backend, self.context, self.ctx.label, reserved=reserved)
         self.keyed_state = cast(KeyedStateStore, store)
         super().initialize_state(snapshots)
-        known = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
-        own = [entry for entry in known if entry[8:] == self._seat]
-        self.watermark = min((int.from_bytes(e[:8], "big", signed=True) for e in own or known), default=MIN_TIMESTAMP)
+        entries = [entry for s in snapshots for entry in s.lists.get(_WATERMARK_ENTRY, ("union", ()))[1]]
+        own_entries = [entry for entry in entries if entry[8:] == self._subtask_bytes]
+        self.watermark = min(
+            (int.from_bytes(e[:8], "big", signed=True) for e in own_entries or entries), default=MIN_TIMESTAMP
+        )
         if self.watermark == MAX_TIMESTAMP:  # it comes again from those whose data is over
             self.watermark = MIN_TIMESTAMP
 
     @property
-    def _seat(self) -> bytes:
+    def _subtask_bytes(self) -> bytes:
         """Return subtask and parallelism as bytes: where barriers overtake watermarks, a subtask restored unchanged
         goes on with its own.
         """
@@ -105,7 +107,7 @@ class KeyedOperator(FunctionOperator, Upkeep, StatePrefetch, CheckpointListener)
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         functions = super().snapshot_state(checkpoint_id) or OperatorSnapshot()
         lists = dict(functions.lists)
-        lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True) + self._seat,)
+        lists[_WATERMARK_ENTRY] = "union", (self.watermark.to_bytes(8, "big", signed=True) + self._subtask_bytes,)
         restored = self.context.restored_summaries.values()
         states = merge_summaries((*functions.states, *self.backend.summaries(), *restored))
         capture = self.backend.capture(checkpoint_id)

@@ -43,11 +43,11 @@ class SortedInput:
         factory: makes a keyed operator.
     """
 
-    def __init__(self, factory: Callable[[], Any]) -> None:
+    def __init__(self, factory: Callable[[], Operator]) -> None:
         self._factory = factory
 
     def __call__(self) -> Operator:
-        operator: Operator = self._factory()
+        operator = self._factory()
         return SortedInputOperator(operator) if isinstance(operator, KeyedOperator) else operator
 
 

@@ -70,8 +70,8 @@ class SideKeySelector(KeySelector):
         try:
             return self._selectors[side].call(record)
         except Exception as error:
-            given = self._given[side]
-            raise KeyExtractionError.of(given, shortened(record)) from extraction_cause(given, error)
+            key_by = self._given[side]
+            raise KeyExtractionError.of(key_by, shortened(record)) from extraction_cause(key_by, error)
 
 
 class CoGroupedRecords:
