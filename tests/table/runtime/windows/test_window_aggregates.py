@@ -266,7 +266,7 @@ def test_rescaled_from_one_to_three_to_two():
         parts = rescaled_snapshots([one.snapshot() for one in subtasks], parallelism)
         fresh = [OperatorHarness(factory, place=Place(i, parallelism), restore=[part]) for i, part in enumerate(parts)]
         for one in fresh:
-            one.stand_where(subtasks[0])
+            one.adopt_position(subtasks[0])
         return fresh
 
     subtasks = [OperatorHarness(factory)]
