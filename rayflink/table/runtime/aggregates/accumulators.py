@@ -1,7 +1,7 @@
 """Aggregate accumulators: columnar partial state with one row per group, from which the final value is computed.
 
-An accumulator is made of rows and joined with others of its kind; both ways go from columns to columns. Aggregates that
-need the same share it.
+An accumulator is made from rows and merged with others of its kind; both go from columns to columns. Aggregates that
+need the same accumulator share it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Accumulator:
 
     def describe(self) -> str:
         """Describe the accumulator without the columns that it reads."""
-        own = [one.name for one in fields(self) if one.name not in ("argument", "filter") and getattr(self, one.name)]
-        return " ".join((type(self).__name__, *own))
+        flags = [flag.name for flag in fields(self) if flag.name not in ("argument", "filter")]
+        return " ".join((type(self).__name__, *(flag for flag in flags if getattr(self, flag))))
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        """Types of its columns, for an argument of that type."""
+        """Return the types of its columns, for an argument of that type."""
         raise NotImplementedError
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
@@ -52,7 +52,7 @@ class Accumulator:
         Args:
             values: the argument's, without nulls.
             codes: their groups: intp[n].
-            count: how many groups.
+            count: number of groups.
         """
         raise NotImplementedError
 
@@ -63,11 +63,11 @@ class Accumulator:
 
 
 def without_nulls(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
-    """Return the values that are there, and their groups."""
+    """Return the values that are not null, and their groups."""
     if not values.null_count:
         return values, codes
-    there = values.is_valid()
-    return values.filter(there), codes[there.to_numpy(zero_copy_only=False)]
+    is_valid = values.is_valid()
+    return values.filter(is_valid), codes[is_valid.to_numpy(zero_copy_only=False)]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Extreme(Accumulator):
 
 @dataclass(frozen=True)
 class Ordered(Accumulator):
-    """One for which it matters in which order rows came.
+    """An accumulator that depends on the order in which rows came.
 
     Args:
         has_arrival: whether values come as structs with the number of their arrival; else in the order of arrival.
@@ -134,8 +134,8 @@ class Ordered(Accumulator):
 
     has_arrival: bool
 
-    def kept(self, argument: pa.DataType | None) -> pa.DataType:
-        """Return the type in which values come."""
+    def stored(self, argument: pa.DataType | None) -> pa.DataType:
+        """Return the type in which values are stored."""
         return pa.struct([("arrival", pa.int64()), ("value", argument)]) if self.has_arrival else argument
 
     def in_order(self, values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
@@ -157,7 +157,7 @@ class Earliest(Ordered):
     last: bool
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        return (self.kept(argument),)
+        return (self.stored(argument),)
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
@@ -168,7 +168,7 @@ class Earliest(Ordered):
 class Moments(Accumulator):
     """Count, mean, and the sum of squares of differences from the mean, as float64.
 
-    Source: Chan, Golub and LeVeque (1979), how two samples' variances are joined.
+    Source: Chan, Golub and LeVeque (1979), how the variances of two samples are merged.
     """
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
@@ -200,7 +200,7 @@ class Listed(Ordered):
     """All values, in the order in which they came."""
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        return (pa.large_list(self.kept(argument)),)
+        return (pa.large_list(self.stored(argument)),)
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
@@ -231,17 +231,17 @@ class ListedWithNulls(Listed):
 
 @dataclass(frozen=True)
 class DistinctWithNulls(Distinct):
-    """The distinct values, of which null is one, as they first came."""
+    """The distinct values and null, as they first came."""
 
     keeps_nulls: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class Bag(Ordered):
-    """The distinct values, as they first came, and how often each did."""
+    """The distinct values, as they first came, and the frequency of each."""
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
-        return (pa.large_list(self.kept(argument)), pa.large_list(pa.int64()))
+        return (pa.large_list(self.stored(argument)), pa.large_list(pa.int64()))
 
     def from_rows(self, values: pa.Array | None, codes: Codes, count: int) -> list[pa.Array]:
         assert values is not None
@@ -259,8 +259,9 @@ class Bag(Ordered):
         firsts, pairs = distinct_pairs(self.bare(values), codes)
         totals = np.zeros(len(firsts), dtype=np.int64)
         np.add.at(totals, pairs, times)
-        own = codes[firsts]
-        return [listed(values.take(pa.array(firsts)), own, count), listed(to_arrow(totals, pa.int64()), own, count)]
+        groups = codes[firsts]
+        values = values.take(pa.array(firsts))
+        return [listed(values, groups, count), listed(to_arrow(totals, pa.int64()), groups, count)]
 
 
 def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
@@ -272,15 +273,15 @@ def _pair_numbers(values: pa.Array, codes: Codes) -> NDArray[np.int64]:
         span = int(numbers.max()) - least + 1
         if span * (int(codes.max()) + 1) < 1 << 62:
             return codes * span + (numbers - least)
-    own, distinct = encoded(values)
-    return codes * max(len(distinct), 1) + own
+    value_codes, distinct = encoded(values)
+    return codes * max(len(distinct), 1) + value_codes
 
 
 def distinct_pairs(values: pa.Array, codes: Codes) -> tuple[NDArray[np.int64], Codes]:
-    """Return the rows with the first of each value and group, int64[m] ascending, and which of them each row equals."""
+    """Return the first row of each value and group, int64[m] ascending, and for each row the place of its equal."""
 
-    pairs, found = encoded(pa.array(_pair_numbers(values, codes)))
-    firsts = np.empty(len(found), dtype=np.int64)
+    pairs, distinct = encoded(pa.array(_pair_numbers(values, codes)))
+    firsts = np.empty(len(distinct), dtype=np.int64)
     firsts[pairs[::-1]] = np.arange(len(pairs) - 1, -1, -1)
     return firsts, pairs.astype(np.intp, copy=False)
 
@@ -294,7 +295,7 @@ def listed(values: pa.Array, codes: Codes, count: int) -> pa.Array:
 
 
 def flattened(lists: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Return the values of lists, and of which list each is."""
+    """Return the values of lists, and the number of each value's list."""
     return lists.flatten(), pc.list_parent_indices(lists).to_numpy()
 
 

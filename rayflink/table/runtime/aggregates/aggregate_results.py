@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NEVER_DISTINCT = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE)
-"""Kinds to which it makes no difference how often a value is there."""
+"""Kinds whose result does not depend on how often a value occurs."""
 
 
 def accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, ...]:
     """Return the accumulators of an aggregate.
 
     Args:
-        has_arrival: whether rows carry the number of their arrival, for partial rows that may be joined in any order.
+        has_arrival: whether rows carry the number of their arrival, for partial rows that may be merged in any order.
     """
     if aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
         distinct = DistinctWithNulls if aggregate.kind is AggregateKind.ARRAY_AGG else Distinct
@@ -52,25 +52,25 @@ def accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, 
 
 
 def _plain_accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, ...]:
-    kind, argument, only = aggregate.kind, aggregate.argument, aggregate.filter
+    kind, argument, filter_ = aggregate.kind, aggregate.argument, aggregate.filter
     if kind is AggregateKind.COUNT:
-        return (Count(argument, only),)
+        return (Count(argument, filter_),)
     if kind is AggregateKind.SUM:
-        return (Sum(argument, only),)
+        return (Sum(argument, filter_),)
     if kind is AggregateKind.AVG:
-        return Sum(argument, only), Count(argument, only)
+        return Sum(argument, filter_), Count(argument, filter_)
     if kind in (AggregateKind.MIN, AggregateKind.MAX):
-        return (Extreme(argument, only, kind is AggregateKind.MAX),)
+        return (Extreme(argument, filter_, kind is AggregateKind.MAX),)
     if kind in (AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE):
-        return (Earliest(argument, only, has_arrival, kind is AggregateKind.LAST_VALUE),)
+        return (Earliest(argument, filter_, has_arrival, kind is AggregateKind.LAST_VALUE),)
     if kind in MOMENTS:
-        return (Moments(argument, only),)
+        return (Moments(argument, filter_),)
     if kind is AggregateKind.PERCENTILE:
-        return (Weighted(argument, only),)
+        return (Weighted(argument, filter_),)
     if kind is AggregateKind.ARRAY_AGG:
-        return (ListedWithNulls(argument, only, has_arrival),)
-    made = Bag if kind is AggregateKind.COLLECT else Listed
-    return (made(argument, only, has_arrival),)
+        return (ListedWithNulls(argument, filter_, has_arrival),)
+    accumulator = Bag if kind is AggregateKind.COLLECT else Listed
+    return (accumulator(argument, filter_, has_arrival),)
 
 
 def result(aggregate: Aggregate, slots: Sequence[Accumulator], columns: list[list[pa.Array]]) -> pa.Array:
@@ -78,7 +78,7 @@ def result(aggregate: Aggregate, slots: Sequence[Accumulator], columns: list[lis
 
     Args:
         slots: its `accumulators`.
-        columns: those of each of them.
+        columns: the columns of each accumulator.
     """
     first = slots[0]
     if isinstance(first, Ordered) and first.has_arrival:
@@ -87,18 +87,18 @@ def result(aggregate: Aggregate, slots: Sequence[Accumulator], columns: list[lis
         lists = columns[0][0]
         values, codes = flattened(lists)
         columns = [part.from_rows(values, codes, len(lists)) for part in _plain_accumulators(aggregate, False)]
-    found = _result(aggregate, columns)
-    wanted = aggregate.result.to_arrow()
-    return found if found.type == wanted else as_type(found, wanted)
+    values = _result(aggregate, columns)
+    declared = aggregate.result.to_arrow()
+    return values if values.type == declared else as_type(values, declared)
 
 
-def _without_arrival(kept: pa.Array) -> pa.Array:
-    """Values, or lists of values, without the numbers of their arrival."""
-    if not types.is_large_list(kept.type):
-        return pc.struct_field(kept, 1)
-    offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-    np.cumsum(to_numpy(pc.list_value_length(kept)), out=offsets[1:])
-    return pa.LargeListArray.from_arrays(pa.array(offsets), kept.flatten().field(1))
+def _without_arrival(values: pa.Array) -> pa.Array:
+    """Return values, or lists of values, without the numbers of their arrival."""
+    if not types.is_large_list(values.type):
+        return pc.struct_field(values, 1)
+    offsets = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(to_numpy(pc.list_value_length(values)), out=offsets[1:])
+    return pa.LargeListArray.from_arrays(pa.array(offsets), values.flatten().field(1))
 
 
 def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
@@ -106,15 +106,16 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
     if kind is AggregateKind.AVG:
         return _averages(first[0], columns[1][0], aggregate.result.to_arrow())
     if kind in MOMENTS:
-        return _of_moments(kind, *map(to_numpy, first))
+        return _moment_results(kind, *map(to_numpy, first))
     if kind is AggregateKind.LISTAGG:
         joined = pc.binary_join(first[0], pa.scalar(aggregate.separator, first[0].type.value_type))
         return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), joined, pa.scalar(None, joined.type))
     if kind is AggregateKind.ARRAY_AGG:
         return pc.if_else(pc.greater(pc.list_value_length(first[0]), 0), first[0], pa.scalar(None, first[0].type))
     if kind is AggregateKind.PERCENTILE:
-        found = percentiles(first[0], first[1], aggregate.percentages)
-        return found[0] if not aggregate.result.items else as_arrays(found, len(first[0]))
+        columns_of_percentiles = percentiles(first[0], first[1], aggregate.percentages)
+        is_array = bool(aggregate.result.items)
+        return as_arrays(columns_of_percentiles, len(first[0])) if is_array else columns_of_percentiles[0]
     if kind is AggregateKind.COLLECT:
         values, times = first[0].flatten(), first[1].flatten().cast(pa.int32())
         offsets = np.zeros(len(first[0]) + 1, dtype=np.int32)
@@ -123,43 +124,42 @@ def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
     return first[0]
 
 
-def _averages(sums: pa.Array, counts: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _averages(sums: pa.Array, counts: pa.Array, declared: pa.DataType) -> pa.Array:
     ns = to_numpy(counts)
     if types.is_decimal(sums.type):
         at_least_one = to_arrow(np.maximum(ns, 1), pa.int64()).cast(pa.decimal128(19, 0))
-        return divided(sums, at_least_one, DataTypes.DECIMAL(wanted.precision, wanted.scale))
+        return divided(sums, at_least_one, DataTypes.DECIMAL(declared.precision, declared.scale))
     valid, totals = ns > 0, to_numpy(sums)
     if types.is_floating(sums.type):
         return to_arrow(np.divide(totals, ns, out=np.zeros(len(ns)), where=valid), pa.float64(), valid)
-    some = np.maximum(ns, 1)
-    means = totals // some
-    means += (totals < 0) & (means * some != totals)  # cut towards zero
+    divisors = np.maximum(ns, 1)
+    means = totals // divisors
+    means += (totals < 0) & (means * divisors != totals)  # cut towards zero
     return to_arrow(means, pa.int64(), valid)
 
 
-def _of_moments(kind: AggregateKind, ns: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> pa.Array:
+def _moment_results(kind: AggregateKind, ns: NDArray[Any], means: NDArray[Any], squares: NDArray[Any]) -> pa.Array:
     is_sample = kind in (AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP)
-    over = ns - 1 if is_sample else ns
-    valid = over > 0
-    found = np.divide(squares, over, out=np.zeros(len(ns)), where=valid)
+    divisors = ns - 1 if is_sample else ns
+    valid = divisors > 0
+    results = np.divide(squares, divisors, out=np.zeros(len(ns)), where=valid)
     if kind in (AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP):
-        found = np.sqrt(found)
-    return to_arrow(found, pa.float64(), valid)
+        results = np.sqrt(results)
+    return to_arrow(results, pa.float64(), valid)
 
 
-def as_type(found: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Results in the type they are declared with: whole numbers wrap, decimals that have too many digits are null."""
-    if types.is_integer(wanted) and types.is_floating(found.type):
-        return pc.trunc(found).cast(wanted, safe=False)
-    if types.is_decimal256(found.type) and types.is_decimal128(wanted):
-        limit = pa.scalar(Decimal(10) ** (wanted.precision - wanted.scale), found.type)
-        fits = pc.less(pc.abs(found), limit)
-        return pc.if_else(fits, found, pa.scalar(None, found.type)).cast(wanted)
-    if types.is_decimal(wanted) and types.is_floating(found.type):
-        fits = pc.less(pc.abs(found), 10.0 ** (wanted.precision - wanted.scale))
-        found = pc.if_else(fits, pc.round(found, min(wanted.scale, 15)), pa.scalar(None, found.type))
-        return found.cast(wanted, safe=False)
-    return found.cast(wanted, safe=False)
+def as_type(values: pa.Array, declared: pa.DataType) -> pa.Array:
+    """Cast results to the declared type: whole numbers wrap, decimals that have too many digits become null."""
+    if types.is_integer(declared) and types.is_floating(values.type):
+        return pc.trunc(values).cast(declared, safe=False)
+    if types.is_decimal256(values.type) and types.is_decimal128(declared):
+        limit = pa.scalar(Decimal(10) ** (declared.precision - declared.scale), values.type)
+        fits = pc.less(pc.abs(values), limit)
+        return pc.if_else(fits, values, pa.scalar(None, values.type)).cast(declared)
+    if types.is_decimal(declared) and types.is_floating(values.type):
+        fits = pc.less(pc.abs(values), 10.0 ** (declared.precision - declared.scale))
+        values = pc.if_else(fits, pc.round(values, min(declared.scale, 15)), pa.scalar(None, values.type))
+    return values.cast(declared, safe=False)
 
 
 __all__ = ["accumulators", "as_type", "result"]

@@ -1,6 +1,6 @@
 """Rows with equal keys: each row gets the number of its group.
 
-Whole numbers and times that lie close together, or a step apart, are counted by place; other values by a hash table.
+Integers and times that lie close together, or a step apart, are numbered by place; other values by a hash table.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _LEAST_ROOM = 1024
 _ROOM_PER_ROW = 4
-"""Places that a row is worth: to count by place beats a hash table by far."""
+"""Places for each row at most: numbering by place is much faster than a hash table."""
 _SAMPLE = 64
-"""Values by which a step is guessed."""
+"""Number of values from which a step is estimated."""
 _FAR = 2**62
 
 
@@ -36,7 +36,7 @@ class Groups:
 
     Args:
         codes: intp[n]: the group of each row, in [0, count).
-        count: how many groups.
+        count: number of groups.
         keys: a column for each part of the key, with a row for each group.
     """
 
@@ -52,7 +52,7 @@ class _Part:
     Args:
         numbers: [n], in [0, width).
         is_full: each of [0, width) has a row.
-        values: what numbers stand for.
+        values: converts numbers to the values that they stand for.
     """
 
     numbers: Numbers
@@ -62,7 +62,7 @@ class _Part:
 
 
 def grouped(columns: Sequence[pa.Array], rows: int) -> Groups:
-    """Return rows by their keys, groups in no order; nulls are equal.
+    """Group rows by their keys; groups are in no order, and nulls are equal.
 
     Args:
         columns: parts of the key, each of `rows` values; none: all rows are one group.
@@ -70,7 +70,7 @@ def grouped(columns: Sequence[pa.Array], rows: int) -> Groups:
     if not columns:
         return Groups(np.zeros(rows, dtype=np.intp), 1 if rows else 0, [])
     room = max(_ROOM_PER_ROW * rows, _LEAST_ROOM)
-    parts = [_part(one, room) for one in columns]
+    parts = [_part(column, room) for column in columns]
     numbers, width, is_full = parts[0].numbers, parts[0].width, parts[0].is_full
     renumbered: list[Codes | None] = []  # for each further part, what numbers before it stood for
     for part in parts[1:]:
@@ -94,21 +94,21 @@ def grouped(columns: Sequence[pa.Array], rows: int) -> Groups:
     codes, count = numbers.astype(np.intp, copy=False), len(left)
     keys: list[pa.Array] = []
     for part, before in zip(reversed(parts[1:]), reversed(renumbered), strict=True):
-        left, own = np.divmod(left, part.width) if part.width > 1 else (left, np.zeros(count, dtype=np.intp))
-        keys.append(part.values(own))
+        left, own_numbers = np.divmod(left, part.width) if part.width > 1 else (left, np.zeros(count, dtype=np.intp))
+        keys.append(part.values(own_numbers))
         left = left if before is None else before[left]
     keys.append(parts[0].values(left))
     return Groups(codes, count, keys[::-1])
 
 
 def _distinct(numbers: Numbers, width: int, room: int) -> tuple[Numbers, Codes]:
-    """(the place of each number among the distinct ones, these)."""
+    """Return the place of each number among the distinct ones, and these."""
     if width > room:
-        places, found = encoded(pa.array(numbers))
-        return places, found.to_numpy()
-    there = np.zeros(width, dtype=np.bool_)
-    there[numbers] = True
-    distinct = np.flatnonzero(there)
+        places, values = encoded(pa.array(numbers))
+        return places, values.to_numpy()
+    occurs = np.zeros(width, dtype=np.bool_)
+    occurs[numbers] = True
+    distinct = np.flatnonzero(occurs)
     places = np.empty(width, dtype=np.intp)
     places[distinct] = np.arange(len(distinct))
     return places[numbers], distinct
@@ -117,9 +117,9 @@ def _distinct(numbers: Numbers, width: int, room: int) -> tuple[Numbers, Codes]:
 def _part(values: pa.Array, room: int) -> _Part:
     kind = values.type
     if len(values) and not values.null_count and _is_number(kind):
-        placed = _placed(to_numpy(values), kind, room)
-        if placed is not None:
-            return placed
+        part = _part_by_place(to_numpy(values), kind, room)
+        if part is not None:
+            return part
     numbers, distinct = encoded(values)
     return _Part(numbers, len(distinct), True, lambda chosen: distinct.take(pa.array(chosen)))
 
@@ -128,8 +128,8 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_temporal(kind)) and kind.bit_width <= 64
 
 
-def _placed(numbers: Numbers, kind: pa.DataType, room: int) -> _Part | None:
-    """Return numbers by their distance from the least, in their common step; None: they are too far apart."""
+def _part_by_place(numbers: Numbers, kind: pa.DataType, room: int) -> _Part | None:
+    """Number values by their distance from the least, in their common step; None: they are too far apart."""
     least, most = int(numbers.min()), int(numbers.max())
     if most - least >= _FAR:
         return None
@@ -157,8 +157,8 @@ def encoded(column: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
     """Return the number of each value among the distinct ones, int32[n], and these in order of appearance."""
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    found = pc.dictionary_encode(column, null_encoding="encode")
-    return found.indices.to_numpy(), found.dictionary
+    dictionary = pc.dictionary_encode(column, null_encoding="encode")
+    return dictionary.indices.to_numpy(), dictionary.dictionary
 
 
 __all__ = ["Groups", "encoded", "grouped"]

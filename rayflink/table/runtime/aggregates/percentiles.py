@@ -1,4 +1,4 @@
-"""PERCENTILE: values with how often each is there, and what lies between them.
+"""PERCENTILE: values with their frequencies, and interpolation between them.
 
 Source: apache/flink PercentileAggFunction.
 """
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weighted(Accumulator):
-    """The distinct values in order, as float64, and how often each is there.
+    """The distinct values in order, as float64, and the frequency of each.
 
-    The argument is a number, or a row of a number and how often it counts.
+    The argument is a number, or a row of a number and its weight.
     """
 
     def types(self, argument: pa.DataType | None) -> tuple[pa.DataType, ...]:
@@ -54,9 +54,9 @@ def _weighted(numbers: NDArray[Any], times: NDArray[Any], codes: Codes, count: i
     is_first[1:] = (keys[1:] != keys[:-1]) | (codes[1:] != codes[:-1])
     firsts = np.flatnonzero(is_first)
     totals = np.add.reduceat(times[order], firsts) if len(firsts) else np.zeros(0, dtype=np.int64)
-    own = codes[firsts]
+    groups = codes[firsts]
     values = to_arrow(numbers[order][firsts], pa.float64())
-    return [listed(values, own, count), listed(to_arrow(totals.astype(np.int64), pa.int64()), own, count)]
+    return [listed(values, groups, count), listed(to_arrow(totals.astype(np.int64), pa.int64()), groups, count)]
 
 
 def _in_order(numbers: NDArray[Any], codes: Codes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
@@ -66,41 +66,41 @@ def _in_order(numbers: NDArray[Any], codes: Codes) -> tuple[NDArray[np.intp], ND
     return np.lexsort((keys, codes)), keys
 
 
-def percentiles(values: pa.Array, times: pa.Array, asked: Sequence[float]) -> list[pa.Array]:
+def percentiles(values: pa.Array, times: pa.Array, percentages: Sequence[float]) -> list[pa.Array]:
     """Return the percentiles of each group as float64, null where a group has no value.
 
     >>> values, times = pa.array([[1.0, 2.0, 4.0], []]), pa.array([[1, 1, 2], []])
-    >>> [one.to_pylist() for one in percentiles(values, times, [0.5, 1.0])]
+    >>> [column.to_pylist() for column in percentiles(values, times, [0.5, 1.0])]
     [[3.0, None], [4.0, None]]
 
     Args:
         values: lists of distinct values, ascending.
-        times: how often each is there.
-        asked: within [0, 1].
+        times: the frequency of each.
+        percentages: within [0, 1].
     """
     numbers, until = to_numpy(values.flatten()), np.cumsum(to_numpy(times.flatten()))
     stops = np.cumsum(pc.list_value_length(values).to_numpy(zero_copy_only=False)).astype(np.int64)
     reached = np.concatenate([[0], until])[np.concatenate([[0], stops])]
     before, totals = reached[:-1], np.diff(reached)
-    there = totals > 0
-    if not there.any():
-        return [pa.nulls(len(values), pa.float64()) for _ in asked]
-    found = []
-    for percentage in asked:
+    has_values = totals > 0
+    if not has_values.any():
+        return [pa.nulls(len(values), pa.float64()) for _ in percentages]
+    columns = []
+    for percentage in percentages:
         position = percentage * (totals - 1) + 1
         lower, higher = np.floor(position), np.ceil(position)
-        at = np.searchsorted(until, before + np.where(there, lower, 1).astype(np.int64))
-        at = np.minimum(at, len(numbers) - 1)  # of a group without values nothing is asked
-        then = np.minimum(at + 1, len(numbers) - 1)
+        index = np.searchsorted(until, before + np.where(has_values, lower, 1).astype(np.int64))
+        index = np.minimum(index, len(numbers) - 1)  # groups without values become null
+        following = np.minimum(index + 1, len(numbers) - 1)
         with np.errstate(invalid="ignore"):  # infinite values beside one another
-            between = (higher - position) * numbers[at] + (position - lower) * numbers[then]
-        made = np.where(until[at] - before >= higher, numbers[at], between)
-        found.append(to_arrow(made, pa.float64(), there))
-    return found
+            between = (higher - position) * numbers[index] + (position - lower) * numbers[following]
+        results = np.where(until[index] - before >= higher, numbers[index], between)
+        columns.append(to_arrow(results, pa.float64(), has_values))
+    return columns
 
 
 def as_arrays(columns: Sequence[pa.Array], count: int) -> pa.Array:
-    """Arrays of a value of each column; null where all values are, and where there are no columns."""
+    """Return arrays of a value of each column; null where all values are, and where there are no columns."""
     if not columns:
         return pa.nulls(count, pa.list_(pa.float64()))
     width = len(columns)

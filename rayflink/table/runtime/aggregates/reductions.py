@@ -1,4 +1,4 @@
-"""Sums, extremes and the like of a column by groups: a value for each group, null where a group has none.
+"""Sums, extremes and the like of a column by group: a value for each group, null where a group has none.
 
 `values` have no nulls, and `codes`, intp[n], are the groups of their rows.
 """
@@ -24,7 +24,7 @@ def counts(codes: Codes, count: int) -> NDArray[np.int64]:
 
 
 def sums(values: pa.Array, codes: Codes, count: int) -> pa.Array:
-    """Sum by group: whole numbers as int64, which wraps; floating point as float64; decimals with all digits."""
+    """Sum by group: integers as int64, which wraps; floating point as float64; decimals with all digits."""
     kind = values.type
     if types.is_decimal(kind):
         return _by_arrow(values, codes, count, "sum")
@@ -37,47 +37,47 @@ def sums(values: pa.Array, codes: Codes, count: int) -> pa.Array:
 
 
 def extremes(values: pa.Array, codes: Codes, count: int, greatest: bool) -> pa.Array:
-    """Return the least or the greatest; NaN where there is nothing else."""
+    """Return the least or the greatest value of each group; NaN only where a group has no other value."""
     kind = values.type
     if not has_numpy_type(kind):
         return _by_arrow(values, codes, count, "max" if greatest else "min")
     numbers = to_numpy(values)
     if numbers.dtype.kind == "f":
-        found = np.full(count, np.nan, dtype=numbers.dtype)
-        (np.fmax if greatest else np.fmin).at(found, codes, numbers)
+        results = np.full(count, np.nan, dtype=numbers.dtype)
+        (np.fmax if greatest else np.fmin).at(results, codes, numbers)
     else:
         limits = np.iinfo(numbers.dtype)
-        found = np.full(count, limits.min if greatest else limits.max, dtype=numbers.dtype)
-        (np.maximum if greatest else np.minimum).at(found, codes, numbers)
-    return to_arrow(found, kind, has_values(codes, count))
+        results = np.full(count, limits.min if greatest else limits.max, dtype=numbers.dtype)
+        (np.maximum if greatest else np.minimum).at(results, codes, numbers)
+    return to_arrow(results, kind, has_values(codes, count))
 
 
 def first_or_last(values: pa.Array, codes: Codes, count: int, last: bool) -> pa.Array:
-    """Return the first or the last value."""
+    """Return the first or the last value of each group."""
     places = np.full(count, -1, dtype=np.int64)
-    at = np.arange(len(codes))
+    rows = np.arange(len(codes))
     if last:
-        places[codes] = at
+        places[codes] = rows
     else:
-        places[codes[::-1]] = at[::-1]
+        places[codes[::-1]] = rows[::-1]
     return values.take(pa.array(places, mask=places < 0))
 
 
 def has_values(codes: Codes, count: int) -> NDArray[np.bool_]:
     """Return whether each group has a row: bool[count]."""
-    found = np.zeros(count, dtype=np.bool_)
-    found[codes] = True
-    return found
+    flags = np.zeros(count, dtype=np.bool_)
+    flags[codes] = True
+    return flags
 
 
 def _by_arrow(values: pa.Array, codes: Codes, count: int, function: str) -> pa.Array:
     """Reduce values of types that numpy lacks."""
     table = pa.table({"code": codes, "value": values})
-    found = table.group_by("code", use_threads=False).aggregate([("value", function)])
+    reduced = table.group_by("code", use_threads=False).aggregate([("value", function)])
     places = np.full(count, -1, dtype=np.int64)
-    places[found.column("code").to_numpy()] = np.arange(len(found))
-    made = found.column(f"value_{function}")
-    return combine_chunks(made).take(pa.array(places, mask=places < 0))
+    places[reduced.column("code").to_numpy()] = np.arange(len(reduced))
+    values = reduced.column(f"value_{function}")
+    return combine_chunks(values).take(pa.array(places, mask=places < 0))
 
 
 # conversion between Arrow columns and numpy arrays, which share their memory
@@ -103,7 +103,7 @@ def to_numpy(values: pa.Array) -> NDArray[Any]:
 
 
 def to_arrow(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return numbers as a column of a type of their width; null where `valid` is false."""
+    """Return numbers as an Arrow column of a type of their width; null where `valid` is false."""
     if types.is_boolean(kind):
         return pa.array(numbers.astype(np.bool_), kind, mask=None if valid is None else ~valid)
     bits = None if valid is None or valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -111,7 +111,7 @@ def to_arrow(numbers: NDArray[Any], kind: pa.DataType, valid: NDArray[np.bool_] 
 
 
 def combine_chunks(chunked: Any) -> pa.Array:
-    """Return a column of a table in one piece."""
+    """Return a column in one chunk."""
     if isinstance(chunked, pa.ChunkedArray):
         return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
     return chunked

@@ -1,11 +1,11 @@
-"""Key columns in the form in which they are compared: whole numbers and strings, equal where the values are.
+"""Key columns in the form in which they are compared: integers and strings, equal where the values are.
 
-All NaNs are one value; 0.0 and -0.0 are two, as in Flink's keys and in groups of windows.
+All NaNs are equal; 0.0 and -0.0 are not, as in Flink's keys and in groups of windows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,29 +23,29 @@ _DECIMAL_BYTES = 16
 
 
 class KeyForms:
-    """The stored form of the columns of a key.
+    """Converts the columns of a key to the form in which they are stored and compared, and back.
 
     Args:
-        kinds: their types.
+        kinds: types of the columns.
     """
 
     def __init__(self, kinds: Sequence[pa.DataType]) -> None:
         self._kinds = list(kinds)
 
-    def of(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Return the columns as they are kept; a decimal becomes two."""
-        return [made for one in columns for made in _kept(one)]
+    def encode(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Return the columns in the form in which they are compared; a decimal becomes two columns."""
+        return [encoded for column in columns for encoded in _encode(column)]
 
-    def back(self, kept: Sequence[pa.Array]) -> list[pa.Array]:
-        """Return the columns as they came in, but for which NaN it was."""
-        given = iter(kept)
-        return [_given(kind, given) for kind in self._kinds]
+    def decode(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Return the original columns; all NaNs are the same one."""
+        encoded = iter(columns)
+        return [_decode(kind, encoded) for kind in self._kinds]
 
 
-def _kept(values: pa.Array) -> list[pa.Array]:
+def _encode(values: pa.Array) -> list[pa.Array]:
     kind = values.type
     if types.is_dictionary(kind):
-        return _kept(values.dictionary_decode())
+        return _encode(values.dictionary_decode())
     valid = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
     if types.is_floating(kind):
         numbers = to_numpy(values).copy()
@@ -55,19 +55,17 @@ def _kept(values: pa.Array) -> list[pa.Array]:
         return [values.view(pa.int64() if kind.bit_width == 64 else pa.int32())]
     if types.is_decimal128(kind):
         lanes = np.frombuffer(values.buffers()[1], np.int64, 2 * len(values), values.offset * _DECIMAL_BYTES)
-        return [to_arrow(np.ascontiguousarray(lanes[at::2]), pa.int64(), valid) for at in (0, 1)]
+        return [to_arrow(np.ascontiguousarray(lanes[first::2]), pa.int64(), valid) for first in (0, 1)]
     return [values]
 
 
-def _given(kind: pa.DataType, kept: Any) -> pa.Array:
+def _decode(kind: pa.DataType, encoded: Iterator[pa.Array]) -> pa.Array:
     if types.is_decimal128(kind):
-        low, high = next(kept), next(kept)
+        low, high = next(encoded), next(encoded)
         lanes = np.stack([to_numpy(low), to_numpy(high)], axis=1)
         return pa.Array.from_buffers(kind, len(low), [_validity(low), pa.py_buffer(np.ascontiguousarray(lanes))])
-    made = next(kept)
-    if types.is_floating(kind) or types.is_temporal(kind):
-        return made.view(kind)
-    return made
+    values = next(encoded)
+    return values.view(kind) if types.is_floating(kind) or types.is_temporal(kind) else values
 
 
 def _validity(values: pa.Array) -> Any:
@@ -77,10 +75,10 @@ def _validity(values: pa.Array) -> Any:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def prints_of(kept: Sequence[pa.Array]) -> NDArray[np.uint32]:
+def fingerprints(keys: Sequence[pa.Array]) -> NDArray[np.uint32]:
     """Return a fingerprint of each key: uint32[n], never 0."""
-    found: NDArray[np.uint32] = np.maximum(digest_columns(kept).astype(np.uint32), np.uint32(1))
-    return found
+    prints: NDArray[np.uint32] = np.maximum(digest_columns(keys).astype(np.uint32), np.uint32(1))
+    return prints
 
 
-__all__ = ["KeyForms", "prints_of"]
+__all__ = ["KeyForms", "fingerprints"]

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 WIDTH = 8
 """Places of a bucket: their prints fill half a line of the cache."""
 BUCKETS = 1 << 12
-"""Of a page."""
+"""Buckets of a page."""
 PLACES = WIDTH * BUCKETS
 PAGE_BYTES = 8 * PLACES
 MOST_AT_ONCE = 16
 """Pages that are split in one step, which takes a few times their memory."""
 MOST_DEPTH = 20
-"""With this many upper bits of a print and those that choose the bucket none is left to split by."""
+"""Upper bits of a print that choose the page at most: the lower ones choose the bucket."""
 _NO_ROW = -1
 
 
@@ -43,7 +43,7 @@ class TooManyEqualPrints(RuntimeError):
 
 
 class KeyIndex:
-    """Numbers of rows by prints, uint32, none of which is 0; rows are below 2**32."""
+    """Maps prints, uint32 and never 0, to numbers of rows below 2**32."""
 
     def __init__(self) -> None:
         self._allocate: Callable[[tuple[int, int], Any], NDArray[Any]] = np.zeros
@@ -73,55 +73,56 @@ class KeyIndex:
 
     @property
     def size(self) -> int:
-        """Bytes in memory: pages that are there; room for more takes none before it is used."""
+        """Return the bytes in memory: those of pages in use; room for more takes none before it is used."""
         return 0 if self._is_filed else self.pages * PAGE_BYTES
 
     def file(self, allocate: Callable[[tuple[int, int], Any], NDArray[Any]]) -> None:
-        """Have the pages in files from now on; `allocate` gives arrays of zeros in them."""
+        """Move the pages to files; `allocate` returns arrays of zeros in them."""
         self._allocate = allocate
         self._move(len(self._prints))
 
     def find(self, prints: Prints, is_key: IsKey) -> Rows:
-        """Return the row of each print for which `is_key` says so: int64[n], -1 where there is none.
+        """Return the row of each print for which `is_key` is true: int64[n], -1 where there is none.
 
         Args:
-            is_key: asked about (places in `prints`, rows with equal prints).
+            is_key: called with (places in `prints`, rows with equal prints).
         """
         places = self._places(prints, is_key)
-        found = np.full(len(prints), _NO_ROW, dtype=np.int64)
-        known = places >= 0
-        found[known] = self._rows.reshape(-1)[places[known]]
-        return found
+        rows = np.full(len(prints), _NO_ROW, dtype=np.int64)
+        is_known = places >= 0
+        rows[is_known] = self._rows.reshape(-1)[places[is_known]]
+        return rows
 
     def replace(self, prints: Prints, rows: Rows, others: Rows) -> None:
-        """Put other rows in the place of some that are there."""
-        places = self._places(prints, lambda which, found: found == rows[which])
+        """Replace rows by others with the same prints."""
+        places = self._places(prints, lambda which, stored: stored == rows[which])
         self._rows.reshape(-1)[places] = others
 
     def _places(self, prints: Prints, is_key: IsKey) -> NDArray[np.int64]:
-        found = np.full(len(prints), -1, dtype=np.int64)
+        """Return the place of each print in the table: int64[n], -1 where there is none."""
+        places = np.full(len(prints), -1, dtype=np.int64)
         rows = self._rows.reshape(-1)
-        left, own, buckets = np.arange(len(prints)), prints, self._buckets(prints)
+        left, left_prints, buckets = np.arange(len(prints)), prints, self._buckets(prints)
         while len(left):
-            held = self._prints[buckets]
-            at = np.flatnonzero(held == own[:, None])
-            if len(at):
-                who = at // WIDTH
-                places = buckets[who] * WIDTH + at % WIDTH
-                which = left[who]
-                good = is_key(which, rows[places].astype(np.int64))
-                found[which[good]] = places[good]
-            goes_on = (held[:, -1] != 0) & (found[left] < 0)
-            left, own, buckets = left[goes_on], own[goes_on], _next(buckets[goes_on])
-        return found
+            stored = self._prints[buckets]
+            hits = np.flatnonzero(stored == left_prints[:, None])
+            if len(hits):
+                lookups = hits // WIDTH
+                hit_places = buckets[lookups] * WIDTH + hits % WIDTH
+                which = left[lookups]
+                is_equal = is_key(which, rows[hit_places].astype(np.int64))
+                places[which[is_equal]] = hit_places[is_equal]
+            goes_on = (stored[:, -1] != 0) & (places[left] < 0)
+            left, left_prints, buckets = left[goes_on], left_prints[goes_on], _next(buckets[goes_on])
+        return places
 
     def _buckets(self, prints: Prints) -> NDArray[np.int64]:
         wide = prints.astype(np.int64)
-        found: NDArray[np.int64] = self._directory[wide >> (32 - self._depth)] * BUCKETS + (wide & (BUCKETS - 1))
-        return found
+        pages: NDArray[np.int64] = self._directory[wide >> (32 - self._depth)]
+        return pages * BUCKETS + (wide & (BUCKETS - 1))
 
     def add(self, prints: Prints, rows: Rows) -> None:
-        """Add rows that are not there.
+        """Add rows that are not in the index.
 
         Raises:
             TooManyEqualPrints: they cannot be distinguished.
@@ -140,19 +141,19 @@ class KeyIndex:
     def _put(self, prints: Prints, rows: Rows) -> None:
         buckets = self._buckets(prints)
         self._counts += np.bincount(buckets // BUCKETS, minlength=self.pages)
-        own_prints, own_rows = self._prints.reshape(-1), self._rows.reshape(-1)
+        all_prints, all_rows = self._prints.reshape(-1), self._rows.reshape(-1)
         narrow = rows.astype(np.uint32)
         while len(prints):
             taken = np.count_nonzero(self._prints[buckets], axis=1)
             is_full = taken == WIDTH
             places = buckets * WIDTH + taken
             open_ = np.flatnonzero(~is_full)
-            own_rows[places[open_]] = narrow[open_]  # of several for one place the last has it
-            has_it = np.zeros(len(prints), dtype=np.bool_)
-            has_it[open_] = own_rows[places[open_]] == narrow[open_]
-            own_prints[places[has_it]] = prints[has_it]
-            buckets = np.where(is_full, _next(buckets), buckets)[~has_it]
-            prints, narrow = prints[~has_it], narrow[~has_it]
+            all_rows[places[open_]] = narrow[open_]  # of several for one place the last one wins
+            is_placed = np.zeros(len(prints), dtype=np.bool_)
+            is_placed[open_] = all_rows[places[open_]] == narrow[open_]
+            all_prints[places[is_placed]] = prints[is_placed]
+            buckets = np.where(is_full, _next(buckets), buckets)[~is_placed]
+            prints, narrow = prints[~is_placed], narrow[~is_placed]
 
     def _split(self, pages: NDArray[np.int64]) -> None:
         fresh = np.arange(self.pages, self.pages + len(pages))
@@ -176,11 +177,11 @@ class KeyIndex:
             self._divide(pages[part], fresh[part], 31 - depths[part])
 
     def _divide(self, pages: NDArray[np.int64], others: NDArray[np.int64], bits: NDArray[np.int64]) -> None:
-        """Move what has a bit of its print set from pages to others, which are new."""
+        """Move the entries whose print has a bit set from pages to others, which are new."""
         prints = self._prints.reshape(-1, BUCKETS, WIDTH)[pages]
         rows = self._rows.reshape(-1, BUCKETS, WIDTH)[pages]
-        there = prints != 0
-        is_home = there & ((prints & (BUCKETS - 1)) == np.arange(BUCKETS, dtype=np.uint32)[:, None])
+        is_used = prints != 0
+        is_home = is_used & ((prints & (BUCKETS - 1)) == np.arange(BUCKETS, dtype=np.uint32)[:, None])
         is_upper = (prints >> bits.astype(np.uint32)[:, None, None] & 1).astype(np.bool_)
         entries = prints.astype(np.uint64) << np.uint64(32) | rows
         for numbers, chosen in ((pages, is_home & ~is_upper), (others, is_home & is_upper)):
@@ -188,11 +189,11 @@ class KeyIndex:
             self._prints.reshape(-1, BUCKETS, WIDTH)[numbers] = sorted_ >> np.uint64(32)
             self._rows.reshape(-1, BUCKETS, WIDTH)[numbers] = sorted_ & np.uint64(0xFFFF_FFFF)
             self._counts[numbers] = np.count_nonzero(chosen, axis=(1, 2))
-        strays = there & ~is_home  # of buckets that were full
+        strays = is_used & ~is_home  # entries of buckets that were full
         self._put(prints[strays], rows[strays].astype(np.int64))
 
     def _move(self, buckets: int) -> None:
-        """Have arrays of this many buckets."""
+        """Move to arrays of a number of buckets."""
         buckets = -(-buckets // BUCKETS) * BUCKETS
         prints, rows = (self._allocate((buckets, WIDTH), np.uint32) for _ in range(2))
         prints[: len(self._prints)], rows[: len(self._rows)] = self._prints, self._rows
@@ -201,11 +202,11 @@ class KeyIndex:
 
     def _entries(self, pages: NDArray[np.int64]) -> tuple[Prints, Rows]:
         prints = self._prints.reshape(-1, PLACES)[pages]
-        there = prints != 0
-        return prints[there], self._rows.reshape(-1, PLACES)[pages][there].astype(np.int64)
+        is_used = prints != 0
+        return prints[is_used], self._rows.reshape(-1, PLACES)[pages][is_used].astype(np.int64)
 
     def sweep(self, page: int, is_over: Callable[[Rows], NDArray[np.bool_]]) -> Rows:
-        """Take the rows out of a page that are over."""
+        """Remove the rows of a page that are over, and return them."""
         prints, rows = self._entries(np.array([page]))
         over = is_over(rows)
         if over.any():
@@ -215,7 +216,7 @@ class KeyIndex:
         return rows[over]
 
     def shrink(self) -> None:
-        """Have fewer pages where most places are free."""
+        """Use fewer pages where most places are free."""
         if self.pages > 1 and len(self) * 8 < self.pages * PLACES:
             prints, rows = self._entries(np.arange(self.pages))
             self._begin(0)

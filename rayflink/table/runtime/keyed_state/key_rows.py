@@ -1,7 +1,7 @@
 """Columns of keys by the numbers of their rows, in blocks that are freed and used again.
 
-Rows come to the end of the open block; its pieces are joined when they are of like length. A block whose rows were
-mostly forgotten gives the others up, to be added anew.
+Rows are appended to the open block; its pieces are merged when they are of similar length. When most rows of a block
+were removed, the others are added anew, and the block is freed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLOCK_BITS = 17
 BLOCK_ROWS = 1 << BLOCK_BITS
-"""A block has the row numbers that have its own number in front of this many bits."""
+"""A block has the row numbers whose upper bits are its own number; these are the lower bits."""
 
 
 class _Block:
@@ -33,9 +33,9 @@ class _Block:
     """
 
     def __init__(self, first: int) -> None:
-        self.first, self.count, self.forgotten, self.is_filed = first, 0, 0, False
+        self.first, self.count, self.removed, self.is_filed = first, 0, 0, False
         self.pieces: list[tuple[int, Columns]] = []
-        """(how many rows, their columns)."""
+        """(number of rows, their columns)."""
 
     @property
     def is_sealed(self) -> bool:
@@ -55,7 +55,7 @@ class _Block:
 
 
 class KeyRows:
-    """Rows of key columns."""
+    """Stores rows of key columns."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -66,7 +66,7 @@ class KeyRows:
         self._pieces: list[Columns] = []
 
     def __len__(self) -> int:
-        return sum(block.count - block.forgotten for block in self._blocks.values())
+        return sum(block.count - block.removed for block in self._blocks.values())
 
     @property
     def numbers(self) -> int:
@@ -75,49 +75,47 @@ class KeyRows:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """Return the bytes in memory."""
         return self._sealed_size + (0 if self._open is None else self._open.size)
 
     def append(self, columns: Columns, count: int) -> Rows:
-        """Add rows; their numbers: int64[count]."""
-        given: list[Rows] = []
+        """Add rows, and return their numbers: int64[count]."""
+        numbers: list[Rows] = []
         done = 0
         while done < count:
             block = self._open_block()
-            taken = min(count - done, BLOCK_ROWS - block.count)
-            given.append(np.arange(block.first + block.count, block.first + block.count + taken))
-            block.add([one.slice(done, taken) for one in columns], taken)
+            rows = min(count - done, BLOCK_ROWS - block.count)
+            numbers.append(np.arange(block.first + block.count, block.first + block.count + rows))
+            block.add([column.slice(done, rows) for column in columns], rows)
             if block.is_sealed:
                 self._sealed_size += block.size
                 self._open = None
-            done += taken
+            done += rows
         self._firsts = None
-        return np.concatenate(given) if given else np.zeros(0, dtype=np.int64)
+        return np.concatenate(numbers) if numbers else np.zeros(0, dtype=np.int64)
 
     def _open_block(self) -> _Block:
         if self._open is None:
-            number = next(at for at in range(len(self._blocks) + 1) if at not in self._blocks)
+            number = next(number for number in range(len(self._blocks) + 1) if number not in self._blocks)
             self._open = self._blocks[number] = _Block(number << BLOCK_BITS)
         return self._open
 
-    def gathered(self, rows: Rows) -> tuple[Columns, NDArray[np.intp]]:
+    def gather(self, rows: Rows) -> tuple[Columns, NDArray[np.intp]]:
         """Return the columns of some rows, at least one, in another order: (columns, places in `rows`)."""
-        firsts, pieces = self._known()
+        firsts, pieces = self._all_pieces()
         if len(pieces) == 1:
-            taken = pa.array(rows - firsts[0])
-            return [one.take(taken) for one in pieces[0]], np.arange(len(rows))
-        of = (np.searchsorted(firsts, rows, side="right") - 1).astype(np.uint32)
-        order = np.argsort(of.astype(np.uint16) if len(pieces) < 1 << 16 else of, kind="stable")
-        sorted_ = of[order]
-        bounds = [0, *(np.flatnonzero(np.diff(sorted_)) + 1).tolist(), len(rows)]
+            return take_rows(pieces[0], rows - firsts[0]), np.arange(len(rows))
+        numbers = (np.searchsorted(firsts, rows, side="right") - 1).astype(np.uint32)  # of pieces
+        order = np.argsort(numbers.astype(np.uint16) if len(pieces) < 1 << 16 else numbers, kind="stable")
+        numbers = numbers[order]
+        bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)]
         parts: list[Columns] = []
         for start, stop in zip(bounds, bounds[1:], strict=False):
-            at = int(sorted_[start])
-            taken = pa.array(rows[order[start:stop]] - firsts[at])
-            parts.append([one.take(taken) for one in pieces[at]])
+            number = int(numbers[start])
+            parts.append(take_rows(pieces[number], rows[order[start:stop]] - firsts[number]))
         return concatenated(parts), order
 
-    def _known(self) -> tuple[Rows, list[Columns]]:
+    def _all_pieces(self) -> tuple[Rows, list[Columns]]:
         if self._firsts is None:
             firsts: list[int] = []
             self._pieces = []
@@ -130,35 +128,36 @@ class KeyRows:
             self._firsts = np.array(firsts, dtype=np.int64)
         return self._firsts, self._pieces
 
-    def forget(self, rows: Rows) -> None:
-        """Reduce the number of live rows of each block."""
+    def remove(self, rows: Rows) -> None:
+        """Count rows as removed; their blocks are freed by `drop`."""
         for number, count in enumerate(np.bincount(rows >> BLOCK_BITS).tolist()):
             if count:
-                self._blocks[number].forgotten += count
+                self._blocks[number].removed += count
 
     def sparse(self) -> list[slice]:
-        """Return numbers of the rows of each block of which half is wanted no more; those with the fewest first."""
-        blocks = [one for one in self._blocks.values() if one.is_sealed and 2 * one.forgotten >= one.count]
-        blocks.sort(key=lambda one: one.count - one.forgotten)
-        return [slice(one.first, one.first + one.count) for one in blocks]
+        """Return the row numbers of each block of which half was removed, the block with the fewest rows first."""
+        blocks = [block for block in self._blocks.values() if block.is_sealed and 2 * block.removed >= block.count]
+        blocks.sort(key=lambda block: block.count - block.removed)
+        return [slice(block.first, block.first + block.count) for block in blocks]
 
     def drop(self, first: int) -> None:
-        """Give up the block that begins with this row, none of whose rows is wanted any more."""
+        """Free the block that begins with this row; all its rows were removed."""
         block = self._blocks.pop(first >> BLOCK_BITS)
         self._sealed_size -= block.size
         self._firsts = None
 
     def file(self, memory: FrameMemory) -> None:
-        """Have all rows but those of the open block in a file."""
-        blocks = [one for one in self._blocks.values() if one.is_sealed and not one.is_filed and one.pieces[0][1]]
-        for block, columns in zip(blocks, memory.written(one.pieces[0][1] for one in blocks) if blocks else (),
-                                  strict=True):  # fmt: skip
+        """Write all rows but those of the open block to a file."""
+        blocks = [block for block in self._blocks.values() if block.is_sealed and not block.is_filed]
+        blocks = [block for block in blocks if block.pieces[0][1]]
+        written = memory.written(block.pieces[0][1] for block in blocks) if blocks else ()
+        for block, columns in zip(blocks, written, strict=True):
             block.pieces, block.is_filed = [(block.count, columns)], True
         self._sealed_size = 0
         self._firsts = None
 
     def pieces(self) -> Iterator[tuple[int, int, Columns]]:
-        """(number of the first row, how many, columns) of all pieces."""
+        """Yield (number of the first row, number of rows, columns) of all pieces."""
         for block in self._blocks.values():
             first = block.first
             for count, columns in block.pieces:
@@ -166,10 +165,10 @@ class KeyRows:
                 first += count
 
 
-def taken(columns: Sequence[pa.Array], rows: NDArray[np.intp]) -> Columns:
+def take_rows(columns: Sequence[pa.Array], rows: NDArray[np.intp]) -> Columns:
     """Return some rows of columns."""
-    wanted = pa.array(rows)
-    return [one.take(wanted) for one in columns]
+    chosen = pa.array(rows)
+    return [column.take(chosen) for column in columns]
 
 
-__all__ = ["BLOCK_BITS", "BLOCK_ROWS", "KeyRows", "taken"]
+__all__ = ["BLOCK_BITS", "BLOCK_ROWS", "KeyRows", "take_rows"]

@@ -23,10 +23,10 @@ from ...types import DataType
 from ..aggregates.grouping import grouped
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_numpy
-from ..keyed_state.comparable_keys import prints_of
+from ..keyed_state.comparable_keys import fingerprints
 from ..keyed_state.frame_memory import Columns, size_of
 from ..keyed_state.frame_snapshots import ABOUT
-from ..keyed_state.key_rows import taken
+from ..keyed_state.key_rows import take_rows
 from ..progress import progress_entry, restored_progress
 from ..windows.input_rows import local_ms
 from .first_of_key import FirstOfKeyOperator, KeysWithRow, RowChoice, numbered_rows
@@ -65,7 +65,7 @@ class _Waiting:
 
     def take(self, rows: NDArray[np.intp]) -> _Waiting:
         """Return some of the rows."""
-        return _Waiting(taken(self.columns, rows), self.times[rows], self.prints[rows])
+        return _Waiting(take_rows(self.columns, rows), self.times[rows], self.prints[rows])
 
 
 class FirstByTime(RowChoice):
@@ -120,7 +120,7 @@ class FirstByTime(RowChoice):
         if not len(chosen):
             return
         columns = rows.columns[: len(self._keys.fields)]
-        self._waiting.append(_Waiting(taken(columns, chosen), times[chosen], prints_of(taken(keys, chosen))))
+        self._waiting.append(_Waiting(take_rows(columns, chosen), times[chosen], fingerprints(take_rows(keys, chosen))))
         if self._waiting_rows > max(LEAST_ROWS, 2 * self._reduced_rows):
             self._reduce()
         self._keep_to_memory()
@@ -185,7 +185,7 @@ class FirstByTime(RowChoice):
             rows = np.flatnonzero(buckets[part.prints & 0xFFFF])
             dropped = rows
             if len(rows):
-                dropped = rows[self._keys.seen.knows(self._keys_of(taken(part.columns, rows)), now_ms)]
+                dropped = rows[self._keys.seen.knows(self._keys_of(take_rows(part.columns, rows)), now_ms)]
             self._keys.count_duplicates(len(dropped))
             if len(dropped) < len(part.times):
                 left.append(part.take(np.delete(np.arange(len(part.times)), dropped)) if len(dropped) else part)

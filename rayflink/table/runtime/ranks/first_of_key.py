@@ -16,7 +16,7 @@ from rayflink.operators.capabilities import Upkeep
 from ...types import DataType
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
-from ..keyed_state.key_rows import taken
+from ..keyed_state.key_rows import take_rows
 from ..keyed_state.seen_keys import ACCESSED, SeenKeys
 from ..windows.input_rows import rows_in
 
@@ -69,7 +69,7 @@ class KeysWithRow:
             return [_NO_KEY.take(pa.array(np.zeros(rows.num_rows, dtype=np.int64)))]
         kinds = [self.fields[index].type for index in self.columns]
         columns = [rows.column(index) for index in self.columns]
-        return self.seen.kept([column if column.type == kind else column.cast(kind)
+        return self.seen.comparable([column if column.type == kind else column.cast(kind)
                                for column, kind in zip(columns, kinds, strict=True)])  # fmt: skip
 
     def count_duplicates(self, rows: int) -> None:
@@ -175,7 +175,7 @@ class FirstOfKeyOperator(Operator, Upkeep):
 def numbered_rows(columns: Sequence[pa.Array], chosen: NDArray[np.intp], schema: pa.Schema) -> ArrowBatch:
     """Return some rows as a batch, each with the number 1 where the schema has one field more."""
     is_all = np.array_equal(chosen, np.arange(len(columns[0])))
-    result = list(columns) if is_all else taken(columns, chosen)
+    result = list(columns) if is_all else take_rows(columns, chosen)
     if len(result) < len(schema):
         result.append(pa.array(np.ones(len(chosen), dtype=np.int64)))
     result = [column if column.type == field.type else column.cast(field.type)

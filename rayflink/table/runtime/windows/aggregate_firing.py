@@ -11,7 +11,7 @@ import pyarrow as pa
 from rayflink.common.records.batches import ArrowBatch
 
 from ..aggregates.grouping import grouped
-from ..aggregates.partial_aggregates import Partials, concatenated
+from ..aggregates.partial_aggregates import PartialAggregates, concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns
@@ -33,7 +33,7 @@ class WindowProjection:
         partials: its partial rows.
     """
 
-    def __init__(self, aggregation: WindowAggregation, partials: Partials) -> None:
+    def __init__(self, aggregation: WindowAggregation, partials: PartialAggregates) -> None:
         self._window, self._partials, self.schema = aggregation.window, partials, aggregation.result_schema
 
     def project(self, columns: Columns, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> ArrowBatch:
@@ -56,7 +56,7 @@ class AggregateFiring:
         assigner: knows the starts of windows.
     """
 
-    def __init__(self, aggregation: WindowAggregation, partials: Partials, assigner: SliceAssigner) -> None:
+    def __init__(self, aggregation: WindowAggregation, partials: PartialAggregates, assigner: SliceAssigner) -> None:
         self._partials, self._assigner = partials, assigner
         self._projection = WindowProjection(aggregation, partials)
         self._has_starts = aggregation.window.start_column is not None

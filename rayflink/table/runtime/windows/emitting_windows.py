@@ -19,7 +19,7 @@ from rayflink.operators.base import OperatorContext
 
 from ...plan.logical import Emission
 from ..aggregates.grouping import grouped
-from ..aggregates.partial_aggregates import Partials, concatenated
+from ..aggregates.partial_aggregates import PartialAggregates, concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..changes import changed, changelog
@@ -49,7 +49,7 @@ class EmittingWindows(WindowContents):
     restores_ahead = True
 
     def __init__(self, aggregation: WindowAggregation, emission: Emission) -> None:
-        self.partials = self._partials = Partials(aggregation)
+        self.partials = self._partials = PartialAggregates(aggregation)
         self._emission, self._row = emission, aggregation.input
         self._projection = WindowProjection(aggregation, self._partials)
         first = self._partials.partition_width

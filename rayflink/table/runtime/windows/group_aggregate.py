@@ -12,7 +12,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch, Element
 from rayflink.operators.base import Operator, OperatorSnapshot
 
 from ..aggregates.grouping import Groups, grouped
-from ..aggregates.partial_aggregates import Partials
+from ..aggregates.partial_aggregates import PartialAggregates
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from .local_phase import LocalPhaseOperator
@@ -34,7 +34,7 @@ class GroupReduction:
     """
 
     def __init__(self, aggregation: WindowAggregation) -> None:
-        self._partials = Partials(aggregation)
+        self._partials = PartialAggregates(aggregation)
 
     def reduce(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         groups = grouped(self._partials.keys_of(rows), rows.num_rows)
@@ -60,7 +60,7 @@ class GroupAggregateOperator(Operator):
     """
 
     def __init__(self, aggregation: WindowAggregation, schema: pyarrow.Schema) -> None:
-        self._partials, self._schema = Partials(aggregation), schema
+        self._partials, self._schema = PartialAggregates(aggregation), schema
         self._input = pa.schema([field.type.to_arrow_field(field.name) for field in aggregation.input.fields])
         self._store = SliceStore(self._partials, False)
         self._memory: FrameMemory | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..aggregates.partial_aggregates import Partials
+from ..aggregates.partial_aggregates import PartialAggregates
 from ..aggregates.reductions import to_arrow
 from ..aggregates.window_spec import WindowAggregation
 from .slice_inputs import RawRows
@@ -22,7 +22,7 @@ class SliceReduction:
     """
 
     def __init__(self, aggregation: WindowAggregation) -> None:
-        partials = Partials(aggregation)
+        partials = PartialAggregates(aggregation)
         self._slicing = Slicing(aggregation.window)
         self._rows = RawRows(aggregation, partials, self._slicing)
         self._schema = partials.schema.append(pa.field(SLICE_END, pa.int64()))

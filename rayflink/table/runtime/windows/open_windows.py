@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.grouping import grouped
-from ..aggregates.partial_aggregates import Partials, concatenated
+from ..aggregates.partial_aggregates import PartialAggregates, concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns
 
@@ -62,7 +62,7 @@ class OpenWindows:
         results: fields of the results.
     """
 
-    def __init__(self, partials: Partials, results: list[pa.Field]) -> None:
+    def __init__(self, partials: PartialAggregates, results: list[pa.Field]) -> None:
         self._partials, self._results = partials, results
         self._key_width, self._partial_width = partials.width, len(partials.schema)
         self._by_end: dict[int, OpenWindow] = {}

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ..aggregates.grouping import Groups
-from ..aggregates.partial_aggregates import Partials
+from ..aggregates.partial_aggregates import PartialAggregates
 from ..keyed_state.frame_memory import Columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def prefixes(partials: Partials, columns: Columns, is_first: NDArray[np.bool_]) -> Columns:
+def prefixes(partials: PartialAggregates, columns: Columns, is_first: NDArray[np.bool_]) -> Columns:
     """Merge each partial row with those of its segment before it.
 
     Args:

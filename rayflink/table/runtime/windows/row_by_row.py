@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..aggregates.grouping import Groups, grouped
-from ..aggregates.partial_aggregates import Partials, concatenated
+from ..aggregates.partial_aggregates import PartialAggregates, concatenated
 from ..aggregates.reductions import to_arrow
 from ..changes import changed, changelog
 from ..keyed_state.frame_memory import Columns
@@ -35,7 +35,7 @@ class RowByRow:
         span: the columns of the result that are aggregates.
     """
 
-    def __init__(self, windows: OpenWindows, partials: Partials, project: Projection, span: slice) -> None:
+    def __init__(self, windows: OpenWindows, partials: PartialAggregates, project: Projection, span: slice) -> None:
         self._windows, self._partials, self._project, self._span = windows, partials, project, span
 
     def add(self, rows: pa.RecordBatch, ends: NDArray[np.int64]) -> pa.RecordBatch:

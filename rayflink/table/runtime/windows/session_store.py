@@ -17,7 +17,7 @@ import pyarrow as pa
 from rayflink.state.keys.key_columns import hash_columns
 
 from ..aggregates.grouping import Groups, grouped
-from ..aggregates.partial_aggregates import Partials, concatenated
+from ..aggregates.partial_aggregates import PartialAggregates, concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns, FrameMemory, divided, size_of
 from .sessions import merge_intervals
@@ -67,7 +67,7 @@ class SessionStore:
         partials: merges partial rows.
     """
 
-    def __init__(self, partials: Partials) -> None:
+    def __init__(self, partials: PartialAggregates) -> None:
         self._partials = partials
         self._memory: FrameMemory | None = None
         self._settled: list[_Settled] = []

@@ -16,7 +16,7 @@ from rayflink.operators.base import OperatorContext, OperatorSnapshot
 
 from ...types import DataType
 from ..aggregates.grouping import grouped
-from ..aggregates.partial_aggregates import Partials, concatenated
+from ..aggregates.partial_aggregates import PartialAggregates, concatenated
 from ..aggregates.reductions import to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns, FrameMemory
@@ -75,7 +75,7 @@ class SessionWindows(WindowContents):
     state_fields = SESSION_FIELDS
 
     def __init__(self, aggregation: WindowAggregation, row_format: RowFormat) -> None:
-        self.partials = self._partials = Partials(aggregation, has_arrival=True)
+        self.partials = self._partials = PartialAggregates(aggregation, has_arrival=True)
         self._window, self._format = aggregation.window, row_format
         self._projection = WindowProjection(aggregation, self._partials)
         self._gap = aggregation.window.gap_ms

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rayflink.common.records.batches import ArrowBatch, Batch
 
 from ..aggregates.grouping import grouped
-from ..aggregates.partial_aggregates import Partials
+from ..aggregates.partial_aggregates import PartialAggregates
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns
@@ -32,7 +32,7 @@ class RawRows:
         slicing: its windows.
     """
 
-    def __init__(self, aggregation: WindowAggregation, partials: Partials, slicing: Slicing) -> None:
+    def __init__(self, aggregation: WindowAggregation, partials: PartialAggregates, slicing: Slicing) -> None:
         self._window, self._row = aggregation.window, aggregation.input
         self._partials, self._slicing = partials, slicing
 

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from ...plan.logical import Emission
-from ..aggregates.partial_aggregates import Partials
+from ..aggregates.partial_aggregates import PartialAggregates
 from ..aggregates.window_spec import WindowAggregation
 from .aggregate_firing import AggregateFiring
 from .emitting_windows import EmittingWindows
@@ -42,7 +42,7 @@ def global_window_aggregate(aggregation: WindowAggregation) -> TableWindowOperat
     Args:
         aggregation: as for the first phase.
     """
-    partials, slicing = Partials(aggregation), Slicing(aggregation.window)
+    partials, slicing = PartialAggregates(aggregation), Slicing(aggregation.window)
     firing = AggregateFiring(aggregation, partials, slicing.assigner)
     return TableWindowOperator(aggregation.window, SlicedWindows(slicing, partials, ArrivingPartialRows(), firing))
 
@@ -53,7 +53,7 @@ def one_phase_window_aggregate(aggregation: WindowAggregation) -> TableWindowOpe
     Args:
         aggregation: what is computed, over windows that are not sessions, of event or processing time.
     """
-    partials, slicing = Partials(aggregation), Slicing(aggregation.window)
+    partials, slicing = PartialAggregates(aggregation), Slicing(aggregation.window)
     rows = RawRows(aggregation, partials, slicing)
     firing = AggregateFiring(aggregation, partials, slicing.assigner)
     return TableWindowOperator(aggregation.window, SlicedWindows(slicing, partials, rows, firing))

@@ -71,7 +71,7 @@ def test_keys_with_equal_prints_are_distinguished_up_to_a_page_of_them(small):
 
 
 def test_keys_with_equal_prints_are_compared(monkeypatch):
-    monkeypatch.setattr(seen_keys, "prints_of", lambda kept: np.ones(len(kept[0]), dtype=np.uint32))
+    monkeypatch.setattr(seen_keys, "fingerprints", lambda kept: np.ones(len(kept[0]), dtype=np.uint32))
     seen = SeenKeys([pa.string(), pa.int64()], 0, True)
     keys = [("a", 1), ("a", 2), ("b", 1), ("a", None), (None, 1), (None, None), ("", 0)]
     for given in (keys[:3], keys[2:6], keys, keys):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rayflink.common.types import RowKind
 from rayflink.table.plan.logical import Emission
 from rayflink.table.runtime.aggregates.grouping import Groups
-from rayflink.table.runtime.aggregates.partial_aggregates import Partials
+from rayflink.table.runtime.aggregates.partial_aggregates import PartialAggregates
 from rayflink.table.runtime.aggregates.window_spec import WindowSpec
 from rayflink.table.runtime.windows.prefix_merge import prefixes
 from rayflink.table.runtime.windows.window_operators import emitting_window_aggregate
@@ -81,8 +81,8 @@ def test_a_snapshot_joins_nothing_while_rows_wait(monkeypatch):
     with OperatorHarness(emitting(COUNTS, Emission(1_000))) as harness:
         harness.give(rows(("a", 1, 0), ("b", 2, 1)))
         harness.give(rows(("a", 3, 2)))
-        joined, calls = Partials.merge, []
-        monkeypatch.setattr(Partials, "merge", lambda *given: calls.append(1) or joined(*given))
+        joined, calls = PartialAggregates.merge, []
+        monkeypatch.setattr(PartialAggregates, "merge", lambda *given: calls.append(1) or joined(*given))
         snapshot = harness.operators[-1].snapshot_state(1)
         harness.give(rows(("a", 9, 3)))
         assert not calls
@@ -300,7 +300,7 @@ def late_in(harness: OperatorHarness) -> int:
 @given(st.lists(st.tuples(st.integers(0, 2), st.none() | st.integers(-5, 5)), min_size=1, max_size=20))
 def test_prefixes_are_the_sums_up_to_each_row(pairs):
     pairs.sort(key=lambda pair: pair[0])
-    partials = Partials(by_word(tumble(), aggregate("SUM", N), aggregate("LAST_VALUE", N)))
+    partials = PartialAggregates(by_word(tumble(), aggregate("SUM", N), aggregate("LAST_VALUE", N)))
     data = rows(*((str(segment), n) for segment, n in pairs)).batch.data
     ones = Groups(np.arange(len(pairs)), len(pairs), partials.keys_of(data))
     segments = np.array([segment for segment, _ in pairs])
