@@ -77,9 +77,7 @@ def translate_window_rank(translation: Translation, plan: WindowRank) -> StreamB
     identity = f"{rows_of(plan.input, plan.partition)}, ordered by {order}"
     row = row_type(plan.input)
     ranking = Ranking(row, plan.others, plan.keys, plan.first, plan.last, window, plan.newest_first, identity)
-    return _top_rows(
-        translation, plan, ranking, Factory(window_rank, ranking, window, arrow_schema(plan.schema))
-    )
+    return _top_rows(translation, plan, ranking, Factory(window_rank, ranking, window, arrow_schema(plan.schema)))
 
 
 def _top_rows(translation: Translation, plan: Rank, ranking: Ranking, factory: Factory) -> StreamBuilder:

@@ -71,31 +71,32 @@ class StreamSink(TableSink):
 
 
 def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogMode) -> StreamSink:
-    """Return the sink of a plan's rows.
+    """Return the sink that turns a plan's rows into a stream.
 
     Args:
-        definition: of the rows as they are asked for; None: as the plan gives them.
+        definition: the columns that the program asks for; None: those of the plan.
 
     Raises:
         SqlError: several columns are time attributes.
     """
-    columns = tuple(Field(one.name, one.type) for one in plan.schema)
+    columns = tuple(Field(column.name, column.type) for column in plan.schema)
     if definition is not None:
-        time = next((at for at, one in enumerate(definition.columns) if one.metadata is not None), None)
+        time = next((index for index, column in enumerate(definition.columns) if column.metadata is not None), None)
         if time is not None:
             return StreamSink(columns, time, True, mode)
-    times = [at for at, one in enumerate(plan.schema) if one.is_event_time]
+    times = [index for index, column in enumerate(plan.schema) if column.is_event_time]
     if len(times) > 1:
-        described = ", ".join(plan.schema[at].name for at in times)
+        described = ", ".join(plan.schema[index].name for index in times)
         problem = f"the table has {len(times)} time attributes, {described}, and a record one event time"
         raise SqlError(problem, "CAST the others to TIMESTAMP(3), or leave them out", "", plan.place)
     return StreamSink(columns, times[0] if times else None, False, mode)
 
 
-def target(schema: Schema | None, given: Sequence[Attribute]) -> TableDefinition | None:
-    """Return the rows that are asked for; None: those that are given.
+def target(schema: Schema | None, attributes: Sequence[Attribute]) -> TableDefinition | None:
+    """Return the columns of the records that a program asks for; None: those of the table.
 
     Args:
+        attributes: the columns of the table.
         schema: with columns for all of the table, in its order; or with metadata columns alone, which stand for the
             table's last ones.
 
@@ -105,23 +106,26 @@ def target(schema: Schema | None, given: Sequence[Attribute]) -> TableDefinition
     if schema is None:
         return None
     columns = schema.columns
-    computed = next((one.name for one in columns if one.computed is not None), None)
+    computed = next((column.name for column in columns if column.computed is not None), None)
     if computed is not None:
         remedy = "compute it in the query, and give columns with their types here"
         raise SqlError(f"column {computed!r} of the target schema is computed", remedy)
-    of_metadata = [one for one in columns if one.metadata is not None]
-    for one in of_metadata:
-        if one.metadata != ROWTIME or one.type is None or not one.type.is_timestamp or len(of_metadata) > 1:
-            problem = f"column {one.name!r} of the target schema is METADATA {one.metadata!r} of type {one.type}"
+    metadata_columns = [column for column in columns if column.metadata is not None]
+    for column in metadata_columns:
+        is_time = column.metadata == ROWTIME and column.type is not None and column.type.is_timestamp
+        if not is_time or len(metadata_columns) > 1:
+            declared = f"METADATA {column.metadata!r} of type {column.type}"
+            problem = f"column {column.name!r} of the target schema is {declared}"
             remedy = "a record has its event time alone: column_by_metadata('rowtime', 'TIMESTAMP_LTZ(3)')"
             raise SqlError(problem, remedy)
-    if not any(one.is_physical for one in columns):
-        kept = given[: len(given) - len(columns)]
-        columns = (*(ColumnDefinition(one.name, _in_key(one, schema.key)) for one in kept), *columns)
+    if not any(column.is_physical for column in columns):
+        physical = attributes[: len(attributes) - len(columns)]
+        columns = (*(ColumnDefinition(column.name, _key_type(column, schema.key)) for column in physical), *columns)
     return TableDefinition(columns, None, schema.key)
 
 
-def _in_key(column: Attribute, key: Sequence[str]) -> Any:
+def _key_type(column: Attribute, key: Sequence[str]) -> DataType:
+    """Return the type of a column, which is NOT NULL in a key."""
     return column.type.not_null() if column.name in key else column.type
 
 
@@ -129,8 +133,8 @@ def deletes_before(plan: Sink) -> bool:
     """Return whether what replaces a row may be left out on its way, so that the row has to be taken back by itself."""
     modes = ChangelogModes([plan])
     return any(
-        one.requires_update_before(False) and any(Change.UPDATE in modes.of(below).changes for below in one.inputs)
-        for one in plan.input.walk()
+        node.requires_update_before(False) and any(Change.UPDATE in modes.of(below).changes for below in node.inputs)
+        for node in plan.input.walk()
     )
 
 

@@ -63,7 +63,7 @@ class StreamSource(TableSource):
         return StreamSource(self._stream, self._schema, self._time, self._mode, self.key, True)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        types = tuple(one.type for one in self._schema)
+        types = tuple(column.type for column in self._schema)
         records = StreamBuilder(self._stream)
         is_single = _is_single(records.declared_type)
         settings = (arrow_schema(self._schema), types, self._time, _numbers(self._mode), is_single)
@@ -80,7 +80,7 @@ def _numbers(mode: ChangelogMode) -> tuple[int, ...]:
     """Return numbers of the kinds that records have."""
     updates = [BEFORE, AFTER] if mode.before else [AFTER]
     kinds_of_changes = {Change.INSERT: [INSERT], Change.UPDATE: updates, Change.DELETE: [DELETE]}
-    return tuple(one for change, kinds in kinds_of_changes.items() if change in mode.changes for one in kinds)
+    return tuple(kind for change, kinds in kinds_of_changes.items() if change in mode.changes for kind in kinds)
 
 
 class StreamConnector(Connector):
@@ -99,7 +99,7 @@ class StreamConnector(Connector):
         self._stream, self._mode, self._key = stream, mode, tuple(key)
 
     def source(self, table: Connected) -> TableSource:
-        time = next((at for at, key in table.metadata.items() if key == ROWTIME), None)
+        time = next((index for index, key in table.metadata.items() if key == ROWTIME), None)
         return StreamSource(self._stream, table.schema, time, self._mode, self._key)
 
 
@@ -111,7 +111,7 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
     """
     declared = StreamBuilder(stream).declared_type
     if isinstance(declared, TableRows):
-        return tuple(ColumnDefinition(one.name, one.type) for one in declared.columns)
+        return tuple(ColumnDefinition(column.name, column.type) for column in declared.columns)
     try:
         schema = to_arrow_schema(_with_fields(declared))
     except InvalidTypesError as error:
@@ -124,7 +124,7 @@ def _with_fields(declared: Any) -> Any:
     """Return the row type of a declared type: tuples have columns f0, f1, ...; single values, such as INT, f0."""
     if isinstance(declared, TupleTypeInfo):
         types = declared.get_field_types()
-        return Types.ROW_NAMED([f"f{at}" for at in range(len(types))], types)
+        return Types.ROW_NAMED([f"f{index}" for index in range(len(types))], types)
     return Types.ROW_NAMED(["f0"], [declared]) if _is_single(declared) else declared
 
 
