@@ -9,7 +9,7 @@ import pytest
 
 MODULES = (
     "common.user_code.actor_pool", "common.functions.async_retries", "datastream.async_data_stream",
-    "operators.async_io.batch_size", "operators.async_io.circuit_breaker", "operators.async_io.event_loops",
+    "operators.async_io.circuit_breaker", "operators.async_io.event_loops", "operators.async_io.pooled_batches",
     "operators.async_io.request_queue",
 )  # fmt: skip
 
