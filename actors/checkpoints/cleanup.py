@@ -102,11 +102,11 @@ class CheckpointCleanup:
     def retain(self, completed: CompletedCheckpoint) -> list[DiscardFiles]:
         """Retain the newest checkpoint, and delete those that are no longer retained."""
         commands = []
-        for gone in self._completed.add(completed, self._pending):
-            if gone.is_owned:
-                self._history.discarded(gone.checkpoint_id)
-                if gone.base:
-                    commands.append(DiscardFiles(gone.base, (), gone.folder))
+        for dropped in self._completed.add(completed, self._pending):
+            if dropped.is_owned:
+                self._history.discarded(dropped.checkpoint_id)
+                if dropped.base:
+                    commands.append(DiscardFiles(dropped.base, (), dropped.folder))
         return commands
 
     def sweep(self) -> list[DiscardFiles]:
@@ -122,12 +122,12 @@ class CheckpointCleanup:
         deleted = own
         if status in _DELETED_AT[retention]:
             self._completed.clear()
-            for gone in own:
-                self._history.discarded(gone.checkpoint_id)
+            for dropped in own:
+                self._history.discarded(dropped.checkpoint_id)
             if self._base:
                 commands.append(DiscardFiles(self._base, (), ""))
         elif self._base:  # else they are in memory, and end with it
-            stay, deleted = self._completed.kept, ()
+            stay, deleted = self._completed.retained, ()
         newest = next((checkpoint.path for checkpoint in reversed(stay) if checkpoint.path), "")
         return commands, CheckpointsLeft(newest, len(deleted), self._base)
 

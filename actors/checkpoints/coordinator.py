@@ -76,7 +76,7 @@ class CheckpointCoordinator:
     @property
     def completed(self) -> tuple[CompletedCheckpoint, ...]:
         """Return all retained checkpoints, from the oldest to the newest."""
-        return self._completed.kept
+        return self._completed.retained
 
     @property
     def pending(self) -> tuple[int, ...]:
@@ -129,20 +129,20 @@ class CheckpointCoordinator:
         commands: list[Decision] = []
         for pending in list(self._under_way.by_id.values()):
             commands += self._under_way.abort(pending, AbortCause.SUSPENDED, "the job starts again without it", now_ms)
-        found = self.latest
-        if found is None:
+        latest = self.latest
+        if latest is None:
             self._hooks.reset()
         else:
-            manifest = found.manifest
+            manifest = latest.manifest
             self._hooks.restore(manifest.checkpoint_id, manifest.properties, self.settings.ignore_unclaimed)
             is_savepoint, size = manifest.kind == "savepoint", sum(map(size_of, manifest.blobs))
-            record = RestoredRecord(manifest.checkpoint_id, now_ms, is_savepoint, found.path, size)
+            record = RestoredRecord(manifest.checkpoint_id, now_ms, is_savepoint, latest.path, size)
             self.history.restored(record)
-        return found, commands
+        return latest, commands
 
     def unreadable(self, checkpoint_id: int) -> bool:
         """Drop a checkpoint that a task could not read, and return whether there is another one to start from."""
-        if any(kept.checkpoint_id == checkpoint_id for kept in self._completed.kept):
+        if any(completed.checkpoint_id == checkpoint_id for completed in self._completed.retained):
             self._completed.drop(checkpoint_id)
             older = self.latest
             log.error(

@@ -23,7 +23,7 @@ class CheckpointTiming:
         self._settings = settings
         self._due_ms: int | None = None
         self._ended_ms: int | None = None
-        self._wanted: int | None = None
+        self._wanted_from: int | None = None
         self.is_suspended = True
         """Whether tasks are being started anew."""
         self.stopping: CheckpointProperties | None = None
@@ -60,17 +60,17 @@ class CheckpointTiming:
         self._due_ms = None if interval is None else now_ms + interval
 
     def _stop(self) -> None:
-        self._due_ms = self._wanted = None
+        self._due_ms = self._wanted_from = None
 
     def want(self, next_id: int) -> None:
         """Request a checkpoint with this number or a later one as soon as possible."""
-        self._wanted = next_id
+        self._wanted_from = next_id
 
     def completed(self, checkpoint_id: int, commits: bool, now_ms: int) -> None:
         """Note that a checkpoint is complete; `commits` when the tasks are notified of it."""
         self._ended_ms = now_ms
-        if commits and self._wanted is not None and checkpoint_id >= self._wanted:
-            self._wanted = None
+        if commits and self._wanted_from is not None and checkpoint_id >= self._wanted_from:
+            self._wanted_from = None
 
     def is_due(self, under_way: Collection[int], now_ms: int) -> bool:
         """Return whether a checkpoint should begin now; if so, the next periodic one is due an interval later.
@@ -80,7 +80,7 @@ class CheckpointTiming:
         """
         if not self.is_open or len(under_way) >= self._settings.max_concurrent:
             return False
-        if self._wanted is not None and all(number < self._wanted for number in under_way):
+        if self._wanted_from is not None and all(number < self._wanted_from for number in under_way):
             return True
         if self._due_ms is None or now_ms < self._due_ms:
             return False

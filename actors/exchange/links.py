@@ -117,7 +117,7 @@ class Outgoing:
 
 
 @dataclass
-class _Held:
+class _Early:
     envelope: Envelope
     since_ms: int
 
@@ -128,14 +128,14 @@ class Incoming:
     Args:
         peer: who sends.
         gap_timeout_ms: how long a missing message is waited for.
-        window: how many later messages are held at most.
+        window: the most later messages that wait for a missing one.
     """
 
     def __init__(self, peer: TaskAddress, gap_timeout_ms: int, window: int = 256) -> None:
         self._peer = peer
         self._gap_timeout_ms, self._window = gap_timeout_ms, window
         self._expected = 0
-        self._held: dict[int, _Held] = {}
+        self._early: dict[int, _Early] = {}
         self.repeated = 0
 
     def accept(self, envelope: Envelope, now_ms: int) -> list[Envelope]:
@@ -145,18 +145,18 @@ class Incoming:
             MessageGap: more than `window` later messages wait for a missing one.
         """
         number = envelope.sequence
-        if number < self._expected or number in self._held:
+        if number < self._expected or number in self._early:
             self.repeated += 1
             return []
         if number != self._expected:
-            self._held[number] = _Held(envelope, now_ms)
-            if len(self._held) > self._window:
-                raise MessageGap(self._peer, self._expected, len(self._held), 0)
+            self._early[number] = _Early(envelope, now_ms)
+            if len(self._early) > self._window:
+                raise MessageGap(self._peer, self._expected, len(self._early), 0)
             return []
         ready = [envelope]
         self._expected += 1
-        while self._expected in self._held:
-            ready.append(self._held.pop(self._expected).envelope)
+        while self._expected in self._early:
+            ready.append(self._early.pop(self._expected).envelope)
             self._expected += 1
         return ready
 
@@ -166,11 +166,11 @@ class Incoming:
         Raises:
             MessageGap: a missing message is overdue.
         """
-        if self._held:
-            waited = now_ms - min(held.since_ms for held in self._held.values())
+        if self._early:
+            waited = now_ms - min(early.since_ms for early in self._early.values())
             if waited > self._gap_timeout_ms:
-                raise MessageGap(self._peer, self._expected, len(self._held), waited)
+                raise MessageGap(self._peer, self._expected, len(self._early), waited)
 
     def statistics(self) -> IncomingStatistics:
         """Return the present counts."""
-        return IncomingStatistics(self._expected, len(self._held), self.repeated)
+        return IncomingStatistics(self._expected, len(self._early), self.repeated)

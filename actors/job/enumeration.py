@@ -39,7 +39,7 @@ class _Context:
 
 
 @dataclass(slots=True)
-class _Made:
+class _Running:
     context: _Context
     enumerator: SplitEnumerator
     node: ChainedOperator
@@ -63,22 +63,22 @@ class Enumerators:
 
     def __init__(self, graph: JobGraph) -> None:
         self._graph = graph
-        self._made: dict[str, _Made] = {}
+        self._running: dict[str, _Running] = {}
         self._states: dict[str, bytes] = {}
         self._assigned: dict[str, deque[_Assigned]] = {}
         self._last_id = 0
 
     def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> list[tuple[int, AssignSplits]]:
         """Handle a reader's request for a split; return messages for this and other readers of the vertex."""
-        made = self._made.get(operator_id)
-        if made is None:
-            made = self._made[operator_id] = self._make(vertex, operator_id)
-        made.enumerator.handle_split_request(subtask)
-        assigned, made.context.assigned = made.context.assigned, []
-        known = self._assigned.setdefault(operator_id, deque())
+        running = self._running.get(operator_id)
+        if running is None:
+            running = self._running[operator_id] = self._create(vertex, operator_id)
+        running.enumerator.handle_split_request(subtask)
+        assigned, running.context.assigned = running.context.assigned, []
+        assigned_since = self._assigned.setdefault(operator_id, deque())
         for to, message in assigned:
             if splits := tuple(split for split in message.splits if not isinstance(split, AskLater)):
-                known.append(_Assigned(self._last_id, to, splits))
+                assigned_since.append(_Assigned(self._last_id, to, splits))
         return assigned
 
     def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
@@ -87,7 +87,7 @@ class Enumerators:
         Raises: whatever a user's enumerator raises.
         """
         self._last_id = checkpoint_id
-        states = {name: to_bytes(made.enumerator.snapshot_state()) for name, made in self._made.items()}
+        states = {name: to_bytes(running.enumerator.snapshot_state()) for name, running in self._running.items()}
         return {**self._states, **states}
 
     def complete(self, checkpoint_id: int) -> None:
@@ -108,24 +108,24 @@ class Enumerators:
 
         Raises: whatever a user's enumerator raises.
         """
-        known = self._assigned.get(operator_id, deque())
-        splits = [split for assigned in known if assigned.subtask == subtask for split in assigned.splits]
-        self._assigned[operator_id] = deque(assigned for assigned in known if assigned.subtask != subtask)
+        assigned_since = self._assigned.get(operator_id, deque())
+        splits = [split for assigned in assigned_since if assigned.subtask == subtask for split in assigned.splits]
+        self._assigned[operator_id] = deque(assigned for assigned in assigned_since if assigned.subtask != subtask)
         if splits:
-            self._made[operator_id].enumerator.add_splits_back(splits, subtask)
+            self._running[operator_id].enumerator.add_splits_back(splits, subtask)
 
     def close(self) -> list[TaskFailure]:
         """Close all enumerators, also when some raise; return their failures."""
-        closing, self._made = self._made, {}
+        closing, self._running = self._running, {}
         failures = []
-        for made in closing.values():
+        for running in closing.values():
             try:
-                made.enumerator.close()
+                running.enumerator.close()
             except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
-                failures.append(enumerator_failed(made.node, error, " when it was closed"))
+                failures.append(enumerator_failed(running.node, error, " when it was closed"))
         return failures
 
-    def _make(self, vertex: JobVertex, operator_id: str) -> _Made:
+    def _create(self, vertex: JobVertex, operator_id: str) -> _Running:
         node = next(node for node in vertex.operators if node.operator_id == operator_id)
         assert node.factory is not None
         source = node.factory().source
@@ -136,7 +136,7 @@ class Enumerators:
         else:
             enumerator = source.restore_enumerator(context, from_bytes(state))
         enumerator.start()
-        return _Made(context, enumerator, node)
+        return _Running(context, enumerator, node)
 
 
 def enumerator_failed(source: ChainedOperator, error: BaseException, when: str = "") -> TaskFailure:

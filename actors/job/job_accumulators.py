@@ -33,22 +33,22 @@ class JobAccumulators:
     """Merges the accumulators of finished tasks; exceptions of a user's accumulator are returned as failures.
 
     Args:
-        may_forget: tasks that have finished may run again; then what each has added is kept.
+        may_forget: tasks that have finished may run again; then the accumulators of each are remembered.
     """
 
     def __init__(self, may_forget: bool = False) -> None:
         self._merged: dict[str, _Merged] = {}
-        self._kept: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
+        self._by_owner: dict[Owner, Mapping[str, Any]] | None = {} if may_forget else None
 
     def forget(self, places: Collection[tuple[str, int]]) -> None:
         """Drop the accumulators of finished subtasks that run again."""
-        kept = self._kept or {}
-        gone = [owner for owner in kept if owner.place in places]
-        for owner in gone:
-            del kept[owner]
-        if gone:
+        by_owner = self._by_owner or {}
+        rerun = [owner for owner in by_owner if owner.place in places]
+        for owner in rerun:
+            del by_owner[owner]
+        if rerun:
             self._merged = {}
-            for other, accumulators in kept.items():
+            for other, accumulators in by_owner.items():
                 self._merge(other, copy.deepcopy(accumulators))
 
     def add(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:
@@ -56,10 +56,10 @@ class JobAccumulators:
 
         Those of an attempt that began when all was done are left out where an earlier attempt has given its own.
         """
-        if self._kept is not None and accumulators:
-            if owner in self._kept:
+        if self._by_owner is not None and accumulators:
+            if owner in self._by_owner:
                 return []
-            self._kept[owner] = copy.deepcopy(accumulators)
+            self._by_owner[owner] = copy.deepcopy(accumulators)
         return self._merge(owner, accumulators)
 
     def _merge(self, owner: Owner, accumulators: Mapping[str, Any]) -> list[TaskFailure]:

@@ -288,11 +288,11 @@ class JobCheckpoints:
             HookError: a hook of the program fails.
         """
         self._at_the_end &= {execution.attempt for execution in self._attempts}  # regions that run on still wait
-        found, commands = self._coordinator.restore(now_ms)
+        checkpoint, commands = self._coordinator.restore(now_ms)
         self._restoring = None
-        if found is None:
+        if checkpoint is None:
             return {}, commands
-        self._restoring = Restoring(found.manifest, found.base, self._graph, self._ignore_unclaimed)
+        self._restoring = Restoring(checkpoint.manifest, checkpoint.base, self._graph, self._ignore_unclaimed)
         return self._restoring.enumerators, commands
 
     def goes_back(self, failure: TaskFailure, execution: Execution) -> bool:
@@ -341,8 +341,8 @@ class JobCheckpoints:
 
     def announcement(self, now_ms: int) -> list[Decision]:
         """Return the decisions that announce a checkpoint to the tasks, if one comes."""
-        at = self.announced_ms
-        if at is None or now_ms < at:
+        due_ms = self.announced_ms
+        if due_ms is None or now_ms < due_ms:
             return []
         self._announced_for = self._coordinator.due_ms
         plan = self.plan()

@@ -87,7 +87,7 @@ def versions() -> dict[str, str]:
     return {"python": python, "cloudpickle": cloudpickle.__version__, "rayflink": version("rayflink")}
 
 
-def keep(storage: Storage, submission: Submission) -> None:
+def store_submission(storage: Storage, submission: Submission) -> None:
     """Write a submission, unless the newest stored one is the same; older ones are deleted.
 
     Raises:
@@ -105,7 +105,7 @@ def keep(storage: Storage, submission: Submission) -> None:
     raise StorageError(f"write {FOLDER}", storage.url, f"others were faster {_TRIES} times")
 
 
-def kept(storage: Storage, job_id: str) -> Submission:
+def read_submission(storage: Storage, job_id: str) -> Submission:
     """Read the newest stored submission.
 
     Raises:
@@ -128,7 +128,7 @@ def kept(storage: Storage, job_id: str) -> Submission:
     return _decoded(storage.read(path), f"{storage.url}/{path}", job_id)
 
 
-def forget(storage: Storage) -> None:
+def delete_submissions(storage: Storage) -> None:
     """Delete the stored submissions; the checkpoints are gone."""
     for path in storage.list(FOLDER):
         storage.delete(path)
@@ -169,4 +169,4 @@ def _path(position: int) -> str:
     return f"{FOLDER}/{position:09d}"
 
 
-__all__ = ["FOLDER", "Stored", "Submission", "forget", "keep", "kept", "versions"]
+__all__ = ["FOLDER", "Stored", "Submission", "delete_submissions", "read_submission", "store_submission", "versions"]

@@ -38,7 +38,7 @@ from ..job.recovery_times import describe_recovery
 from ..job.rescaled_graph import rescaled_graph
 from ..job.slot_wait import described_waiting
 from ..job.start_checks import ensure_can_start
-from ..job.submission import Stored, Submission, forget, keep, kept
+from ..job.submission import Stored, Submission, delete_submissions, read_submission, store_submission
 from ..messages.commands import (
     Answer,
     AnswerRescale,
@@ -155,7 +155,7 @@ class Coordinator:
         if named is not None and not self._came_back:
             ensure_can_start(graph, named)
         if self._stored is not None:
-            keep(self._stored.open(), submission)
+            store_submission(self._stored.open(), submission)
 
     def come_back(self, job_id: str) -> None:
         """Go on with a job whose coordinator was lost.
@@ -165,7 +165,7 @@ class Coordinator:
         assert self._stored is not None, "Ray restarts no other coordinators"
         stored, self._came_back = self._stored, True
         try:
-            submission = patiently(lambda: kept(stored.open(), job_id))
+            submission = patiently(lambda: read_submission(stored.open(), job_id))
         except JobExecutionError as error:
             reason = "had ended, or was about to, when its coordinator was lost: its result went with that"
             raise JobExecutionError(job_id, reason, error.reason) from error
@@ -415,7 +415,7 @@ class Coordinator:
     def _discard(self, command: DiscardFiles) -> None:
         self._files.discard(command)
         if self._stored is not None and command.folder == "":
-            forget(self._stored.open())
+            delete_submissions(self._stored.open())
 
     def answer(self, answer: Answer) -> None:
         """Give the answer to the clients that wait for it."""

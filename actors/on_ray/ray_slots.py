@@ -82,14 +82,14 @@ class SlotProcesses:
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._lost_nodes: set[str] = set()
-        self._held: list[DeployTask] = []
-        self._held_since = self._asked_at = 0.0
+        self._waiting: list[DeployTask] = []
+        self._waiting_since = self._asked_at = 0.0
         self._watch_of_nodes = NodeWatch(lambda: set(list(self.nodes.values())), self._node_lost)
 
     @property
     def missing(self) -> int:
         """Return how many slots the job waits for."""
-        return len({command.slot for command in self._held}) if self.granted else len(self._bundles)
+        return len({command.slot for command in self._waiting}) if self.granted else len(self._bundles)
 
     def is_overdue(self, now: float) -> bool:
         """Return whether slots were requested, and did not come in time."""
@@ -99,14 +99,14 @@ class SlotProcesses:
         """Check deadlines, and return the attempts that cannot have reported anything yet."""
         for failed in self.calls.overdue(now):
             self._post(failed)
-        self._deploy_held(now)
+        self._deploy_waiting(now)
         if self.is_overdue(now):
             self._post(SlotsRefused(cluster_has()))
         self._look(now)
-        return [*self.calls.waiting(), *(command.deployment.attempt for command in self._held)]
+        return [*self.calls.waiting(), *(command.deployment.attempt for command in self._waiting)]
 
     def _look(self, now: float) -> None:
-        if self.granted and not self._held:
+        if self.granted and not self._waiting:
             lines = self.wait.end(now) if self.wait.reason else []
         else:
             lines = self.wait.look(now, cluster_has()) if self.wait.is_due(now) else []
@@ -128,7 +128,7 @@ class SlotProcesses:
         """Send an attempt a message; one that waits for a slot ends."""
         actor = self.actors.get(attempt)
         if actor is None:
-            self._drop_held(attempt)
+            self._drop_waiting(attempt)
             return
         what = type(message).__name__
 
@@ -172,10 +172,10 @@ class SlotProcesses:
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
         if self._is_lost(group, deploys):
-            self._held, self._held_since = [*self._held, *deploys], time.monotonic()
+            self._waiting, self._waiting_since = [*self._waiting, *deploys], time.monotonic()
             asked = slots_asked(self._job.graph, self._submission.slot_cpus)
-            self.wait.begin(self._held_since, f"slots in the place of those of a lost node (of {asked})")
-            if len(self._held) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
+            self.wait.begin(self._waiting_since, f"slots in the place of those of a lost node (of {asked})")
+            if len(self._waiting) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
                 self._give_up_slots()
                 self._group = self._new_group()
             return
@@ -259,25 +259,25 @@ class SlotProcesses:
         bundles = {self._bundles[command.slot] for command in deploys}
         return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
 
-    def _deploy_held(self, now: float) -> None:
+    def _deploy_waiting(self, now: float) -> None:
         """Deploy the attempts that wait for another node in place of a lost one."""
-        if not self._held:
+        if not self._waiting:
             return
-        group, held = self._group, self._held
+        group, waiting = self._group, self._waiting
         assert group is not None
-        if now - self._held_since > self._settings.slot_timeout_ms / 1000:
-            self._held = []
-            for command in held:
+        if now - self._waiting_since > self._settings.slot_timeout_ms / 1000:
+            self._waiting = []
+            for command in waiting:
                 self._post(could_not_deploy(command.deployment, TimeoutError(self.wait.reason)))
-        elif not self._is_lost(group, held):
-            self._held = []
-            self.deploy(held)
+        elif not self._is_lost(group, waiting):
+            self._waiting = []
+            self.deploy(waiting)
 
-    def _drop_held(self, attempt: TaskAddress) -> None:
+    def _drop_waiting(self, attempt: TaskAddress) -> None:
         """Drop an attempt that has no process yet and is to end."""
-        left = [command for command in self._held if command.deployment.attempt != attempt]
-        if len(left) < len(self._held):
-            self._held = left
+        left = [command for command in self._waiting if command.deployment.attempt != attempt]
+        if len(left) < len(self._waiting):
+            self._waiting = left
             self._post(TaskGone(attempt, "it waited for a slot"))
 
     def _node_lost(self, node: str, found: str) -> None:

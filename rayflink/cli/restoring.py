@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from rayflink import launch
 from rayflink.actors.job.recovery import storage_options
-from rayflink.actors.job.submission import Stored, kept
+from rayflink.actors.job.submission import Stored, read_submission
 from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
 from rayflink.actors.on_ray.driver.user_program import unpack
 from rayflink.common.configuration import Configuration
@@ -85,7 +85,7 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
         stored = Stored(f"{from_root(above).rstrip('/')}/{what}", how)
     storage = stored.open()
     directory, _, name = stored.url.rpartition("/")
-    submission = kept(storage, name)
+    submission = read_submission(storage, name)
     files = [file.strip() for file in (configuration.get(options.PYTHON_FILES) or "").split(",") if file.strip()]
     files = [check_python_file(file) for file in files]
     if submission.modules:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rayflink import launch
-from rayflink.actors.job.submission import Submission, keep
+from rayflink.actors.job.submission import Submission, store_submission
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.actors.messages.states import JobStatus
 from rayflink.actors.on_ray.driver.user_program import pack
@@ -38,7 +38,7 @@ def stored_job(folder: Path, function: Callable[[int], object], python_file: Pat
         env.add_python_file(str(python_file))
     graph = env.get_job_graph("numbers")
     modules = packed([] if python_file is None else [str(python_file)])
-    keep(LocalStorage(folder / graph.id), Submission(pack(graph), modules=modules))
+    store_submission(LocalStorage(folder / graph.id), Submission(pack(graph), modules=modules))
     return graph.id
 
 
@@ -68,7 +68,7 @@ def retained_job(folder: Path, stored_in: Path) -> str:
             cluster.pause()
     cluster.cancel()
     assert cluster.run().status is JobStatus.CANCELED
-    keep(LocalStorage(stored_in / graph.id), Submission(pack(graph)))
+    store_submission(LocalStorage(stored_in / graph.id), Submission(pack(graph)))
     return graph.id
 
 

@@ -220,9 +220,9 @@ def test_an_enumerator_whose_close_raises_fails_the_job_and_the_others_are_close
             closed.append(self)
             raise ValueError("enumerator close")
 
-    made = running.master.sources.enumerators._made
-    ((operator_id, first),) = made.items()
-    made.update({name: replace(first, enumerator=Breaks()) for name in (operator_id, "another")})
+    open_ones = running.master.sources.enumerators._running
+    ((operator_id, first),) = open_ones.items()
+    open_ones.update({name: replace(first, enumerator=Breaks()) for name in (operator_id, "another")})
     for name in ALL:
         commands = running.says(name, FINISHED)
     result = commands[0].result

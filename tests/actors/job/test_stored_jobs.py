@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rayflink.actors.job import submission
-from rayflink.actors.job.submission import Stored, Submission, forget, keep, kept
+from rayflink.actors.job.submission import Stored, Submission, delete_submissions, read_submission, store_submission
 from rayflink.common.errors import JobExecutionError
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
@@ -18,43 +18,43 @@ GIVEN = Submission(b"program\nof two lines", {"words": "/data/words"}, 0.5, "min
 
 def test_what_is_kept_is_what_was_handed_in():
     storage = MemoryStorage()
-    keep(storage, GIVEN)
-    assert kept(storage, JOB) == GIVEN
+    store_submission(storage, GIVEN)
+    assert read_submission(storage, JOB) == GIVEN
 
 
 def test_the_latest_is_kept_and_the_same_is_kept_once():
     storage = MemoryStorage()
     for program in (b"1", b"1", b"2"):
-        keep(storage, Submission(program))
+        store_submission(storage, Submission(program))
     assert storage.list() == ["job/000000002"]
-    assert kept(storage, JOB) == Submission(b"2")
-    forget(storage)
+    assert read_submission(storage, JOB) == Submission(b"2")
+    delete_submissions(storage)
     assert storage.list() == []
 
 
 def test_a_job_that_is_not_stored_is_a_clear_error():
     with pytest.raises(JobExecutionError, match="is not stored in memory:; jobs on Ray are stored whose options set"):
-        kept(MemoryStorage(), JOB)
+        read_submission(MemoryStorage(), JOB)
 
 
 def test_a_job_of_other_versions_is_not_unpacked(monkeypatch: pytest.MonkeyPatch):
     storage = MemoryStorage()
-    keep(storage, GIVEN)
+    store_submission(storage, GIVEN)
     here = submission.versions()
     monkeypatch.setattr(submission, "versions", lambda: {**here, "python": "3.99"})
     wanted = rf"was stored by other versions: python {here['python']}, here 3.99; run it with those"
     with pytest.raises(JobExecutionError, match=wanted):
-        kept(storage, JOB)
+        read_submission(storage, JOB)
 
 
 def test_a_damaged_program_is_named():
     storage = MemoryStorage()
-    keep(storage, GIVEN)
+    store_submission(storage, GIVEN)
     data = storage.read("job/000000001")
     storage.delete("job/000000001")
     storage.put_if_absent("job/000000001", data[:-1] + b"x")
     with pytest.raises(DamagedFileError, match="job/000000001 is damaged: the bytes of the program"):
-        kept(storage, JOB)
+        read_submission(storage, JOB)
 
 
 @pytest.mark.parametrize(

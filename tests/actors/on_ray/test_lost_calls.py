@@ -114,7 +114,7 @@ def test_the_coordinator_learns_which_command_was_lost_and_to_whom() -> None:
     slots: Any = object.__new__(SlotProcesses)
     command = Method(None, ActorUnavailableError("connection reset", None))
     events: queue.Queue[Any] = queue.Queue()
-    slots.actors, slots._held, slots._post = {ME: SimpleNamespace(command=command)}, [], events.put
+    slots.actors, slots._waiting, slots._post = {ME: SimpleNamespace(command=command)}, [], events.put
     slots.send(ME, CancelTask())
     slots.send(ME, AssignSplits("0" * 32, ()))
     slots.send(TaskAddress("2" * 32), CancelTask())  # not deployed yet
