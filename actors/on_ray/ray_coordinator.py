@@ -117,7 +117,7 @@ class Coordinator:
     # calls of the driver
 
     def start(self, submission: Submission) -> None:
-        """Begin.
+        """Load the program, and start the thread that decides.
 
         Raises: whatever loading the program here raises.
         """
@@ -125,7 +125,7 @@ class Coordinator:
         graph = unpack(submission.program)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = recover_or_start(
-            graph, lambda: self._leader_id, self._open_storage, partial(self._keep, submission, graph)
+            graph, lambda: self._leader_id, self._open_storage, partial(self._store, submission, graph)
         )
         graph = beginning.laid_out(graph)
         self._files = beginning.files
@@ -147,10 +147,10 @@ class Coordinator:
         self._published = StatusPublisher(submission.namespace, lambda: self._job_status["state"], self.status)
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
-    def _keep(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
+    def _store(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
         """Store a job that can start, before it does.
 
-        Raises: what keeps it from starting.
+        Raises: whatever prevents its start.
         """
         if named is not None and not self._came_back:
             ensure_can_start(graph, named)
@@ -160,7 +160,7 @@ class Coordinator:
     def come_back(self, job_id: str) -> None:
         """Go on with a job whose coordinator was lost.
 
-        Raises: what keeps it from going on.
+        Raises: whatever prevents that.
         """
         assert self._stored is not None, "Ray restarts no other coordinators"
         stored, self._came_back = self._stored, True
@@ -338,12 +338,12 @@ class Coordinator:
             return
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
             return
-        restarts = self._job.report.past.restarts
+        restarts = self._job.restarts.count
         commands = self._job.handle(event, self._clock.now_ms())
         if self._is_status_due(event, commands):
             self._update_status()
         self._perform(commands)
-        if self._stored is not None and self._job.report.past.restarts != restarts:
+        if self._stored is not None and self._job.restarts.count != restarts:
             self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.report.past)
 
     def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
@@ -366,7 +366,7 @@ class Coordinator:
     def _tick(self, now: float) -> None:
         self._job.report.job_metrics()
         self._prometheus.report(self._job.report.metrics.group, now)
-        self._tell_recovery()
+        self._report_recovery()
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
             threading.Thread(target=self._terminal.put, args=([line],), daemon=True).start()
@@ -431,12 +431,13 @@ class Coordinator:
         self._storage_work.end(STORAGE_ENDS_WITHIN_S)
         self._result = command.result
 
-    def _tell_recovery(self) -> None:
+    def _report_recovery(self) -> None:
         """Report how long the recovery took, once all restarted tasks run."""
-        found = self._job.report.recovery()
-        if found is not None and found["total_ms"] is not None and found["began"] != self._reported_recovery:
-            self._reported_recovery = found["began"]
-            log.info("recovered: %s", describe_recovery(found), extra=found)
+        recovery = self._job.report.recovery()
+        if recovery is None or recovery["total_ms"] is None or recovery["began"] == self._reported_recovery:
+            return
+        self._reported_recovery = recovery["began"]
+        log.info("recovered: %s", describe_recovery(recovery), extra=recovery)
 
     def _update_status(self) -> None:
         """Describe the job for other threads; called by the thread that decides, which alone reads the job's parts."""
