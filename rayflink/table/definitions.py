@@ -42,12 +42,12 @@ class ColumnDefinition:
 
     def __str__(self) -> str:
         name = quoted(self.name)
-        comment = "" if self.comment is None else f" COMMENT {quoted_text(self.comment)}"
+        comment = "" if self.comment is None else f" COMMENT {quote_string(self.comment)}"
         if self.computed is not None:
             return f"{name} AS {self.computed}{comment}"
         if self.metadata is None:
             return f"{name} {self.type}{comment}"
-        source = f" FROM {quoted_text(self.metadata)}" if self.metadata != self.name else ""
+        source = f" FROM {quote_string(self.metadata)}" if self.metadata != self.name else ""
         return f"{name} {self.type} METADATA{source}{' VIRTUAL' if self.is_virtual else ''}{comment}"
 
 
@@ -88,12 +88,12 @@ class TableDefinition:
         text = f"CREATE {'TEMPORARY ' if temporary else ''}TABLE {'.'.join(map(quoted, path))} (\n"
         text += ",\n".join(lines) + "\n)"
         if self.comment is not None:
-            text += f" COMMENT {quoted_text(self.comment)}"
+            text += f" COMMENT {quote_string(self.comment)}"
         if self.partition_keys:
             text += f"\nPARTITIONED BY ({', '.join(map(quoted, self.partition_keys))})"
         if self.options:
             described = ",\n".join(
-                f"  {quoted_text(key)} = {quoted_text(value)}" for key, value in self.options.items()
+                f"  {quote_string(key)} = {quote_string(value)}" for key, value in self.options.items()
             )
             text += f" WITH (\n{described}\n)"
         return text
@@ -123,10 +123,10 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def quoted_text(text: str) -> str:
+def quote_string(text: str) -> str:
     """Return a text as SQL writes it.
 
-    >>> quoted_text("it's")
+    >>> quote_string("it's")
     "'it''s'"
     """
     return "'" + text.replace("'", "''") + "'"

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from .dsl.aggregates import Aggregates
 from .dsl.collections import Collections
-from .dsl.expression_text import call_tree, made, tree_of
+from .dsl.expression_text import Operand, call_tree, to_expression, tree_of
 from .dsl.json import Json
 from .dsl.numbers import Numbers
 from .dsl.strings import Strings
@@ -52,91 +52,91 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
         return self._call("ABS")
 
     def __eq__(self, other: object) -> Expression[bool]:  # type: ignore[override]
-        return made(exp.EQ(this=self._tree, expression=tree_of(other)))
+        return to_expression(exp.EQ(this=self._tree, expression=tree_of(other)))
 
     def __ne__(self, other: object) -> Expression[bool]:  # type: ignore[override]
-        return made(exp.NEQ(this=self._tree, expression=tree_of(other)))
+        return to_expression(exp.NEQ(this=self._tree, expression=tree_of(other)))
 
-    def __lt__(self, other: Any) -> Expression[bool]:
-        return made(exp.LT(this=self._tree, expression=tree_of(other)))
+    def __lt__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.LT(this=self._tree, expression=tree_of(other)))
 
-    def __le__(self, other: Any) -> Expression[bool]:
-        return made(exp.LTE(this=self._tree, expression=tree_of(other)))
+    def __le__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.LTE(this=self._tree, expression=tree_of(other)))
 
-    def __gt__(self, other: Any) -> Expression[bool]:
-        return made(exp.GT(this=self._tree, expression=tree_of(other)))
+    def __gt__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.GT(this=self._tree, expression=tree_of(other)))
 
-    def __ge__(self, other: Any) -> Expression[bool]:
-        return made(exp.GTE(this=self._tree, expression=tree_of(other)))
+    def __ge__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.GTE(this=self._tree, expression=tree_of(other)))
 
-    def __and__(self, other: Any) -> Expression[bool]:
-        return made(exp.And(this=self._tree, expression=tree_of(other)))
+    def __and__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.And(this=self._tree, expression=tree_of(other)))
 
-    def __rand__(self, other: Any) -> Expression[bool]:
-        return made(exp.And(this=tree_of(other), expression=self._tree))
+    def __rand__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.And(this=tree_of(other), expression=self._tree))
 
-    def __or__(self, other: Any) -> Expression[bool]:
-        return made(exp.Or(this=self._tree, expression=tree_of(other)))
+    def __or__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.Or(this=self._tree, expression=tree_of(other)))
 
-    def __ror__(self, other: Any) -> Expression[bool]:
-        return made(exp.Or(this=tree_of(other), expression=self._tree))
+    def __ror__(self, other: Operand) -> Expression[bool]:
+        return to_expression(exp.Or(this=tree_of(other), expression=self._tree))
 
     def __invert__(self) -> Expression[bool]:
-        return made(exp.Not(this=self._tree))
+        return to_expression(exp.Not(this=self._tree))
 
     def __neg__(self) -> Expression[T]:
-        return made(exp.Neg(this=self._tree))
+        return to_expression(exp.Neg(this=self._tree))
 
     def __pos__(self) -> Expression[T]:
-        return made(self._tree)
+        return to_expression(self._tree)
 
-    def __add__(self, other: Any) -> Expression[Any]:
-        return made(exp.Add(this=self._tree, expression=tree_of(other)))
+    def __add__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Add(this=self._tree, expression=tree_of(other)))
 
-    def __radd__(self, other: Any) -> Expression[Any]:
-        return made(exp.Add(this=tree_of(other), expression=self._tree))
+    def __radd__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Add(this=tree_of(other), expression=self._tree))
 
-    def __sub__(self, other: Any) -> Expression[Any]:
-        return made(exp.Sub(this=self._tree, expression=tree_of(other)))
+    def __sub__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Sub(this=self._tree, expression=tree_of(other)))
 
-    def __rsub__(self, other: Any) -> Expression[Any]:
-        return made(exp.Sub(this=tree_of(other), expression=self._tree))
+    def __rsub__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Sub(this=tree_of(other), expression=self._tree))
 
-    def __mul__(self, other: Any) -> Expression[Any]:
-        return made(exp.Mul(this=self._tree, expression=tree_of(other)))
+    def __mul__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Mul(this=self._tree, expression=tree_of(other)))
 
-    def __rmul__(self, other: Any) -> Expression[Any]:
-        return made(exp.Mul(this=tree_of(other), expression=self._tree))
+    def __rmul__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Mul(this=tree_of(other), expression=self._tree))
 
-    def __truediv__(self, other: Any) -> Expression[Any]:
-        return made(exp.Div(this=self._tree, expression=tree_of(other)))
+    def __truediv__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Div(this=self._tree, expression=tree_of(other)))
 
-    def __rtruediv__(self, other: Any) -> Expression[Any]:
-        return made(exp.Div(this=tree_of(other), expression=self._tree))
+    def __rtruediv__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Div(this=tree_of(other), expression=self._tree))
 
-    def __mod__(self, other: Any) -> Expression[Any]:
-        return made(exp.Mod(this=self._tree, expression=tree_of(other)))
+    def __mod__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Mod(this=self._tree, expression=tree_of(other)))
 
-    def __rmod__(self, other: Any) -> Expression[Any]:
-        return made(exp.Mod(this=tree_of(other), expression=self._tree))
+    def __rmod__(self, other: Operand) -> Expression[Any]:
+        return to_expression(exp.Mod(this=tree_of(other), expression=self._tree))
 
-    def __pow__(self, power: Any) -> Expression[float]:
+    def __pow__(self, power: Operand) -> Expression[float]:
         return self._call("POWER", power)
 
-    def __rpow__(self, base: Any) -> Expression[float]:
-        return made(call_tree("POWER", base, self))
+    def __rpow__(self, base: Operand) -> Expression[float]:
+        return to_expression(call_tree("POWER", base, self))
 
     # names and types
 
     def alias(self, name: str, *extra_names: str) -> Expression[T]:
         """Return the same under a name; further ones are for the columns of a table function."""
         if extra_names:
-            return made(MoreNames(this=self._tree, expressions=[name, *extra_names]))
-        return made(exp.Alias(this=self._tree, alias=exp.to_identifier(name, quoted=True)))
+            return to_expression(MoreNames(this=self._tree, expressions=[name, *extra_names]))
+        return to_expression(exp.Alias(this=self._tree, alias=exp.to_identifier(name, quoted=True)))
 
     def as_argument(self, name: str) -> Expression[T]:
         """Return the argument of this name of a function."""
-        return made(NamedArgument(this=name, expression=self._tree))
+        return to_expression(NamedArgument(this=name, expression=self._tree))
 
     def cast(self, data_type: DataType) -> Expression[Any]:
         """Convert to another type; a value that cannot be converted is an error."""
@@ -149,38 +149,38 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
     @property
     def asc(self) -> Expression[T]:
         """Order by this in `Table.order_by`, the smallest first."""
-        return made(exp.Ordered(this=self._tree, desc=False, nulls_first=True))
+        return to_expression(exp.Ordered(this=self._tree, desc=False, nulls_first=True))
 
     @property
     def desc(self) -> Expression[T]:
         """Order by this in `Table.order_by`, the largest first."""
-        return made(exp.Ordered(this=self._tree, desc=True, nulls_first=False))
+        return to_expression(exp.Ordered(this=self._tree, desc=True, nulls_first=False))
 
     # conditions
 
-    def between(self, lower_bound: Any, upper_bound: Any) -> Expression[bool]:
+    def between(self, lower_bound: Operand, upper_bound: Operand) -> Expression[bool]:
         """Test whether it is between two values, or equal to one of them."""
-        return made(exp.Between(this=self._tree, low=tree_of(lower_bound), high=tree_of(upper_bound)))
+        return to_expression(exp.Between(this=self._tree, low=tree_of(lower_bound), high=tree_of(upper_bound)))
 
-    def not_between(self, lower_bound: Any, upper_bound: Any) -> Expression[bool]:
+    def not_between(self, lower_bound: Operand, upper_bound: Operand) -> Expression[bool]:
         """Test whether it is less than one value or more than another."""
         return ~self.between(lower_bound, upper_bound)
 
-    def in_(self, first_element_or_table: Any | Table, *remaining_elements: Any) -> Expression[bool]:
+    def in_(self, first_element_or_table: Operand | Table, *remaining_elements: Operand) -> Expression[bool]:
         """Test whether it is one of these values."""
         from .table import Table  # which imports this module
 
         if isinstance(first_element_or_table, Table):
             query = exp.Subquery(this=first_element_or_table._tree())
-            return made(exp.In(this=self._tree, query=query))
+            return to_expression(exp.In(this=self._tree, query=query))
         listed = [tree_of(element) for element in (first_element_or_table, *remaining_elements)]
-        return made(exp.In(this=self._tree, expressions=listed))
+        return to_expression(exp.In(this=self._tree, expressions=listed))
 
-    def then(self, if_true: Any, if_false: Any) -> Expression[Any]:
+    def then(self, if_true: Operand, if_false: Operand) -> Expression[Any]:
         """Choose one value where this is true, else another."""
         return self._call("IF", tree_of(if_true), tree_of(if_false))
 
-    def if_null(self, null_replacement: Any) -> Expression[T]:
+    def if_null(self, null_replacement: Operand) -> Expression[T]:
         """Replace NULL by another value."""
         return self._call("IFNULL", tree_of(null_replacement))
 
@@ -214,8 +214,8 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
         """Test whether it is true or NULL."""
         return ~self._is(exp.Boolean(this=False))
 
-    def _is(self, what: Any) -> Expression[bool]:
-        return made(exp.Is(this=self._tree, expression=what))
+    def _is(self, what: Operand) -> Expression[bool]:
+        return to_expression(exp.Is(this=self._tree, expression=what))
 
 
 __all__ = [

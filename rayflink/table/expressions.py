@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from rayflink.common.errors import InvalidTypesError
 
-from .dsl.expression_text import call_tree, column_tree, made, tree_of, value_tree
+from .dsl.expression_text import Operand, call_tree, column_tree, to_expression, tree_of, value_tree
 from .dsl.units import JsonOnNull, TimePointUnit
 from .expression import Expression
 from .parsing.dialect import Descriptor, Typed
@@ -29,8 +29,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _called(name: str, *args: Any) -> Expression[Any]:
-    return made(call_tree(name, *args))
+def _called(name: str, *args: Operand) -> Expression[Any]:
+    return to_expression(call_tree(name, *args))
 
 
 # columns and values
@@ -42,10 +42,10 @@ def col(name: str) -> Expression[Any]:
     >>> col("price") > 10
     (price > 10)
     """
-    return made(exp.Star() if name == "*" else column_tree(name))
+    return to_expression(exp.Star() if name == "*" else column_tree(name))
 
 
-def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
+def lit(v: Operand, data_type: DataType | None = None) -> Expression[Any]:
     """Return a constant.
 
     Args:
@@ -55,69 +55,69 @@ def lit(v: Any, data_type: DataType | None = None) -> Expression[Any]:
     Raises:
         InvalidTypesError: there is no type for it.
     """
-    return made(value_tree(v)) if data_type is None else made(value_tree(v)).cast(data_type)
+    return to_expression(value_tree(v)) if data_type is None else to_expression(value_tree(v)).cast(data_type)
 
 
 def null_of(data_type: DataType) -> Expression[Any]:
     """NULL of a type."""
-    return made(call_tree("CAST", exp.Null(), Typed(this=data_type)))
+    return to_expression(call_tree("CAST", exp.Null(), Typed(this=data_type)))
 
 
 def range_(start: str | int, end: str | int) -> Expression[Any]:
     """Choose the columns from one to another for `with_columns` and `without_columns`; by name, or by number from 1."""
-    return made(ColumnRange(this=start, expression=end))
+    return to_expression(ColumnRange(this=start, expression=end))
 
 
-def with_columns(head: Any, *tails: Any) -> Expression[Any]:
+def with_columns(head: Operand, *tails: Operand) -> Expression[Any]:
     """Choose some columns: expressions, numbers from 1 and ranges."""
-    return made(ColumnChoice(expressions=[_column(column) for column in (head, *tails)]))
+    return to_expression(ColumnChoice(expressions=[_column(column) for column in (head, *tails)]))
 
 
-def without_columns(head: Any, *tails: Any) -> Expression[Any]:
+def without_columns(head: Operand, *tails: Operand) -> Expression[Any]:
     """Return all columns but some."""
-    return made(ColumnChoice(expressions=[_column(column) for column in (head, *tails)], inverted=True))
+    return to_expression(ColumnChoice(expressions=[_column(column) for column in (head, *tails)], inverted=True))
 
 
 def with_all_columns() -> Expression[Any]:
     """Return all columns."""
-    return made(exp.Star())
+    return to_expression(exp.Star())
 
 
-def _column(column: Any) -> Any:
+def _column(column: Operand) -> Any:
     return ColumnRange(this=column, expression=column) if isinstance(column, (int, str)) else tree_of(column)
 
 
 # conditions
 
 
-def and_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
+def and_(predicate0: Operand, predicate1: Operand, *predicates: Operand) -> Expression[bool]:
     """Test whether all are true."""
-    return _joined(exp.And, [predicate0, predicate1, *predicates])
+    return _connect(exp.And, [predicate0, predicate1, *predicates])
 
 
-def or_(predicate0: Any, predicate1: Any, *predicates: Any) -> Expression[bool]:
+def or_(predicate0: Operand, predicate1: Operand, *predicates: Operand) -> Expression[bool]:
     """Test whether one is true."""
-    return _joined(exp.Or, [predicate0, predicate1, *predicates])
+    return _connect(exp.Or, [predicate0, predicate1, *predicates])
 
 
-def _joined(kind: Any, predicates: list[Any]) -> Expression[bool]:
+def _connect(kind: type[exp.Connector], predicates: list[Operand]) -> Expression[bool]:
     tree = tree_of(predicates[0])
     for predicate in predicates[1:]:
         tree = kind(this=tree, expression=tree_of(predicate))
-    return made(tree)
+    return to_expression(tree)
 
 
-def not_(expression: Any) -> Expression[bool]:
+def not_(expression: Operand) -> Expression[bool]:
     """Test whether it is false."""
-    return made(exp.Not(this=tree_of(expression)))
+    return to_expression(exp.Not(this=tree_of(expression)))
 
 
-def if_then_else(condition: Any, if_true: Any, if_false: Any) -> Expression[Any]:
+def if_then_else(condition: Operand, if_true: Operand, if_false: Operand) -> Expression[Any]:
     """Choose one value where the condition is true, else another."""
     return _called("IF", condition, tree_of(if_true), tree_of(if_false))
 
 
-def coalesce(*args: Any) -> Expression[Any]:
+def coalesce(*args: Operand) -> Expression[Any]:
     """Return the first that is not NULL."""
     return _called("COALESCE", *map(tree_of, args))
 
@@ -125,7 +125,7 @@ def coalesce(*args: Any) -> Expression[Any]:
 # calls
 
 
-def call(f: Any, *args: Any) -> Expression[Any]:
+def call(f: Operand, *args: Operand) -> Expression[Any]:
     """Return a function by its name in SQL or the catalog, or one of the program's own.
 
     >>> call("UPPER", col("word"))
@@ -141,9 +141,9 @@ def call(f: Any, *args: Any) -> Expression[Any]:
 
     trees = [tree_of(arg) for arg in args]
     if isinstance(f, str):
-        return made(exp.Anonymous(this=f, expressions=trees))
+        return to_expression(exp.Anonymous(this=f, expressions=trees))
     function = f if isinstance(f, UserFunction) else udf(f)
-    return made(Applied(this=function.registered(function.name), expressions=trees))
+    return to_expression(Applied(this=function.registered(function.name), expressions=trees))
 
 
 def call_sql(sql_expression: str) -> Expression[Any]:
@@ -152,17 +152,17 @@ def call_sql(sql_expression: str) -> Expression[Any]:
     Raises:
         SqlError: the text is none.
     """
-    return made(parse_expression(sql_expression))
+    return to_expression(parse_expression(sql_expression))
 
 
 def descriptor(*column_names: str) -> Expression[Any]:
     """Return names of columns, as an argument."""
-    return made(Descriptor(expressions=[exp.to_identifier(name, quoted=True) for name in column_names]))
+    return to_expression(Descriptor(expressions=[exp.to_identifier(name, quoted=True) for name in column_names]))
 
 
 def row_interval(rows: int) -> Expression[int]:
     """Return a length in rows, for windows."""
-    return made(RowInterval(this=rows))
+    return to_expression(RowInterval(this=rows))
 
 
 # times
@@ -188,7 +188,7 @@ def current_timestamp() -> Expression[Any]:
     return _called("CURRENT_TIMESTAMP")
 
 
-def current_watermark(rowtimeAttribute: Any) -> Expression[Any]:
+def current_watermark(rowtimeAttribute: Operand) -> Expression[Any]:
     """Return the watermark of a time attribute, where the row is looked at; NULL before the first one."""
     return _called("CURRENT_WATERMARK", tree_of(rowtimeAttribute))
 
@@ -208,51 +208,51 @@ def source_watermark() -> Expression[Any]:
     return _called("SOURCE_WATERMARK")
 
 
-def to_date(date_str: Any, format: Any = None) -> Expression[Any]:
+def to_date(date_str: Operand, format: Operand = None) -> Expression[Any]:
     """Return the date of a text."""
     return _called("TO_DATE", date_str, format)
 
 
-def to_timestamp(timestamp_str: Any, format: Any = None) -> Expression[Any]:
+def to_timestamp(timestamp_str: Operand, format: Operand = None) -> Expression[Any]:
     """Return the timestamp of a text."""
     return _called("TO_TIMESTAMP", timestamp_str, format)
 
 
-def to_timestamp_ltz(*args: Any) -> Expression[Any]:
+def to_timestamp_ltz(*args: Operand) -> Expression[Any]:
     """Return the instant of a number of seconds or milliseconds, or of a text in a zone."""
     return _called("TO_TIMESTAMP_LTZ", *args)
 
 
 def temporal_overlaps(
-    left_time_point: Any, left_temporal: Any, right_time_point: Any, right_temporal: Any
+    left_time_point: Operand, left_temporal: Operand, right_time_point: Operand, right_temporal: Operand
 ) -> Expression[bool]:
     """Test whether two periods, each of a time and a time or length, have a time in common."""
     sides = ((left_time_point, left_temporal), (right_time_point, right_temporal))
     left, right = (exp.Tuple(expressions=[tree_of(time) for time in side]) for side in sides)
-    return made(exp.Overlaps(this=left, expression=right))
+    return to_expression(exp.Overlaps(this=left, expression=right))
 
 
-def date_format(timestamp: Any, format: Any) -> Expression[str]:
+def date_format(timestamp: Operand, format: Operand) -> Expression[str]:
     """Return a time as a text by a pattern."""
     return _called("DATE_FORMAT", timestamp, format)
 
 
-def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Any, time_point2: Any) -> Expression[int]:
+def timestamp_diff(time_point_unit: TimePointUnit, time_point1: Operand, time_point2: Operand) -> Expression[int]:
     """Whole units from one time to another."""
     return _called("TIMESTAMPDIFF", exp.Var(this=time_point_unit.name), time_point1, time_point2)
 
 
-def convert_tz(date_str: Any, tz_from: Any, tz_to: Any) -> Expression[str]:
+def convert_tz(date_str: Operand, tz_from: Operand, tz_to: Operand) -> Expression[str]:
     """Return a time as a text in one zone as a text in another."""
     return _called("CONVERT_TZ", date_str, tz_from, tz_to)
 
 
-def from_unixtime(unixtime: Any, format: Any = None) -> Expression[str]:
+def from_unixtime(unixtime: Operand, format: Operand = None) -> Expression[str]:
     """Seconds since 1970 as a text."""
     return _called("FROM_UNIXTIME", unixtime, format)
 
 
-def unix_timestamp(date_str: Any = None, format: Any = None) -> Expression[int]:
+def unix_timestamp(date_str: Operand = None, format: Operand = None) -> Expression[int]:
     """Seconds since 1970, now or of a text."""
     return _called("UNIX_TIMESTAMP", date_str, format)
 
@@ -260,22 +260,22 @@ def unix_timestamp(date_str: Any = None, format: Any = None) -> Expression[int]:
 # collections and rows
 
 
-def array(head: Any, *tail: Any) -> Expression[Any]:
+def array(head: Operand, *tail: Operand) -> Expression[Any]:
     """Return an array of values."""
     return _called("ARRAY", *map(tree_of, (head, *tail)))
 
 
-def row(head: Any, *tail: Any) -> Expression[Any]:
+def row(head: Operand, *tail: Operand) -> Expression[Any]:
     """Return a row of values."""
     return _called("ROW", *map(tree_of, (head, *tail)))
 
 
-def map_(key: Any, value: Any, *tail: Any) -> Expression[Any]:
+def map_(key: Operand, value: Operand, *tail: Operand) -> Expression[Any]:
     """Return a map of keys and values in turn."""
     return _called("MAP", *map(tree_of, (key, value, *tail)))
 
 
-def map_from_arrays(key: Any, value: Any) -> Expression[Any]:
+def map_from_arrays(key: Operand, value: Operand) -> Expression[Any]:
     """Return a map of an array of keys and one of values."""
     return _called("MAP_FROM_ARRAYS", key, value)
 
@@ -293,37 +293,37 @@ def e() -> Expression[float]:
     return _called("E")
 
 
-def rand(seed: Any = None) -> Expression[float]:
+def rand(seed: Operand = None) -> Expression[float]:
     """Return a random number in [0, 1)."""
     return _called("RAND", seed)
 
 
-def rand_integer(bound: Any, seed: Any = None) -> Expression[int]:
+def rand_integer(bound: Operand, seed: Operand = None) -> Expression[int]:
     """Return a random whole number in [0, bound)."""
     return _called("RAND_INTEGER", seed, bound)
 
 
-def atan2(y: Any, x: Any) -> Expression[float]:
+def atan2(y: Operand, x: Operand) -> Expression[float]:
     """Return the arc tangent of a point."""
     return _called("ATAN2", y, x)
 
 
-def negative(v: Any) -> Expression[Any]:
+def negative(v: Operand) -> Expression[Any]:
     """Change the sign."""
-    return made(exp.Neg(this=tree_of(v)))
+    return to_expression(exp.Neg(this=tree_of(v)))
 
 
-def log(v: Any, base: Any = None) -> Expression[float]:
+def log(v: Operand, base: Operand = None) -> Expression[float]:
     """Return the logarithm to a base, the natural one if none is given."""
     return _called("LOG", base, v)
 
 
-def concat(first: Any, *others: Any) -> Expression[str]:
+def concat(first: Operand, *others: Operand) -> Expression[str]:
     """Concatenate strings; NULL where one is NULL."""
     return _called("CONCAT", *map(tree_of, (first, *others)))
 
 
-def concat_ws(separator: Any, first: Any, *others: Any) -> Expression[str]:
+def concat_ws(separator: Operand, first: Operand, *others: Operand) -> Expression[str]:
     """Concatenate strings with a separator between them; those that are NULL are left out."""
     return _called("CONCAT_WS", *map(tree_of, (separator, first, *others)))
 
@@ -336,17 +336,17 @@ def uuid() -> Expression[str]:
 # JSON
 
 
-def json(value: Any) -> Expression[str]:
+def json(value: Operand) -> Expression[str]:
     """Return a text that is JSON, for `json_object` and `json_array` to take as it is."""
     return _called("JSON", value)
 
 
-def json_string(value: Any) -> Expression[str]:
+def json_string(value: Operand) -> Expression[str]:
     """Return a value as JSON."""
     return _called("JSON_STRING", value)
 
 
-def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression[str]:
+def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Operand) -> Expression[str]:
     """Return an object of keys and values in turn.
 
     Raises:
@@ -357,22 +357,22 @@ def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression
     return _called("JSON_OBJECT", *map(tree_of, args), exp.Var(this=on_null.name))
 
 
-def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[str]:
+def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Operand) -> Expression[str]:
     """Return an array of values."""
     return _called("JSON_ARRAY", *map(tree_of, args), exp.Var(this=on_null.name))
 
 
-def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[str]:
+def json_array_agg(on_null: JsonOnNull, item_expr: Operand) -> Expression[str]:
     """Return an array of the values of all rows."""
     return _called("JSON_ARRAYAGG", tree_of(item_expr), exp.Var(this=on_null.name))
 
 
-def json_object_agg(on_null: JsonOnNull, key_expr: Any, value_expr: Any) -> Expression[str]:
+def json_object_agg(on_null: JsonOnNull, key_expr: Operand, value_expr: Operand) -> Expression[str]:
     """Return an object of the keys and values of all rows."""
     return _called("JSON_OBJECTAGG", tree_of(key_expr), tree_of(value_expr), exp.Var(this=on_null.name))
 
 
-def object_of(class_name: str, *args: Any) -> Expression[Any]:
+def object_of(class_name: str, *args: Operand) -> Expression[Any]:
     """Return a row of named fields; the name of the class is not kept.
 
     Args:
@@ -381,11 +381,11 @@ def object_of(class_name: str, *args: Any) -> Expression[Any]:
     return _called("OBJECT_OF", *map(tree_of, (class_name, *args)))
 
 
-UNBOUNDED_ROW: Expression[Any] = made(exp.Var(this="UNBOUNDED ROW"))
+UNBOUNDED_ROW: Expression[Any] = to_expression(exp.Var(this="UNBOUNDED ROW"))
 """For over windows: all rows before."""
-UNBOUNDED_RANGE: Expression[Any] = made(exp.Var(this="UNBOUNDED RANGE"))
+UNBOUNDED_RANGE: Expression[Any] = to_expression(exp.Var(this="UNBOUNDED RANGE"))
 """For over windows: all times before."""
-CURRENT_ROW: Expression[Any] = made(exp.Var(this="CURRENT ROW"))
+CURRENT_ROW: Expression[Any] = to_expression(exp.Var(this="CURRENT ROW"))
 """For over windows: up to the row itself."""
-CURRENT_RANGE: Expression[Any] = made(exp.Var(this="CURRENT RANGE"))
+CURRENT_RANGE: Expression[Any] = to_expression(exp.Var(this="CURRENT RANGE"))
 """For over windows: up to the row's time."""

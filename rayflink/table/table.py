@@ -12,7 +12,7 @@ from sqlglot import exp
 from rayflink.common.user_code.call_sites import call_site
 
 from .dsl import laterals, selecting
-from .dsl.expression_text import made, tree_of
+from .dsl.expression_text import to_expression, tree_of
 from .dsl.op_arguments import from_changelog, to_changelog
 from .dsl.row_functions import of_row
 from .errors import SqlError, nearest
@@ -75,7 +75,7 @@ class Table:
             names = [] if plan is None else plan.names
             problem = f"the table has no column {name!r}{nearest(name, names)}, and Table no such method"
             raise AttributeError(f"{problem}; its columns are {', '.join(names)}")
-        return made(selecting.column_tree(name))
+        return to_expression(selecting.column_tree(name))
 
     # columns
 
@@ -163,7 +163,7 @@ class Table:
         fields = mapped._plan.schema[0].type.fields
         if not fields:
             return mapped
-        row = made(selecting.column_tree("f0"))
+        row = to_expression(selecting.column_tree("f0"))
         return mapped.select(*(row.get(field.name).alias(field.name) for field in fields))
 
     # changes of rows
@@ -334,13 +334,13 @@ class Table:
             func: what `udtf` made, which is called with the row; or a call with columns.
         """
         call, new_names = laterals.called(func, self._plan.names)
-        table = self.join_lateral(made(call))
+        table = self.join_lateral(to_expression(call))
         names = table._plan.names[len(self._plan.names) :]
         temporary = [f"flat map {index}" for index in range(len(names))]
-        inner = self.join_lateral(made(laterals.renamed(call, temporary)))
+        inner = self.join_lateral(to_expression(laterals.renamed(call, temporary)))
         return inner.select(
             *(
-                made(selecting.column_tree(old)).alias(new)
+                to_expression(selecting.column_tree(old)).alias(new)
                 for old, new in zip(temporary, new_names or names, strict=True)
             )
         )

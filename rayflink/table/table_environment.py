@@ -17,7 +17,7 @@ from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
 
 from .connectors.in_memory import HeldTable
-from .conversion.arrow_columns import normalized, type_of
+from .conversion.arrow_columns import normalize_types, type_of
 from .conversion.python_values import plain_rows
 from .dsl.expression_text import tree_of
 from .environment_settings import EnvironmentSettings
@@ -207,7 +207,7 @@ class TableEnvironment(NamedTables, LegacyTables):
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """Return a table of columns in memory."""
 
-        found = normalized(table)
+        found = normalize_types(table)
         fields = [DataTypes.FIELD(field.name, type_of(field)) for field in found.schema]
         return self._held(found, fields)
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from ..errors import SqlError, nearest
 from ..functions.casts.casts import castable
 from ..functions.value_lists import LONG, ValueList
-from ..parsing.chains import chain_of, joined_in_pairs
+from ..parsing.chains import chain_of, join_in_pairs
 from ..parsing.dialect import Interval, Typed
 from ..parsing.places import place_of as place_of
 from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart
@@ -122,7 +122,7 @@ class ExpressionBinder:
 
     def _chain(self, name: str, parts: Sequence[Tree]) -> Expr:
         """Many conditions, each bound for itself."""
-        return joined_in_pairs([self.bind(part) for part in parts], lambda left, right: call(name, [left, right]))
+        return join_in_pairs([self.bind(part) for part in parts], lambda left, right: call(name, [left, right]))
 
     def condition(self, tree: Tree, what: str) -> Expr:
         """Return an expression that is true, false or unknown.

@@ -144,7 +144,7 @@ class GroupedSelect:
         if name == "SUM0":
             zero = cast(Literal(DataTypes.INT(False), 0), column.type.not_null())
             return call("COALESCE", [column, zero], place)
-        return json_aggregates.bracketed(name, column) if name in json_aggregates.BRACKETS else column
+        return json_aggregates.add_brackets(name, column) if name in json_aggregates.BRACKETS else column
 
     def _auxiliary(self, tree: Tree) -> Expr | None:
         """Return the result of a function of the group itself, such as TUMBLE_START or GROUPING; None: another one."""

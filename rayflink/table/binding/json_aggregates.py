@@ -45,11 +45,11 @@ def _text(value: Expr, place: Place | None) -> Expr:
     return call("SUBSTRING", [array, two, call("-", [length, two], place)], place)
 
 
-def bracketed(name: str, joined: Expr) -> Expr:
+def add_brackets(name: str, joined: Expr) -> Expr:
     """Return the elements as one text."""
     start, stop = (Literal(DataTypes.CHAR(1, False), bracket) for bracket in BRACKETS[name])
     elements = call("COALESCE", [joined, Literal(DataTypes.STRING().not_null(), "")], joined.place)
     return call("||", [call("||", [start, elements]), stop])
 
 
-__all__ = ["BRACKETS", "bracketed", "element"]
+__all__ = ["BRACKETS", "add_brackets", "element"]

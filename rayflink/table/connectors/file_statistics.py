@@ -12,7 +12,7 @@ from typing import Any
 
 from rayflink.connectors.files.compression import UNPACK_ERRORS, is_compressed, open_bytes
 
-from .statistics import ColumnStatistics, TableStatistics, as_number, joined
+from .statistics import ColumnStatistics, TableStatistics, as_number, merge_statistics
 
 MOST_FILES = 100
 """Files that are asked; where there are more, this many of them, and the others are judged by their size."""
@@ -46,7 +46,7 @@ def statistics_of(paths: Sequence[str], form: str) -> TableStatistics | None:
     rows = sum(count for count, _ in parts) * (whole / seen if seen else 1)
     names = {name for _, columns in parts for name in columns}
     columns = {
-        name: joined([(count, columns[name]) for count, columns in parts])
+        name: merge_statistics([(count, columns[name]) for count, columns in parts])
         for name in sorted(names)
         if all(name in columns for _, columns in parts)
     }
@@ -66,7 +66,7 @@ def _parquet(path: str, size: int, changed_ns: int) -> _Part:
         for index in range(group.num_columns):
             column = group.column(index)
             parts.setdefault(column.path_in_schema, []).append((float(group.num_rows), _chunk(column, group.num_rows)))
-    return float(metadata.num_rows), {name: joined(groups) for name, groups in parts.items()}
+    return float(metadata.num_rows), {name: merge_statistics(groups) for name, groups in parts.items()}
 
 
 def _chunk(column: Any, rows: int) -> ColumnStatistics:

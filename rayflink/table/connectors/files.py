@@ -30,7 +30,7 @@ from ..runtime.key_columns import columns_key
 from ..types import Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_statistics import statistics_of
-from .formats import FORMATS, named
+from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
 from .option_values import typed
 from .partition_buckets import PartitionBuckets, partition_folder
@@ -149,7 +149,8 @@ class FilesSource(TableSource):
         if len(read) == len(self.names):
             return form
         metadata = tuple((name, key) for name, key in self.metadata if name in self.names)
-        return LocatedFormat(form, tuple(named(self.schema, name) for name in self.names), self.partitions, metadata)
+        columns = tuple(column_named(self.schema, name) for name in self.names)
+        return LocatedFormat(form, columns, self.partitions, metadata)
 
 
 def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:
@@ -296,7 +297,7 @@ class Filesystem(Connector):
         """
         if not table.partition_keys:
             return None
-        keys = tuple(named(table.schema, name) for name in table.partition_keys)
+        keys = tuple(column_named(table.schema, name) for name in table.partition_keys)
         check_partition_types(table.table, keys)
         if len(keys) + len(table.metadata) == len(table.schema):
             raise SqlError(f"{table.table} has only partition columns", "add a column that the files contain")

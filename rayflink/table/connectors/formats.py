@@ -86,7 +86,7 @@ class Csv(Format):
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         import pyarrow
 
-        _refuse_nested(tuple(named(schema, name) for name in names))
+        _refuse_nested(tuple(column_named(schema, name) for name in names))
         quote = None if options["disable-quote-character"] else options["quote-character"]
         dialect = CsvDialect(
             options["field-delimiter"], (options["null-literal"] or "",), quote=quote,
@@ -142,7 +142,7 @@ class Json(Format):
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         _refuse_maps(schema)
         return JsonFormat(
-            tuple(named(schema, name) for name in names),
+            tuple(column_named(schema, name) for name in names),
             options["timestamp-format.standard"] == "ISO-8601",
             options["fail-on-missing-field"],
             options["ignore-parse-errors"],
@@ -184,7 +184,7 @@ class Parquet(Format):
     has_statistics = True
 
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
-        return ParquetFormat(arrow_schema(tuple(named(schema, name) for name in names)))
+        return ParquetFormat(arrow_schema(tuple(column_named(schema, name) for name in names)))
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         return ParquetBulkWriters.for_row_type(arrow_schema(schema))
@@ -194,13 +194,13 @@ class Arrow(Format):
     """Arrow IPC files."""
 
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
-        return ArrowFormat(arrow_schema(tuple(named(schema, name) for name in names)))
+        return ArrowFormat(arrow_schema(tuple(column_named(schema, name) for name in names)))
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         return ArrowBulkWriters.for_row_type(arrow_schema(schema))
 
 
-def named(schema: Schema, name: str) -> Attribute:
+def column_named(schema: Schema, name: str) -> Attribute:
     """Return the column of a name."""
     return next(column for column in schema if column.name == name)
 

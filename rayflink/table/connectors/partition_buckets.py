@@ -10,7 +10,7 @@ from rayflink.connectors.files.buckets import BucketAssigner
 
 from ..functions.number_format import float_strings
 from ..types import DataType, Root
-from .partitions import Partitions, escaped
+from .partitions import Partitions, escape
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,7 +60,7 @@ class PartitionBuckets(BucketAssigner):
         coded = column.dictionary_encode("encode")
         strings = partition_strings(coded.dictionary, kind)
         default = self._partitions.default_name
-        names = [f"{escaped(name)}={escaped(text) if text else default}" for text in strings]
+        names = [f"{escape(name)}={escape(text) if text else default}" for text in strings]
         return pyarrow.array(names, pyarrow.string()).take(coded.indices)
 
 

@@ -13,7 +13,7 @@ from rayflink.connectors.files.success_files import SuccessFiles
 from ..errors import SqlError
 from .contract import Connected, Option
 from .option_values import one_of, typed
-from .partitions import unescaped
+from .partitions import unescape
 
 _PREFIX = "sink.partition-commit"
 
@@ -91,7 +91,7 @@ class PartitionTime:
         values = dict(folder.partition("=")[::2] for folder in bucket.split("/"))
         text = self._pattern
         for key in self._keys:
-            text = text.replace(f"${key}", unescaped(values[key]))
+            text = text.replace(f"${key}", unescape(values[key]))
         time = self._local(text)
         return int(time.replace(tzinfo=zone_of(self._zone)).timestamp() * 1000)
 

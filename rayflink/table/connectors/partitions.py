@@ -36,17 +36,17 @@ def check_partition_types(table: str, keys: Schema) -> None:
             raise SqlError(problem, "partition by strings, truth values, numbers but DECIMAL, DATE or TIMESTAMP")
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return a text as part of a folder's name, as Flink and Hive escape it.
 
-    >>> escaped("a/b=50%"), unescaped("a%2Fb%3D50%25")
+    >>> escape("a/b=50%"), unescape("a%2Fb%3D50%25")
     ('a%2Fb%3D50%25', 'a/b=50%')
     """
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
-def unescaped(text: str) -> str:
-    """Return the text of which `escaped` made a name."""
+def unescape(text: str) -> str:
+    """Return the text of which `escape` made a name."""
     return unquote(text)
 
 
@@ -91,7 +91,7 @@ class Partitions:
         parts = os.path.relpath(path, self.root).split(os.sep)
         parsed = []
         for key, folder in zip(self.keys, parts, strict=False):
-            text = unescaped(folder.partition("=")[2])
+            text = unescape(folder.partition("=")[2])
             try:
                 parsed.append(value_of(text, key.type, self.default_name))
             except ValueError as error:

@@ -64,10 +64,10 @@ def as_number(value: Any) -> float | None:
     return None
 
 
-def joined(parts: list[tuple[float, ColumnStatistics]]) -> ColumnStatistics:
+def merge_statistics(parts: list[tuple[float, ColumnStatistics]]) -> ColumnStatistics:
     """Combine the statistics of parts of a column, each with its number of rows; unknown in one part is unknown in all.
 
-    >>> print(joined([(1, ColumnStatistics(1, 2, 0.0)), (3, ColumnStatistics(0, 1, 0.5))]))
+    >>> print(merge_statistics([(1, ColumnStatistics(1, 2, 0.0)), (3, ColumnStatistics(0, 1, 0.5))]))
     min 0, max 2, nulls 0.375
     """
     rows = sum(count for count, _ in parts) or 1.0
@@ -87,4 +87,4 @@ def joined(parts: list[tuple[float, ColumnStatistics]]) -> ColumnStatistics:
     )
 
 
-__all__ = ["ColumnStatistics", "TableStatistics", "as_number", "joined"]
+__all__ = ["ColumnStatistics", "TableStatistics", "as_number", "merge_statistics"]

@@ -62,7 +62,7 @@ def _type(kind: pyarrow.DataType, name: str) -> DataType:
     raise InvalidTypesError(f"column {name!r} is {kind}", "cast it to a type that tables have, such as int64 or string")
 
 
-def normalized(table: pyarrow.Table) -> pyarrow.Table:
+def normalize_types(table: pyarrow.Table) -> pyarrow.Table:
     """Return the columns in the one form that tables have of each type.
 
     Raises:

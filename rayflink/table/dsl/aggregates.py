@@ -9,7 +9,7 @@ from sqlglot import exp
 from rayflink.common.errors import InvalidTypesError
 
 from ..parsing.program_nodes import OverWindow
-from .expression_text import Property, T, Written, made, tree_of
+from .expression_text import Operand, Property, T, Written, to_expression, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -38,11 +38,11 @@ class Aggregates(Written[T]):
     collect = Property("COLLECT", "All values, as a multiset.")
     array_agg = Property("ARRAY_AGG", "All values, as an array.")
 
-    def list_agg(self, separator: Any = None) -> Expression[str]:
+    def list_agg(self, separator: Operand = None) -> Expression[str]:
         """Return all strings as one, with a separator between them; "," if none is given."""
         return self._call("LISTAGG", separator)
 
-    def percentile(self, percentage: Any, frequency: Any = None) -> Expression[Any]:
+    def percentile(self, percentage: Operand, frequency: Operand = None) -> Expression[Any]:
         """Compute the value at a percentage of the ordered values, interpolated between two of them.
 
         Args:
@@ -64,8 +64,8 @@ class Aggregates(Written[T]):
                 f"{self} is not an aggregate", "write distinct after one, as in col('a').count.distinct"
             )
         first, *others = tree.expressions
-        return made(exp.Anonymous(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
+        return to_expression(exp.Anonymous(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
 
-    def over(self, alias: Any) -> Expression[Any]:
+    def over(self, alias: Operand) -> Expression[Any]:
         """Return the aggregate over the rows of an over window."""
-        return made(OverWindow(this=self._tree, window=tree_of(alias)))
+        return to_expression(OverWindow(this=self._tree, window=tree_of(alias)))

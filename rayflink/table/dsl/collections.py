@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ..parsing.program_nodes import FieldAt, Flattened
-from .expression_text import Function, Property, T, Written, made, tree_of
+from .expression_text import Function, Operand, Property, T, Written, to_expression, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -29,74 +29,74 @@ class Collections(Written[T]):
     def get(self, name_or_index: str | int) -> Expression[Any]:
         """Return a field of a row, by its name, or by its number from 0."""
         if isinstance(name_or_index, int):
-            return made(FieldAt(this=self._tree, index=name_or_index))
-        return made(exp.Dot(this=self._tree, expression=exp.to_identifier(name_or_index, quoted=True)))
+            return to_expression(FieldAt(this=self._tree, index=name_or_index))
+        return to_expression(exp.Dot(this=self._tree, expression=exp.to_identifier(name_or_index, quoted=True)))
 
     @property
     def flatten(self) -> Expression[Any]:
         """Return all fields of a row, each as a column of its own."""
-        return made(Flattened(this=self._tree))
+        return to_expression(Flattened(this=self._tree))
 
-    def at(self, index: Any) -> Expression[Any]:
+    def at(self, index: Operand) -> Expression[Any]:
         """Return an element of an array, or the value of a key of a map."""
-        return made(exp.Bracket(this=self._tree, expressions=[tree_of(index)]))
+        return to_expression(exp.Bracket(this=self._tree, expressions=[tree_of(index)]))
 
-    def __getitem__(self, index: Any) -> Expression[Any]:
+    def __getitem__(self, index: Operand) -> Expression[Any]:
         return self.at(index)
 
-    def array_append(self, addition: Any) -> Expression[Any]:
+    def array_append(self, addition: Operand) -> Expression[Any]:
         """Append an element."""
         return self._call("ARRAY_APPEND", tree_of(addition))
 
-    def array_contains(self, needle: Any) -> Expression[bool]:
+    def array_contains(self, needle: Operand) -> Expression[bool]:
         """Test whether it has an element."""
         return self._call("ARRAY_CONTAINS", tree_of(needle))
 
-    def array_position(self, needle: Any) -> Expression[int]:
+    def array_position(self, needle: Operand) -> Expression[int]:
         """Find the first position of an element, 0 where there is none."""
         return self._call("ARRAY_POSITION", tree_of(needle))
 
-    def array_prepend(self, addition: Any) -> Expression[Any]:
+    def array_prepend(self, addition: Operand) -> Expression[Any]:
         """Prepend an element."""
         return self._call("ARRAY_PREPEND", tree_of(addition))
 
-    def array_remove(self, needle: Any) -> Expression[Any]:
+    def array_remove(self, needle: Operand) -> Expression[Any]:
         """Remove all elements that are equal to a value."""
         return self._call("ARRAY_REMOVE", tree_of(needle))
 
-    def array_slice(self, start_offset: Any, end_offset: Any = None) -> Expression[Any]:
+    def array_slice(self, start_offset: Operand, end_offset: Operand = None) -> Expression[Any]:
         """Return the elements from one place to another."""
         return self._call("ARRAY_SLICE", start_offset, end_offset)
 
-    def array_sort(self, ascending_order: Any = None, null_first: Any = None) -> Expression[Any]:
+    def array_sort(self, ascending_order: Operand = None, null_first: Operand = None) -> Expression[Any]:
         """Sort the elements."""
         return self._call("ARRAY_SORT", ascending_order, null_first)
 
-    def array_union(self, array: Any) -> Expression[Any]:
+    def array_union(self, array: Operand) -> Expression[Any]:
         """Return the elements of both, each once."""
         return self._call("ARRAY_UNION", array)
 
-    def array_concat(self, *arrays: Any) -> Expression[Any]:
+    def array_concat(self, *arrays: Operand) -> Expression[Any]:
         """Return the elements of all, one behind the other."""
         return self._call("ARRAY_CONCAT", *arrays)
 
-    def array_join(self, delimiter: Any, null_replacement: Any = None) -> Expression[str]:
+    def array_join(self, delimiter: Operand, null_replacement: Operand = None) -> Expression[str]:
         """Return the elements as one text."""
         return self._call("ARRAY_JOIN", delimiter, null_replacement)
 
-    def array_except(self, array: Any) -> Expression[Any]:
+    def array_except(self, array: Operand) -> Expression[Any]:
         """Return the elements that another array has not."""
         return self._call("ARRAY_EXCEPT", array)
 
-    def array_intersect(self, array: Any) -> Expression[Any]:
+    def array_intersect(self, array: Operand) -> Expression[Any]:
         """Return the elements that another array has, too."""
         return self._call("ARRAY_INTERSECT", array)
 
-    def map_union(self, *maps: Any) -> Expression[Any]:
+    def map_union(self, *maps: Operand) -> Expression[Any]:
         """Return the entries of all; of equal keys the last one's."""
         return self._call("MAP_UNION", *maps)
 
-    def object_update(self, *kv: Any) -> Expression[Any]:
+    def object_update(self, *kv: Operand) -> Expression[Any]:
         """Return the row with other values of fields.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Operand: TypeAlias = object
+"""An expression, or a value of Python, which becomes a constant."""
+
 
 class Written(Generic[T]):
     """An expression; columns and types are looked up when a method of a Table takes it.
@@ -34,9 +37,9 @@ class Written(Generic[T]):
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
 
-    def _call(self, name: str, *args: Any) -> Expression[Any]:
+    def _call(self, name: str, *args: Operand) -> Expression[Any]:
         """Return a function of this and other values; those that are None are left out."""
-        return made(call_tree(name, self, *args))
+        return to_expression(call_tree(name, self, *args))
 
     def __str__(self) -> str:
         return shown(self._tree)
@@ -75,14 +78,14 @@ class Function:
         return function if owner is None else function.__get__(owner)
 
 
-def made(tree: Tree) -> Expression[Any]:
+def to_expression(tree: Tree) -> Expression[Any]:
     """Return an expression of a tree."""
     from ..expression import Expression  # which imports this module
 
     return Expression(tree)
 
 
-def call_tree(name: str, *args: Any) -> Tree:
+def call_tree(name: str, *args: Operand) -> Tree:
     """Return a call of a function by its name; arguments that are None are left out."""
     return exp.Anonymous(this=name, expressions=[tree_of(arg) for arg in args if arg is not None])
 
@@ -92,7 +95,7 @@ def column_tree(name: str) -> Tree:
     return exp.Column(this=exp.to_identifier(name, quoted=True))
 
 
-def tree_of(value: Any) -> Tree:
+def tree_of(value: Operand) -> Tree:
     """Return the tree of an expression or of a value of Python.
 
     Raises:
@@ -107,7 +110,7 @@ def tree_of(value: Any) -> Tree:
     return value_tree(value)
 
 
-def value_tree(value: Any) -> Tree:
+def value_tree(value: Operand) -> Tree:
     """Return a value of Python as a constant.
 
     Raises:
@@ -124,7 +127,7 @@ def value_tree(value: Any) -> Tree:
     return Value(this=literal(value))
 
 
-def literal(value: Any) -> Literal:
+def literal(value: Operand) -> Literal:
     """Return a typed constant of a single value.
 
     Raises:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ..parsing.dialect import Typed
 from ..types import DataType, DataTypes
-from .expression_text import Function, T, Written, made, tree_of
+from .expression_text import Function, Operand, T, Written, to_expression, tree_of
 from .units import JsonExistsOnError, JsonQueryOnEmptyOrError, JsonQueryWrapper, JsonType, JsonValueOnEmptyOrError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Json(Written[T]):
     def is_json(self, json_type: JsonType | None = None) -> Expression[bool]:
         """Test whether it is JSON, or JSON of a kind."""
         kind = exp.JSON() if json_type is None else exp.JSON(this=json_type.name)
-        return made(exp.Is(this=self._tree, expression=kind))
+        return to_expression(exp.Is(this=self._tree, expression=kind))
 
     def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression[bool]:
         """Test whether something is at a path."""
@@ -44,9 +44,9 @@ class Json(Written[T]):
         path: str,
         returning_type: DataType = _STRING,
         on_empty: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
-        default_on_empty: Any = None,
+        default_on_empty: Operand = None,
         on_error: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
-        default_on_error: Any = None,
+        default_on_error: Operand = None,
     ) -> Expression[Any]:
         """Return the text, number or truth value at a path.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlglot import exp
 
@@ -12,11 +11,11 @@ from rayflink.common.errors import InvalidTypesError
 from ..parsing.program_nodes import MoreNames
 from ..parsing.statements import Tree
 from ..udf import UserTable
-from .expression_text import Written, tree_of
+from .expression_text import Operand, Written, tree_of
 from .row_functions import of_row
 
 
-def called(func: Any, columns: Sequence[str]) -> tuple[Tree, list[str]]:
+def called(func: Operand, columns: Sequence[str]) -> tuple[Tree, list[str]]:
     """Return the call of a table function, and the names that are given to its columns.
 
     Args:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .expression_text import Function, Property, T, Written, call_tree, made
+from .expression_text import Function, Operand, Property, T, Written, call_tree, to_expression
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -38,15 +38,15 @@ class Numbers(Written[T]):
     chr = Property("CHR", "The character with this number.")
     inet_ntoa = Function("INET_NTOA", "The IPv4 address of a number.")
 
-    def log(self, base: Any = None) -> Expression[float]:
+    def log(self, base: Operand = None) -> Expression[float]:
         """Return the logarithm to a base, the natural one if none is given."""
 
-        return self._call("LOG") if base is None else made(call_tree("LOG", base, self))
+        return self._call("LOG") if base is None else to_expression(call_tree("LOG", base, self))
 
-    def round(self, places: Any) -> Expression[T]:
+    def round(self, places: Operand) -> Expression[T]:
         """Rounded half up to this many digits behind the point."""
         return self._call("ROUND", places)
 
-    def truncate(self, n: Any = 0) -> Expression[T]:
+    def truncate(self, n: Operand = 0) -> Expression[T]:
         """Remove the fractional digits beyond a number of them."""
         return self._call("TRUNCATE", n)

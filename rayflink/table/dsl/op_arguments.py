@@ -15,7 +15,7 @@ from ..plan.logical import Attribute, Relation
 from ..plan.op_columns import Codes, FromChangelog, ToChangelog
 from ..plan.typed import Column, Evaluation, Session
 from ..types import DataTypes, Root
-from .expression_text import tree_of
+from .expression_text import Operand, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -97,7 +97,7 @@ def _arguments(arguments: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, 
     return op, mapping
 
 
-def _mapping(tree: Any) -> Mapping[str, str]:
+def _mapping(tree: Operand) -> Mapping[str, str]:
     expr = ExpressionBinder(Scope(())).bind(tree)
     strings = expr.type.root is Root.MAP and all(item.is_text for item in expr.type.items)
     if not strings or any(isinstance(item, Column) for item in expr.walk()):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlglot import exp
 
 from rayflink.common.errors import InvalidTypesError
@@ -12,7 +10,7 @@ from ..parsing.dialect import Interval, Typed
 from ..parsing.program_nodes import Value
 from ..parsing.statements import Tree
 from ..types import Root
-from .expression_text import Written, shown, tree_of
+from .expression_text import Operand, Written, shown, tree_of
 
 _SIGNS: dict[type, str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
@@ -20,7 +18,7 @@ _SIGNS: dict[type, str] = {
 }  # fmt: skip
 
 
-def text_of(value: Any) -> str:
+def text_of(value: Operand) -> str:
     """Return a text as it is, or that of an expression.
 
     >>> from rayflink.table.expressions import col, lit

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from ..parsing.dialect import Interval
 from ..parsing.program_nodes import Value, WindowPart
-from .expression_text import Property, T, Written, call_tree, made, tree_of
+from .expression_text import Property, T, Written, call_tree, to_expression, tree_of
 from .units import TimeIntervalUnit
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Length:
             return self
         tree = tree_of(owner)
         if isinstance(tree, Value) and isinstance(tree.this.value, int):
-            return made(Interval(this=str(tree.this.value), unit=self._unit))
-        return made(exp.Mul(this=exp.Paren(this=tree), expression=Interval(this="1", unit=self._unit)))
+            return to_expression(Interval(this=str(tree.this.value), unit=self._unit))
+        return to_expression(exp.Mul(this=exp.Paren(this=tree), expression=Interval(this="1", unit=self._unit)))
 
 
 class Part:
@@ -46,7 +46,7 @@ class Part:
         self._part, self.__doc__ = part, about
 
     def __get__(self, owner: Written[Any] | None, kind: type) -> Any:
-        return self if owner is None else made(WindowPart(this=tree_of(owner), part=self._part))
+        return self if owner is None else to_expression(WindowPart(this=tree_of(owner), part=self._part))
 
 
 class Times(Written[T]):
@@ -93,7 +93,7 @@ class Times(Written[T]):
 
     def extract(self, time_interval_unit: TimeIntervalUnit) -> Expression[int]:
         """Return a part of a time."""
-        return made(call_tree("EXTRACT", exp.Var(this=time_interval_unit.name), self))
+        return to_expression(call_tree("EXTRACT", exp.Var(this=time_interval_unit.name), self))
 
     def floor(self, time_interval_unit: TimeIntervalUnit | None = None) -> Expression[T]:
         """Return a number or a time rounded down."""

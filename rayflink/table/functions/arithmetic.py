@@ -68,7 +68,7 @@ def _quotient(left: Values, right: Values) -> Values:
     try:
         quotient = pc.divide(left, right)
     except pyarrow.ArrowInvalid as error:
-        raise decimals.divided_by_zero() from error
+        raise decimals.division_by_zero() from error
     least = pyarrow.scalar(-(2 ** (left.type.bit_width - 1)), left.type)
     if isinstance(right, pyarrow.Scalar) and right.as_py() != -1:
         return quotient
@@ -82,7 +82,7 @@ def _remainder(left: Values, right: Values) -> Values:
     try:
         return remainder(left, right)
     except pyarrow.ArrowInvalid as error:
-        raise decimals.divided_by_zero() from error
+        raise decimals.division_by_zero() from error
 
 
 def _remainder_kernel(arguments: Arguments) -> Values:
@@ -125,7 +125,7 @@ arithmetic.add(
     "number1 + number2",
     "The sum; whole numbers wrap around. Also a time plus an interval, and the sum of two intervals.",
     either(takes(NUMBER, NUMBER, gives=_of_two(sum_type)), infer_sum),
-    _by_types(_numeric(decimals.added, pc.add), sum_of_times),
+    _by_types(_numeric(decimals.add, pc.add), sum_of_times),
     name="+",
     symbol="+",
 )
@@ -133,7 +133,7 @@ arithmetic.add(
     "number1 - number2",
     "The difference; whole numbers wrap around. Also a time minus an interval, and the difference of two intervals.",
     either(takes(NUMBER, NUMBER, gives=_of_two(sum_type)), infer_difference),
-    _by_types(_numeric(decimals.subtracted, pc.subtract), difference_of_times),
+    _by_types(_numeric(decimals.subtract, pc.subtract), difference_of_times),
     name="-",
     symbol="-",
 )
@@ -141,7 +141,7 @@ arithmetic.add(
     "number1 * number2",
     "The product; whole numbers wrap around. Also an interval times a number.",
     either(takes(NUMBER, NUMBER, gives=_of_two(product_type)), infer_scaled),
-    _by_types(_numeric(decimals.multiplied, pc.multiply), _scaled),
+    _by_types(_numeric(decimals.multiply, pc.multiply), _scaled),
     name="*",
     symbol="*",
 )
@@ -149,7 +149,7 @@ arithmetic.add(
     "number1 / number2",
     "The quotient, of whole numbers a whole one, cut towards zero. By zero it is an error, or infinite.",
     takes(NUMBER, NUMBER, gives=_of_two(quotient_type)),
-    _numeric(decimals.divided, _quotient),
+    _numeric(decimals.divide, _quotient),
     name="/",
     symbol="/",
     raises=_may_divide_by_zero,

@@ -21,6 +21,7 @@ from rayflink.table.functions.declaring import (
     STRING,
     TEXT,
     TRUTH,
+    Columns,
     Family,
     Kind,
     by_columns,
@@ -51,7 +52,7 @@ def _bools(mask: Any) -> Any:
     return mask.to_numpy(zero_copy_only=False)
 
 
-def _codes(values: Any) -> Any:
+def _codes(values: pyarrow.Array) -> Any:
     """Return a number for each element, the same for equal ones: int64[n]."""
     if pyarrow.types.is_nested(values.type):
         values = pyarrow.array([repr(value) for value in values.to_pylist()], pyarrow.string())
@@ -66,7 +67,7 @@ def _firsts(rows: Any, codes: Any) -> Any:
     return numpy.sort(first)
 
 
-def _kept(values: Any, places: Any, rows: Any) -> Any:
+def _kept(values: pyarrow.Array, places: Any, rows: Any) -> Any:
     """Arrays with only the elements at some places."""
     counts = numpy.bincount(rows[places], minlength=len(values)).astype(numpy.int64)
     return lists_of(elements(values).take(pyarrow.array(places)), counts, nulls_of(values))
@@ -96,7 +97,7 @@ def _as(columns: Sequence[Any], arguments: Arguments, kind: DataType, step: int 
 
 @collections("ARRAY[value1, value2, ...]", "An array of the values.", _infer_array, name="ARRAY")
 @by_columns
-def _array(arguments: Arguments, columns: Any) -> Any:
+def _array(arguments: Arguments, columns: Columns) -> Any:
     rows = len(columns[0])
     items = _interleaved(_as(columns, arguments, arguments.call.type.items[0]), rows)
     return lists_of(items, numpy.full(rows, len(columns)), numpy.zeros(rows, bool))
@@ -112,7 +113,7 @@ def _infer_map(args: Sequence[Expr]) -> DataType | str:
 @collections("MAP[key1, value1, key2, value2, ...]", "A map of keys and values; of equal keys the last.", _infer_map,
              name="MAP", raises=lambda call: any(one.type.is_nullable for one in call.args[::2]))  # fmt: skip
 @by_columns
-def _map(arguments: Arguments, columns: Any) -> Any:
+def _map(arguments: Arguments, columns: Columns) -> Any:
     rows = len(columns[0])
     key, value = arguments.call.type.items
     keys = _interleaved(_as(columns, arguments, key, 2), rows)
@@ -120,7 +121,7 @@ def _map(arguments: Arguments, columns: Any) -> Any:
     return made_maps(keys, values, numpy.full(rows, len(columns) // 2), numpy.zeros(rows, bool))
 
 
-def made_maps(keys: Any, values: Any, counts: Any, nulls: Any) -> Any:
+def made_maps(keys: pyarrow.Array, values: pyarrow.Array, counts: Any, nulls: Any) -> Any:
     """Maps of this many entries each; of equal keys the last one stays.
 
     Raises:
@@ -142,7 +143,7 @@ def _infer_row(args: Sequence[Expr]) -> DataType:
 
 @collections("ROW(value1, value2, ...)", "A row of the values.", _infer_row, name="ROW")
 @by_columns
-def _row(arguments: Arguments, columns: Any) -> Any:
+def _row(arguments: Arguments, columns: Columns) -> Any:
     return rows_of(list(columns), arguments.call.type)
 
 
@@ -162,7 +163,7 @@ def _infer_field(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | s
 @collections("row.field", "A field of a row.", lambda args: "a row and the name of a field", name=".field",
              by_options=_infer_field)  # fmt: skip
 @by_columns
-def _field(arguments: Arguments, columns: Any) -> Any:
+def _field(arguments: Arguments, columns: Columns) -> Any:
     names = [field.name for field in arguments.call.args[0].type.fields]
     return pc.struct_field(columns[0], [names.index(arguments.call.options[0])])
 
@@ -181,7 +182,7 @@ def _infer_item(args: Sequence[Expr]) -> DataType | str:
 @collections("array[index] or map[key]", "The element at a place, counted from 1, or of a key; null if there is none.",
              _infer_item, name="[]")  # fmt: skip
 @by_columns
-def _item(arguments: Arguments, columns: Any) -> Any:
+def _item(arguments: Arguments, columns: Columns) -> Any:
     values, key = columns
     if arguments.call.args[0].type.root is Root.MAP:
         return _of_key(arguments, values, key)
@@ -190,7 +191,7 @@ def _item(arguments: Arguments, columns: Any) -> Any:
     return elements(values).take(pyarrow.array(_starts(counts) + index - 1, mask=~inside))
 
 
-def _of_key(arguments: Arguments, maps: Any, needle_values: Any) -> Any:
+def _of_key(arguments: Arguments, maps: pyarrow.Array, needle_values: Any) -> Any:
     key, needle_type = arguments.call.args[0].type.items[0], arguments.call.args[1].type
     both = common_type([key, needle_type])
     assert both is not None
@@ -209,7 +210,7 @@ _ARRAY_OR_MAP = Kind("an array or a map", lambda one: one.root in (Root.ARRAY, R
 @collections("CARDINALITY(array) or CARDINALITY(map)", "How many elements or entries it has.",
              takes(_ARRAY_OR_MAP, gives=INT), name="CARDINALITY")  # fmt: skip
 @by_columns
-def _cardinality(arguments: Arguments, columns: Any) -> Any:
+def _cardinality(arguments: Arguments, columns: Columns) -> Any:
     return pyarrow.array(sizes(columns[0]).astype(numpy.int32), mask=nulls_of(columns[0]))
 
 
@@ -220,7 +221,7 @@ def _element_type(args: Sequence[Expr]) -> DataType:
 @collections("ELEMENT(array)", "The only element; null of an empty array. More than one is an error.",
              takes(ARRAY, gives=_element_type, null=True), raises=True)  # fmt: skip
 @by_columns
-def _element(arguments: Arguments, columns: Any) -> Any:
+def _element(arguments: Arguments, columns: Columns) -> Any:
     counts = sizes(columns[0])
     if (counts > 1).any():
         raise RowError("ELEMENT has an array of more than one element", "take one by its index: array[1]")
@@ -244,7 +245,7 @@ def _with_needle(gives: Any, null: bool | None = None) -> Callable[[Sequence[Exp
     return infer
 
 
-def _matches(arguments: Arguments, columns: Any) -> tuple[Any, Any]:
+def _matches(arguments: Arguments, columns: Columns) -> tuple[Any, Any]:
     """Return which elements are equal to the row's value, and the row of each."""
     values, needle = columns
     item, needle_type = arguments.call.args[0].type.items[0], arguments.call.args[1].type
@@ -267,7 +268,7 @@ def _infer_contains(args: Sequence[Expr]) -> DataType | str:
 
 @collections("ARRAY_CONTAINS(array, value)", "Whether one of the elements is the value, also null.", _infer_contains)
 @by_columns
-def _contains(arguments: Arguments, columns: Any) -> Any:
+def _contains(arguments: Arguments, columns: Columns) -> Any:
     matches, rows = _matches(arguments, columns)
     hits = numpy.zeros(len(columns[0]), bool)
     hits[rows[matches]] = True
@@ -277,7 +278,7 @@ def _contains(arguments: Arguments, columns: Any) -> Any:
 @collections("ARRAY_POSITION(array, value)", "The place of the first element that is the value, 0 if none.",
              _with_needle(INT))  # fmt: skip
 @by_columns
-def _position(arguments: Arguments, columns: Any) -> Any:
+def _position(arguments: Arguments, columns: Columns) -> Any:
     matches, rows = _matches(arguments, columns)
     places, counts = numpy.flatnonzero(matches), sizes(columns[0])
     first = numpy.zeros(len(counts), numpy.int32)
@@ -292,7 +293,7 @@ def _infer_remove(args: Sequence[Expr]) -> DataType | str:
 
 @collections("ARRAY_REMOVE(array, value)", "The array without the elements that are the value.", _infer_remove)
 @by_columns
-def _removed(arguments: Arguments, columns: Any) -> Any:
+def _removed(arguments: Arguments, columns: Columns) -> Any:
     matches, rows = _matches(arguments, columns)
     return _kept(columns[0], numpy.flatnonzero(~matches), rows)
 
@@ -302,18 +303,18 @@ def _removed(arguments: Arguments, columns: Any) -> Any:
 
 @collections("ARRAY_DISTINCT(array)", "The array without repetitions.", takes(ARRAY, gives=like_argument(0)))
 @by_columns
-def _distinct(arguments: Arguments, columns: Any) -> Any:
+def _distinct(arguments: Arguments, columns: Columns) -> Any:
     return _without_repetitions(columns[0])
 
 
-def _without_repetitions(values: Any) -> Any:
+def _without_repetitions(values: pyarrow.Array) -> Any:
     rows = parents(sizes(values))
     return _kept(values, _firsts(rows, _codes(elements(values))), rows)
 
 
 @collections("ARRAY_REVERSE(array)", "The array from its end.", takes(ARRAY, gives=like_argument(0)))
 @by_columns
-def _reversed(arguments: Arguments, columns: Any) -> Any:
+def _reversed(arguments: Arguments, columns: Columns) -> Any:
     counts = sizes(columns[0])
     rows, starts = parents(counts), _starts(counts)
     places = 2 * starts[rows] + counts[rows] - 1 - numpy.arange(len(rows))
@@ -345,7 +346,7 @@ def _any_null(columns: Sequence[Any]) -> Any:
 
 @collections("ARRAY_CONCAT(array1, array2, ...)", "All elements of the arrays; null where one is.", _infer_arrays)
 @by_columns
-def _concat(arguments: Arguments, columns: Any) -> Any:
+def _concat(arguments: Arguments, columns: Columns) -> Any:
     return _concatenated(_as(columns, arguments, arguments.call.type), _any_null(columns))
 
 
@@ -359,7 +360,7 @@ def _infer_added(args: Sequence[Expr]) -> DataType | str:
 
 
 def _added(at_end: bool) -> Any:
-    def computed(arguments: Arguments, columns: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns) -> Any:
         kind, rows = arguments.call.type, len(columns[0])
         values = converted(columns[0], arguments.call.args[0].type, kind, arguments.session)
         value = converted(columns[1], arguments.call.args[1].type, kind.items[0], arguments.session)
@@ -373,7 +374,7 @@ collections.add("ARRAY_APPEND(array, value)", "The array with the value at its e
 collections.add("ARRAY_PREPEND(array, value)", "The array with the value at its start.", _infer_added, _added(False))
 
 
-def _members(arguments: Arguments, columns: Any) -> tuple[Any, Any, Any]:
+def _members(arguments: Arguments, columns: Columns) -> tuple[Any, Any, Any]:
     """Return the first array without repetitions, the row of each element, and whether the second array has it too."""
     kind = arguments.call.type
     left, right = _as(columns, arguments, kind)
@@ -386,7 +387,7 @@ def _members(arguments: Arguments, columns: Any) -> tuple[Any, Any, Any]:
 
 
 def _combined(keep: bool) -> Any:
-    def computed(arguments: Arguments, columns: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns) -> Any:
         left, rows, inside = _members(arguments, columns)
         result = _kept(left, numpy.flatnonzero(inside if keep else ~inside), rows)
         return _concatenated([result], _any_null(columns))
@@ -403,12 +404,12 @@ collections.add("ARRAY_INTERSECT(array1, array2)", "The elements of array1 that 
 
 @collections("ARRAY_UNION(array1, array2)", "The elements of both arrays, without repetitions.", _two_arrays)
 @by_columns
-def _union(arguments: Arguments, columns: Any) -> Any:
+def _union(arguments: Arguments, columns: Columns) -> Any:
     both = _concatenated(_as(columns, arguments, arguments.call.type), _any_null(columns))
     return _without_repetitions(both)
 
 
-def _sorted_places(values: Any, ascending: bool, nulls_first: bool) -> Any:
+def _sorted_places(values: pyarrow.Array, ascending: bool, nulls_first: bool) -> Any:
     items = elements(values)
     rows = parents(sizes(values))
     table = pyarrow.table({"row": rows, "null": pc.cast(pc.is_null(items), pyarrow.int8()), "item": items})
@@ -418,7 +419,7 @@ def _sorted_places(values: Any, ascending: bool, nulls_first: bool) -> Any:
 
 
 def _extreme(ascending: bool) -> Any:
-    def computed(arguments: Arguments, columns: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns) -> Any:
         counts = sizes(columns[0])
         order = _sorted_places(columns[0], ascending, False)
         return elements(columns[0]).take(order.take(pyarrow.array(_starts(counts), mask=counts == 0)))
@@ -436,7 +437,7 @@ collections.add("ARRAY_MIN(array)", "The least element.", takes(ARRAY, gives=_el
              "The array in order; nulls come first in ascending order, last in descending, if not said otherwise.",
              takes(ARRAY, TRUTH, TRUTH, gives=like_argument(0), least=1))  # fmt: skip
 @fixed(1, 2)
-def _sorted(arguments: Arguments, columns: Any, ascending: bool = True, nulls_first: bool | None = None) -> Any:
+def _sorted(arguments: Arguments, columns: Columns, ascending: bool = True, nulls_first: bool | None = None) -> Any:
     order = _sorted_places(columns[0], ascending, ascending if nulls_first is None else nulls_first)
     return lists_of(elements(columns[0]).take(order), sizes(columns[0]), nulls_of(columns[0]))
 
@@ -444,7 +445,7 @@ def _sorted(arguments: Arguments, columns: Any, ascending: bool = True, nulls_fi
 @collections("ARRAY_SLICE(array, start[, end])", "The elements from a place to another, from the end where negative.",
              takes(ARRAY, INTEGER, INTEGER, gives=like_argument(0), least=2))  # fmt: skip
 @by_columns
-def _slice(arguments: Arguments, columns: Any) -> Any:
+def _slice(arguments: Arguments, columns: Columns) -> Any:
     values = columns[0]
     counts = sizes(values)
 
@@ -466,7 +467,7 @@ def _slice(arguments: Arguments, columns: Any) -> Any:
              takes(Kind("an array of strings", lambda one: one.root is Root.ARRAY and one.items[0].is_text,
                         DataTypes.ARRAY(STRING)), TEXT, TEXT, gives=STRING, least=2))  # fmt: skip
 @fixed(1, 2)
-def _join(arguments: Arguments, columns: Any, separator: str, null_text: str | None = None) -> Any:
+def _join(arguments: Arguments, columns: Columns, separator: str, null_text: str | None = None) -> Any:
     values = columns[0]
     if null_text is None:
         rows = parents(sizes(values))
@@ -484,7 +485,7 @@ def _entry_types(index: int) -> Callable[[Sequence[Expr]], DataType]:
 
 
 def _part(index: int) -> Any:
-    def computed(arguments: Arguments, columns: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns) -> Any:
         return lists_of(elements(columns[0]).field(index), sizes(columns[0]), nulls_of(columns[0]))
 
     return by_columns(computed)
@@ -501,7 +502,7 @@ def _entries_type(args: Sequence[Expr]) -> DataType:
 
 @collections("MAP_ENTRIES(map)", "The entries as rows of key and value.", takes(MAP, gives=_entries_type))
 @by_columns
-def _entries(arguments: Arguments, columns: Any) -> Any:
+def _entries(arguments: Arguments, columns: Columns) -> Any:
     entries = elements(columns[0])
     rows = rows_of([entries.field(0), entries.field(1)], arguments.call.type.items[0])
     return lists_of(rows, sizes(columns[0]), nulls_of(columns[0]))
@@ -511,7 +512,7 @@ def _entries(arguments: Arguments, columns: Any) -> Any:
              takes(ARRAY, ARRAY, gives=lambda args: DataTypes.MAP(args[0].type.items[0], args[1].type.items[0])),
              raises=True)  # fmt: skip
 @by_columns
-def _from_arrays(arguments: Arguments, columns: Any) -> Any:
+def _from_arrays(arguments: Arguments, columns: Columns) -> Any:
     nulls = _any_null(columns)
     keys, values = (_concatenated([column], nulls) for column in columns)
     if (sizes(keys) != sizes(values)).any():
@@ -528,7 +529,7 @@ def _infer_maps(args: Sequence[Expr]) -> DataType | str:
 
 @collections("MAP_UNION(map1, map2, ...)", "The entries of all maps; of equal keys the last.", _infer_maps)
 @by_columns
-def _map_union(arguments: Arguments, columns: Any) -> Any:
+def _map_union(arguments: Arguments, columns: Columns) -> Any:
     maps = _as(columns, arguments, arguments.call.type)
     counts = [sizes(map_) for map_ in maps]
     order = numpy.argsort(numpy.concatenate([parents(map_) for map_ in counts]), kind="stable")

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions.casts.casts import converted
 from rayflink.table.functions.casts.number_casts import exact_decimal
-from rayflink.table.functions.decimals import compared
+from rayflink.table.functions.decimals import compare
 from rayflink.table.functions.declaring import (
     ANYTHING,
     BOOLEAN,
@@ -60,7 +60,7 @@ def _compared(name: str) -> Callable[[Arguments], Values]:
         left, right = (arg.type for arg in arguments.call.args)
         a, b = arguments.values
         if left.root is Root.DECIMAL and right.is_exact or right.root is Root.DECIMAL and left.is_exact:
-            return compared(kernel, exact_decimal(a, left), exact_decimal(b, right))
+            return compare(kernel, exact_decimal(a, left), exact_decimal(b, right))
         if a.type == b.type and left.root is right.root and left.root not in _LISTED:
             return kernel(a, b)
         (a, b), kind = alike([a, b], [left, right], arguments.session)

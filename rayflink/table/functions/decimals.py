@@ -23,12 +23,12 @@ def decimal_type(precision: int, scale: int) -> pyarrow.DataType:
     return pyarrow.decimal128(precision, scale) if precision <= 38 else pyarrow.decimal256(precision, scale)
 
 
-def rounded(values: Values, kind: DataType) -> Values:
+def round_decimals(values: Values, kind: DataType) -> Values:
     """Decimals as another DECIMAL: rounded half up, null where they do not fit.
 
     >>> from rayflink.table.types import DataTypes
     >>> numbers = pyarrow.array([decimal.Decimal("9.95"), decimal.Decimal("0.25")])
-    >>> rounded(numbers, DataTypes.DECIMAL(2, 1)).to_pylist()
+    >>> round_decimals(numbers, DataTypes.DECIMAL(2, 1)).to_pylist()
     [None, Decimal('0.3')]
     """
     target, source = kind.to_arrow(), values.type
@@ -52,17 +52,17 @@ def _fitting(values: Values, whole: int) -> Values:
     return pc.if_else(pc.less(pc.abs(values), limit), values, pyarrow.scalar(None, values.type))
 
 
-def added(left: Values, right: Values, kind: DataType) -> Values:
+def add(left: Values, right: Values, kind: DataType) -> Values:
     """left + right."""
-    return rounded(pc.add(*_same_scale(left, right)), kind)
+    return round_decimals(pc.add(*_same_scale(left, right)), kind)
 
 
-def subtracted(left: Values, right: Values, kind: DataType) -> Values:
+def subtract(left: Values, right: Values, kind: DataType) -> Values:
     """left - right."""
-    return rounded(pc.subtract(*_same_scale(left, right)), kind)
+    return round_decimals(pc.subtract(*_same_scale(left, right)), kind)
 
 
-def compared(kernel: Callable[[Any, Any], Any], left: Values, right: Values) -> Values:
+def compare(kernel: Callable[[Any, Any], Any], left: Values, right: Values) -> Values:
     """Compare two numbers after bringing them to one type."""
     return kernel(*_same_scale(left, right))
 
@@ -77,7 +77,7 @@ def _same_scale(left: Values, right: Values) -> tuple[Values, Values]:
     return pc.cast(left, both), pc.cast(right, both)
 
 
-def multiplied(left: Values, right: Values, kind: DataType) -> Values:
+def multiply(left: Values, right: Values, kind: DataType) -> Values:
     """left * right."""
     digits = left.type.precision + right.type.precision + 1
     if digits > _MOST:
@@ -85,10 +85,10 @@ def multiplied(left: Values, right: Values, kind: DataType) -> Values:
         digits = left.type.precision + right.type.precision + 1
     if digits > _MOST:
         return _one_by_one(lambda a, b: a * b, left, right, kind)
-    return rounded(pc.multiply(_wide(left, digits), _wide(right, digits)), kind)
+    return round_decimals(pc.multiply(_wide(left, digits), _wide(right, digits)), kind)
 
 
-def divided(left: Values, right: Values, kind: DataType) -> Values:
+def divide(left: Values, right: Values, kind: DataType) -> Values:
     """left / right.
 
     Raises:
@@ -105,8 +105,8 @@ def divided(left: Values, right: Values, kind: DataType) -> Values:
     try:
         quotient = pc.divide(_wide(left, digits), _wide(right, digits))
     except pyarrow.ArrowInvalid as error:
-        raise divided_by_zero() from error
-    return rounded(quotient, kind)
+        raise division_by_zero() from error
+    return round_decimals(quotient, kind)
 
 
 def remaining(left: Values, right: Values, kind: DataType) -> Values:
@@ -117,12 +117,12 @@ def remaining(left: Values, right: Values, kind: DataType) -> Values:
     """
     left, right = _same_scale(left, right)
     try:
-        return rounded(remainder(left, right), kind)
+        return round_decimals(remainder(left, right), kind)
     except pyarrow.ArrowInvalid as error:
-        raise divided_by_zero() from error
+        raise division_by_zero() from error
 
 
-def divided_by_zero() -> RowError:
+def division_by_zero() -> RowError:
     """Return the error of a division of exact numbers by zero."""
     return RowError("division by zero", "divide by NULLIF(divisor, 0) to get null")
 
@@ -166,10 +166,10 @@ def _one_by_one(operation: Callable[[Any, Any], Any], left: Values, right: Value
             try:
                 result = operation(a, b).quantize(quantum)
             except decimal.DivisionByZero as error:
-                raise divided_by_zero() from error
+                raise division_by_zero() from error
             except decimal.InvalidOperation as error:
                 if b == 0:
-                    raise divided_by_zero() from error
+                    raise division_by_zero() from error
                 return None
             return result if abs(result) < limit else None
 

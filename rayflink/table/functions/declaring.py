@@ -14,6 +14,8 @@ from rayflink.table.plan.typed import Arguments, Call, Expr, Function, Infer, Li
 from rayflink.table.types import DataType, DataTypes, Root
 
 Kernel: TypeAlias = Callable[[Arguments], Values]
+Columns: TypeAlias = Sequence[pyarrow.Array]
+"""The arguments of a call as columns, of one length."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from rayflink.table.functions.declaring import (
     STRING,
     TEXT,
     TEXT_OR_BYTES,
+    Columns,
     Family,
     Kind,
     by_columns,
@@ -34,7 +35,7 @@ from rayflink.table.types import DataTypes
 hashes = Family("Hashes")
 
 
-def _binary(values: Any) -> Any:
+def _binary(values: pyarrow.Array) -> Any:
     return pc.cast(values, pyarrow.binary())
 
 
@@ -59,7 +60,7 @@ for _name, _bits in (("MD5", 128), ("SHA1", 160), ("SHA224", 224), ("SHA256", 25
 @hashes("SHA2(text, bits)", "The SHA-2 hash of 224, 256, 384 or 512 bits, in hexadecimal digits.",
         takes(TEXT_OR_BYTES, INTEGER, gives=DataTypes.VARCHAR(128)), raises=True)  # fmt: skip
 @fixed(1)
-def _sha2(arguments: Arguments, columns: Any, bits: int) -> Any:
+def _sha2(arguments: Arguments, columns: Columns, bits: int) -> Any:
     if bits not in (224, 256, 384, 512):
         raise RowError(f"there is no SHA-2 hash of {bits} bits", "give 224, 256, 384 or 512")
     return each_distinct(_binary(columns[0]), lambda value: _hash(f"sha{bits}", value), pyarrow.string())
@@ -70,7 +71,7 @@ def _sha2(arguments: Arguments, columns: Any, bits: int) -> Any:
 
 @strings("ASCII(text)", "The first byte of the text as a number, 0 of an empty text.", takes(TEXT, gives=INT))
 @by_columns
-def _ascii(arguments: Arguments, columns: Any) -> Any:
+def _ascii(arguments: Arguments, columns: Columns) -> Any:
     values = _binary(strings_of(columns[0]))
     padded = pc.binary_join_element_wise(pc.binary_slice(values, 0, 1), b"\0", b"")
     first = pc.fill_null(pc.binary_slice(padded, 0, 1), b"\0")
@@ -85,7 +86,7 @@ _CHARACTERS = [chr(one) for one in range(256)]
 @strings("CHR(number)", "The character of a number modulo 256, nothing of a negative one.",
        takes(INTEGER, gives=STRING, null=True))  # fmt: skip
 @by_columns
-def _character(arguments: Arguments, columns: Any) -> Any:
+def _character(arguments: Arguments, columns: Columns) -> Any:
     numbers = pc.cast(columns[0], pyarrow.int64())
     characters = pyarrow.array(_CHARACTERS).take(pc.bit_wise_and(numbers, 255))
     return pc.if_else(pc.less(numbers, 0), "", characters)
@@ -105,7 +106,7 @@ def _charset(name: str) -> str:
 @strings("ENCODE(text, charset)", "The bytes of the text in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
        takes(TEXT, TEXT, gives=BYTES), raises=True)  # fmt: skip
 @fixed(1)
-def _encoded(arguments: Arguments, columns: Any, charset: str) -> Any:
+def _encoded(arguments: Arguments, columns: Columns, charset: str) -> Any:
     codec = _charset(charset)
     values = strings_of(columns[0])
     if codec == "utf-8":
@@ -122,7 +123,7 @@ def _encoded(arguments: Arguments, columns: Any, charset: str) -> Any:
 @strings("DECODE(bytes, charset)", "The text of bytes in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
        takes(Kind("bytes", TEXT_OR_BYTES.holds, BYTES), TEXT, gives=STRING), raises=True)  # fmt: skip
 @fixed(1)
-def _decoded(arguments: Arguments, columns: Any, charset: str) -> Any:
+def _decoded(arguments: Arguments, columns: Columns, charset: str) -> Any:
     codec = _charset(charset)
 
     def decoded(value: Any) -> str | None:
@@ -133,7 +134,7 @@ def _decoded(arguments: Arguments, columns: Any, charset: str) -> Any:
 
 @strings("TO_BASE64(text)", "The text, or bytes, in base64.", takes(TEXT_OR_BYTES, gives=STRING))
 @by_columns
-def _to_base64(arguments: Arguments, columns: Any) -> Any:
+def _to_base64(arguments: Arguments, columns: Columns) -> Any:
     import polars
 
     series: Any = polars.from_arrow(_binary(columns[0]))
@@ -142,7 +143,7 @@ def _to_base64(arguments: Arguments, columns: Any) -> Any:
 
 @strings("FROM_BASE64(text)", "The text that is written in base64.", takes(TEXT, gives=STRING), raises=True)
 @by_columns
-def _from_base64(arguments: Arguments, columns: Any) -> Any:
+def _from_base64(arguments: Arguments, columns: Columns) -> Any:
     def decoded(text: str | None) -> str | None:
         try:
             return None if text is None else base64.b64decode(text, validate=True).decode("utf-8", "replace")
@@ -192,7 +193,7 @@ _URL = (
        "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO; or the value of a key of QUERY.",
        takes(TEXT, TEXT, TEXT, gives=STRING, least=2, null=True))  # fmt: skip
 @fixed(1, 2)
-def _url_part(arguments: Arguments, columns: Any, part_name: str, key: str | None = None) -> Any:
+def _url_part(arguments: Arguments, columns: Columns, part_name: str, key: str | None = None) -> Any:
     values = strings_of(columns[0])
     match = pc.extract_regex(values, _URL)
 
@@ -233,7 +234,7 @@ def _quoted(text: str) -> str:
 @strings("INET_ATON(text)", "An address such as 192.168.0.1 as a number; null where the text is none.",
        takes(TEXT, gives=BIGINT, null=True))  # fmt: skip
 @by_columns
-def _address_number(arguments: Arguments, columns: Any) -> Any:
+def _address_number(arguments: Arguments, columns: Columns) -> Any:
     values = strings_of(columns[0])
     good = pc.match_substring_regex(values, r"^[0-9]{1,10}(\.[0-9]{1,10}){0,3}$")
     pieces = pc.split_pattern(pc.if_else(pc.fill_null(good, False), values, "0"), ".")
@@ -256,7 +257,7 @@ def _address_number(arguments: Arguments, columns: Any) -> Any:
 @strings("INET_NTOA(number)", "The address, such as 192.168.0.1, of a number; null where the number is none.",
        takes(INTEGER, gives=STRING, null=True))  # fmt: skip
 @by_columns
-def _address_text(arguments: Arguments, columns: Any) -> Any:
+def _address_text(arguments: Arguments, columns: Columns) -> Any:
     numbers = pc.cast(columns[0], pyarrow.int64())
     bytes_ = pyarrow.array([str(byte) for byte in range(256)])
     parts = [bytes_.take(pc.bit_wise_and(pc.shift_right(numbers, shift), 255)) for shift in (24, 16, 8, 0)]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rayflink.table.functions.casts.casts import converted
 from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.conditional import conditional
-from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, column, fixed, takes
+from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, Columns, column, fixed, takes
 from rayflink.table.functions.maths import hex_digits
 from rayflink.table.functions.strings import strings
 from rayflink.table.plan.typed import Arguments, Expr, Values
@@ -26,7 +26,7 @@ _SPEC = re.compile(r"%(?P<flags>[-0+, ]*)(?P<width>\d+)?(?:\.(?P<places>\d+))?(?
        "- 0 + ,; null where they do not fit.",
        takes(TEXT, gives=STRING, more=ANYTHING, null=True))  # fmt: skip
 @fixed(0)
-def _printed(arguments: Arguments, columns: Any, template: str) -> Any:
+def _printed(arguments: Arguments, columns: Columns, template: str) -> Any:
     rows, pieces, offset, number = len(columns[0]), [], 0, 1
     for spec in _SPEC.finditer(template):
         pieces.append(template[offset : spec.start()])
@@ -50,7 +50,7 @@ def _printed(arguments: Arguments, columns: Any, template: str) -> Any:
     return pc.binary_join_element_wise(*whole, "")
 
 
-def _piece(values: Any, kind: DataType, spec: re.Match[str], arguments: Arguments) -> Any:
+def _piece(values: Values, kind: DataType, spec: re.Match[str], arguments: Arguments) -> Any:
     """Return a value by its part of the format, None where it is of another kind."""
     what, flags = spec["what"], spec["flags"]
     if what in "sSbB":
@@ -71,7 +71,7 @@ def _piece(values: Any, kind: DataType, spec: re.Match[str], arguments: Argument
     return _laid_out(strings, flags, int(spec["width"] or 0))
 
 
-def _whole(values: Any, what: str) -> Any:
+def _whole(values: Values, what: str) -> Any:
     if what == "d":
         return pc.cast(values, pyarrow.string())
     if what == "c":
@@ -82,7 +82,7 @@ def _whole(values: Any, what: str) -> Any:
     return digits if what == "X" else pc.utf8_lower(digits)
 
 
-def _laid_out(strings: Any, flags: str, width: int) -> Any:
+def _laid_out(strings: Values, flags: str, width: int) -> Any:
     if "," in flags:
         whole = pc.replace_substring_regex(strings, r"\..*$", "")
         fraction = pc.replace_substring_regex(strings, r"^[^.]*", "")

@@ -9,7 +9,7 @@ import pyarrow
 from pyarrow import types
 
 from rayflink.state.keys.key_columns import hash_column, hash_columns
-from rayflink.table.functions.declaring import INT, Kind, by_columns, takes
+from rayflink.table.functions.declaring import INT, Columns, Kind, by_columns, takes
 from rayflink.table.functions.encodings import hashes
 from rayflink.table.plan.typed import Arguments
 from rayflink.table.types import DataType, DataTypes, Root
@@ -29,12 +29,12 @@ _HASHED = Kind("a value that is no array, map or row", has_hash, DataTypes.STRIN
 @hashes("HASH_CODE(value)", "A whole number from 0 on, the same for equal values and in every run; also of null.",
         takes(_HASHED, gives=INT, null=False))  # fmt: skip
 @by_columns
-def _hash_code(arguments: Arguments, columns: Any) -> Any:
+def _hash_code(arguments: Arguments, columns: Columns) -> Any:
     codes = _hashes(columns[0]) & numpy.uint32(0x7FFF_FFFF)
     return pyarrow.array(codes.view(numpy.int32))
 
 
-def _hashes(values: Any) -> Any:
+def _hashes(values: pyarrow.Array) -> Any:
     """uint32[n]; of decimals and times by their numbers, as which equal ones are the same."""
     kind = values.type
     if types.is_decimal(kind):
@@ -44,7 +44,7 @@ def _hashes(values: Any) -> Any:
     return hash_column(values)
 
 
-def _of_decimals(values: Any) -> Any:
+def _of_decimals(values: pyarrow.Array) -> Any:
     width = values.type.bit_width // 64
     data = values.buffers()[1]
     if data is None:

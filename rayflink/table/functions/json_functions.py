@@ -19,6 +19,7 @@ from rayflink.table.functions.declaring import (
     BOOLEAN,
     STRING,
     TEXT,
+    Columns,
     Family,
     Kind,
     by_columns,
@@ -97,7 +98,7 @@ def _raises(call: Call) -> bool:
              takes(TEXT, _PATH, gives=STRING, more=ANYTHING, null=True), by_options=_by_options, raises=True,
              name="JSON_VALUE")  # fmt: skip
 @fixed(1)
-def _value(arguments: Arguments, columns: Any, path: str) -> Any:
+def _value(arguments: Arguments, columns: Columns, path: str) -> Any:
     behaviour_options = behaviour(arguments.call.options)
     where, strings = json_paths.path_of(path), strings_of(columns[0])
     kind = behaviour_options.returning
@@ -106,7 +107,7 @@ def _value(arguments: Arguments, columns: Any, path: str) -> Any:
         if text is None:
             return "", None
         try:
-            result = json_paths.found(json_paths.parsed(text), where)
+            result = json_paths.select(json_paths.parse_json(text), where)
             if result is not None and not json_paths.is_scalar(result) and where.is_strict:
                 raise JsonError("the path leads to an object or an array")
             if result is None or not json_paths.is_scalar(result):
@@ -132,7 +133,7 @@ def _value(arguments: Arguments, columns: Any, path: str) -> Any:
     return result
 
 
-def _default(arguments: Arguments, columns: Any, index: int, kind: DataType) -> Any:
+def _default(arguments: Arguments, columns: Columns, index: int, kind: DataType) -> Any:
     arg = arguments.call.args[index].type
     default = converted(columns[index], arg, kind, arguments.session)
     return pc.utf8_lower(default) if arg.root is Root.BOOLEAN and kind.is_text else default
@@ -163,14 +164,14 @@ def _typed(value: Any, kind: DataType) -> Any:
 @json_family("JSON_EXISTS(json, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])", "Whether a path leads to a value.",
              takes(TEXT, _PATH, gives=BOOLEAN, null=True), raises=_raises, name="JSON_EXISTS")  # fmt: skip
 @fixed(1)
-def _exists(arguments: Arguments, columns: Any, path: str) -> Any:
+def _exists(arguments: Arguments, columns: Columns, path: str) -> Any:
     behaviour_options, where = behaviour(arguments.call.options, "FALSE"), json_paths.path_of(path)
 
     def exists(text: str | None) -> bool | None:
         if text is None:
             return None
         try:
-            values = json_paths.found(json_paths.parsed(text), where)
+            values = json_paths.select(json_paths.parse_json(text), where)
             return values is not None and (where.is_definite or bool(values))
         except JsonError as error:
             return _failing(behaviour_options.error, str(error))  # type: ignore[no-any-return]
@@ -190,14 +191,14 @@ def _query_type(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | st
              takes(TEXT, _PATH, gives=STRING, null=True), by_options=_query_type, raises=_raises,
              name="JSON_QUERY")  # fmt: skip
 @fixed(1)
-def _query(arguments: Arguments, columns: Any, path: str) -> Any:
+def _query(arguments: Arguments, columns: Columns, path: str) -> Any:
     behaviour_options, where = behaviour(arguments.call.options), json_paths.path_of(path)
 
     def queried(text: str | None) -> Any:
         if text is None:
             return None
         try:
-            result = json_paths.found(json_paths.parsed(text), where)
+            result = json_paths.select(json_paths.parse_json(text), where)
             if result is not None and (
                 behaviour_options.wrapper == "UNCONDITIONAL"
                 or behaviour_options.wrapper
@@ -210,21 +211,21 @@ def _query(arguments: Arguments, columns: Any, path: str) -> Any:
             return _failing(behaviour_options.error, str(error))
         if result is None or json_paths.is_scalar(result):
             return _failing(behaviour_options.empty, f"JSON_QUERY of {path!r} has nothing")
-        return json_paths.written(result)
+        return json_paths.to_json(result)
 
     result = each_distinct(strings_of(columns[0]), queried, pyarrow.string())
     if behaviour_options.returning.is_text:
         return result
 
     def listed(text: str | None) -> Any:
-        value = None if text is None else json_paths.parsed(text)
+        value = None if text is None else json_paths.parse_json(text)
         return [_listed(item) for item in value] if isinstance(value, list) else None
 
     return each_distinct(result, listed, arguments.result)
 
 
 def _listed(value: Any) -> str | None:
-    return json_paths.scalar_text(value) if json_paths.is_scalar(value) else json_paths.written(value)
+    return json_paths.scalar_text(value) if json_paths.is_scalar(value) else json_paths.to_json(value)
 
 
 # IS JSON
@@ -239,12 +240,12 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def _tested(kind: str, negative: bool) -> Any:
-    def computed(arguments: Arguments, columns: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns) -> Any:
         test = _KINDS[arguments.call.options[0] if arguments.call.options else kind]
 
         def tested(text: str | None) -> bool | None:
             try:
-                return text is not None and test(json_paths.parsed(text))
+                return text is not None and test(json_paths.parse_json(text))
             except JsonError:
                 return False
 
@@ -266,7 +267,7 @@ for _kind in ("", "VALUE", "SCALAR", "ARRAY", "OBJECT"):
 # Writing.
 
 
-def _escaped(strings: Any) -> Any:
+def _escaped(strings: pyarrow.Array) -> Any:
     for character, escape in (("\\", "\\\\"), ('"', '\\"')):
         strings = pc.replace_substring(strings, character, escape)
     if pc.any(pc.match_substring_regex(strings, r"[\x00-\x1f]")).as_py():
@@ -275,14 +276,14 @@ def _escaped(strings: Any) -> Any:
     return pc.binary_join_element_wise('"', strings, '"', "")
 
 
-def json_strings(values: Any, kind: DataType, zone: str) -> Any:
+def json_strings(values: pyarrow.Array, kind: DataType, zone: str) -> Any:
     """Format values as JSON, the string null for null."""
     if kind.root is Root.NULL:
         return pyarrow.array(["null"] * len(values), pyarrow.string())
     return pc.fill_null(_json_strings(values, kind, zone), "null")
 
 
-def _json_strings(values: Any, kind: DataType, zone: str) -> Any:
+def _json_strings(values: pyarrow.Array, kind: DataType, zone: str) -> Any:
     if kind.is_text:
         return _escaped(values)
     if kind.root is Root.BOOLEAN:
@@ -317,25 +318,25 @@ def _json_strings(values: Any, kind: DataType, zone: str) -> Any:
     return _escaped(pc.cast(values, pyarrow.string()))
 
 
-def _fields(values: Any, kind: DataType, zone: str) -> list[Any]:
+def _fields(values: pyarrow.Array, kind: DataType, zone: str) -> list[Any]:
     return [json_strings(pc.struct_field(values, [index]), field.type, zone) for index, field in enumerate(kind.fields)]
 
 
-def _time(values: Any, kind: DataType) -> Any:
+def _time(values: pyarrow.Array, kind: DataType) -> Any:
     local = pc.cast(values, pyarrow.timestamp(values.type.unit))
     strings = pc.replace_substring(time_format.timestamp_strings(local, kind.precision), " ", "T")
     end = 'Z"' if kind.root is Root.TIMESTAMP_LTZ else '"'
     return pc.binary_join_element_wise('"', strings, end, "")
 
 
-def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
+def _enclosed(items: pyarrow.Array, values: pyarrow.Array, left: str, right: str) -> Any:
     lists = lists_of(items, sizes(values), nulls_of(values))
     return pc.binary_join_element_wise(left, pc.binary_join(lists, ","), right, "")
 
 
 @json_family("JSON_STRING(value)", "The value as JSON, null of null.", takes(ANYTHING, gives=STRING))
 @by_columns
-def _string(arguments: Arguments, columns: Any) -> Any:
+def _string(arguments: Arguments, columns: Columns) -> Any:
     kind = arguments.call.args[0].type
     strings = json_strings(columns[0], kind, arguments.session.zone)
     return pc.if_else(pc.is_valid(columns[0]), strings, pyarrow.scalar(None, pyarrow.string()))
@@ -344,7 +345,7 @@ def _string(arguments: Arguments, columns: Any) -> Any:
 _MAKERS = ("JSON_OBJECT", "JSON_ARRAY", "JSON")
 
 
-def _part(arguments: Arguments, columns: Any, index: int) -> Any:
+def _part(arguments: Arguments, columns: Columns, index: int) -> Any:
     """Return a value as JSON; what another of these functions made is taken as it is."""
     arg = arguments.call.args[index]
     if isinstance(arg, Call) and arg.function.name in _MAKERS:
@@ -370,7 +371,7 @@ def _infer_object(args: Sequence[Expr]) -> DataType | str:
     return STRING.not_null()
 
 
-def _object(arguments: Arguments, columns: Any) -> Any:
+def _object(arguments: Arguments, columns: Columns) -> Any:
     parts, present = [], []
     for index in range(1, len(arguments.call.args), 2):
         key = json.dumps(constant(arguments.call.args[index - 1]), ensure_ascii=False)
@@ -379,7 +380,7 @@ def _object(arguments: Arguments, columns: Any) -> Any:
     return _joined(parts, present, len(columns[0]) if columns else 1, "{}")
 
 
-def _array(arguments: Arguments, columns: Any) -> Any:
+def _array(arguments: Arguments, columns: Columns) -> Any:
     parts = [_part(arguments, columns, index) for index in range(len(columns))]
     absent = "NULL" not in arguments.call.options
     present = [pc.is_valid(column) if absent else None for column in columns]
@@ -401,7 +402,7 @@ json_family.add("JSON(text)", "A text that is JSON, for JSON_OBJECT and JSON_ARR
 
 @json_family("JSON_QUOTE(text)", "The text in quotes, as JSON writes it.", takes(TEXT, gives=STRING))
 @by_columns
-def _quote(arguments: Arguments, columns: Any) -> Any:
+def _quote(arguments: Arguments, columns: Columns) -> Any:
     return pc.replace_substring(_escaped(strings_of(columns[0])), "/", "\\/")
 
 
@@ -409,7 +410,7 @@ def _unquoted(text: str | None) -> str | None:
     if text is None or len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return text
     try:
-        value = json_paths.parsed(text)
+        value = json_paths.parse_json(text)
     except JsonError:
         return text
     return value if isinstance(value, str) else text
@@ -417,5 +418,5 @@ def _unquoted(text: str | None) -> str | None:
 
 @json_family("JSON_UNQUOTE(text)", "The text of a JSON text in quotes; another as it is.", takes(TEXT, gives=STRING))
 @by_columns
-def _unquote(arguments: Arguments, columns: Any) -> Any:
+def _unquote(arguments: Arguments, columns: Columns) -> Any:
     return each_distinct(strings_of(columns[0]), _unquoted, pyarrow.string())

@@ -81,7 +81,7 @@ def _step(match: re.Match[str]) -> Any:
     return re.sub(r"\\(.)", r"\1", name) if name is not None else (parts["name"] or "")
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the value of a text; numbers with a point keep their digits.
 
     Raises:
@@ -93,7 +93,7 @@ def parsed(text: str) -> Any:
         raise JsonError(f"{text[:80]!r} is no JSON") from error
 
 
-def found(document: Any, path: Path) -> Any:
+def select(document: Any, path: Path) -> Any:
     """Return the value at a path, a list of values of a path that may lead to several, None for nothing.
 
     Raises:
@@ -101,7 +101,7 @@ def found(document: Any, path: Path) -> Any:
     """
     values = [document]
     for step in path.steps:
-        values = [inner for value in values for inner in _taken(value, step)]
+        values = [inner for value in values for inner in _step_values(value, step)]
     if not path.is_definite:
         return values
     if not values and path.is_strict:
@@ -109,11 +109,11 @@ def found(document: Any, path: Path) -> Any:
     return values[0] if values else None
 
 
-def _taken(value: Any, step: Any) -> list[Any]:
+def _step_values(value: Any, step: Any) -> list[Any]:
     if isinstance(step, tuple):
         below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        here = _taken(value, True if step[0] == "*" else step[0])
-        return here + [item for inner in below for item in _taken(inner, step)]
+        here = _step_values(value, True if step[0] == "*" else step[0])
+        return here + [item for inner in below for item in _step_values(inner, step)]
     if step is True:
         return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
     if isinstance(step, int):
@@ -138,12 +138,12 @@ def number_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def written(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Return a value as JSON without blanks."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_quoted(name)}:{written(item)}" for name, item in value.items()) + "}"
+        return "{" + ",".join(f"{_quoted(name)}:{to_json(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(written, value)) + "]"
+        return "[" + ",".join(map(to_json, value)) + "]"
     if isinstance(value, str):
         return _quoted(value)
     return "null" if value is None else number_text(value)

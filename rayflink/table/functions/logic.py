@@ -74,7 +74,7 @@ logic.add(
 
 
 def _is(value: bool) -> Callable[[Any], Any]:
-    def tested(values: Any) -> Any:
+    def tested(values: Values) -> Any:
         same = pc.cast(values, pyarrow.bool_())
         return pc.fill_null(same if value else pc.invert(same), False)
 

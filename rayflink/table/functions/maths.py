@@ -22,6 +22,7 @@ from rayflink.table.functions.declaring import (
     STRING,
     TEXT,
     TIME_POINT,
+    Columns,
     Family,
     Kind,
     by_columns,
@@ -136,7 +137,7 @@ def _to_whole(up: bool) -> Callable[[Arguments], Values]:
         if kind.is_approximate:
             return kernel(value)
         wide = decimals.decimal_type(kind.precision + 1, kind.scale)
-        return decimals.rounded(kernel(pc.cast(value, wide)), arguments.call.type)
+        return decimals.round_decimals(kernel(pc.cast(value, wide)), arguments.call.type)
 
     return computed
 
@@ -174,7 +175,7 @@ def _infer_cut(grows: int) -> Callable[[Sequence[Expr]], DataType]:
 
 def _rounding(mode: str) -> Callable[..., Any]:
     @fixed(1)
-    def computed(arguments: Arguments, columns: Any, digits: int = 0) -> Any:
+    def computed(arguments: Arguments, columns: Columns, digits: int = 0) -> Any:
         values, kind = columns[0], arguments.call.args[0].type
         if kind.root is Root.NULL or (kind.is_integer and digits >= 0):
             return pc.cast(values, arguments.result)
@@ -189,12 +190,12 @@ def _rounding(mode: str) -> Callable[..., Any]:
             return as_number(
                 rounded_values, DataTypes.DECIMAL(min(rounded_values.type.precision, 38), 0), arguments.call.type
             )
-        return decimals.rounded(rounded_values, arguments.call.type)
+        return decimals.round_decimals(rounded_values, arguments.call.type)
 
     return computed
 
 
-def _rounded_floats(values: Any, digits: int, mode: str) -> Any:
+def _rounded_floats(values: Values, digits: int, mode: str) -> Any:
     """Round by the decimal number that names the float, as Java's BigDecimal.valueOf does.
 
     Only where the float is so near to where it tips over that it matters; else by multiplication.
@@ -217,7 +218,7 @@ def _rounded_floats(values: Any, digits: int, mode: str) -> Any:
     return pc.replace_with_mask(result, others, _rounded_exactly(values.filter(others), digits, mode))
 
 
-def _rounded_exactly(values: Any, digits: int, mode: str) -> Any:
+def _rounded_exactly(values: Values, digits: int, mode: str) -> Any:
     kind, wide = DOUBLE if values.type == pyarrow.float64() else DataTypes.FLOAT(), DataTypes.DECIMAL(38, 18)
     exact = pc.cast(as_number(values, kind, wide), decimals.decimal_type(39, 18))
     return pc.cast(as_number(pc.round(exact, digits, mode), wide, DOUBLE), values.type)
@@ -240,7 +241,7 @@ maths.add(
 # Other bases.
 
 
-def _digits(values: Any, bits: int) -> Any:
+def _digits(values: Values, bits: int) -> Any:
     """Return the digits of 64 bits, from the last: strings of one byte each, uint8[n, 64 / bits]."""
     numbers = pc.fill_null(pc.cast(values, pyarrow.int64()), 0).to_numpy(zero_copy_only=False).astype(numpy.uint64)
     steps = numpy.arange(64 - bits, -1, -bits, dtype=numpy.uint64)
@@ -248,7 +249,7 @@ def _digits(values: Any, bits: int) -> Any:
     return numpy.frombuffer(b"0123456789ABCDEF", numpy.uint8)[digits.astype(numpy.int64)]
 
 
-def _in_base(values: Any, bits: int) -> Any:
+def _in_base(values: Values, bits: int) -> Any:
     width = 64 // bits
     data = pyarrow.py_buffer(_digits(values, bits).tobytes())
     offsets = pyarrow.py_buffer((numpy.arange(len(values) + 1) * width).astype(numpy.int32).tobytes())
@@ -260,7 +261,7 @@ def _in_base(values: Any, bits: int) -> Any:
 
 @maths("BIN(number)", "A whole number in binary digits.", takes(INTEGER, gives=STRING))
 @by_columns
-def _binary(arguments: Arguments, columns: Any) -> Any:
+def _binary(arguments: Arguments, columns: Columns) -> Any:
     return _in_base(columns[0], 1)
 
 
@@ -270,19 +271,19 @@ _NUMBER_OR_TEXT = Kind("a whole number or a text", lambda found: found.is_intege
 @maths("HEX(number) or HEX(text)", "A whole number, or the bytes of a text, in hexadecimal digits.",
        takes(_NUMBER_OR_TEXT, gives=STRING), name="HEX")  # fmt: skip
 @by_columns
-def _hexadecimal(arguments: Arguments, columns: Any) -> Any:
+def _hexadecimal(arguments: Arguments, columns: Columns) -> Any:
     (values,) = columns
     if arguments.call.args[0].type.is_integer:
         return _in_base(values, 4)
     return hex_strings(pc.cast(values, pyarrow.binary()))
 
 
-def hex_digits(values: Any) -> Any:
+def hex_digits(values: Values) -> Any:
     """Whole numbers in hexadecimal digits, of negative ones those of 64 bits."""
     return _in_base(values, 4)
 
 
-def hex_strings(values: Any, upper: bool = True) -> Any:
+def hex_strings(values: Values, upper: bool = True) -> Any:
     """Bytes in hexadecimal digits."""
     values = pyarrow.concat_arrays([values])  # its offsets begin where its bytes do
     offsets = numpy.frombuffer(values.buffers()[1], numpy.int32, values.offset + len(values) + 1)[values.offset :]
@@ -301,7 +302,7 @@ def hex_strings(values: Any, upper: bool = True) -> Any:
     "UNHEX(text)", "The bytes of hexadecimal digits; null where there are others.", takes(TEXT, gives=BYTES, null=True)
 )
 @by_columns
-def _bytes_of_hex(arguments: Arguments, columns: Any) -> Any:
+def _bytes_of_hex(arguments: Arguments, columns: Columns) -> Any:
     import polars
 
     strings = pc.cast(columns[0], pyarrow.string())

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.decimals import rounded
+from rayflink.table.functions.decimals import round_decimals
 from rayflink.table.types import DataType, DataTypes, Root
 
 _WHOLE = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]*)$"
@@ -69,10 +69,10 @@ def trimmed(strings: pyarrow.Array) -> pyarrow.Array:
     return pc.utf8_trim(strings, _SPACE)
 
 
-def parsed_integers(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def parse_integers(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Parse strings to whole numbers, cutting fractions; null where a string is no number or too large.
 
-    >>> parsed_integers(pyarrow.array([" 12", "-1.9", "300", "x"]), DataTypes.TINYINT()).to_pylist()
+    >>> parse_integers(pyarrow.array([" 12", "-1.9", "300", "x"]), DataTypes.TINYINT()).to_pylist()
     [12, -1, None, None]
     """
     quickly = _quickly(strings, kind.to_arrow(), "xX")
@@ -110,7 +110,7 @@ def _bounded(values: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     return _where(pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)), values)
 
 
-def parsed_floats(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def parse_floats(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Parse strings to floats; null where a string is no number."""
     strings = trimmed(strings)
     strings = _where(pc.match_substring_regex(strings, _FLOAT), strings)
@@ -122,10 +122,10 @@ def parsed_floats(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     return pc.cast(strings, kind.to_arrow())
 
 
-def parsed_decimals(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def parse_decimals(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Parse strings to decimals, rounded half up; null where a string is no number or too large.
 
-    >>> parsed_decimals(pyarrow.array(["2.675", "1e2", "x"]), DataTypes.DECIMAL(5, 2)).to_pylist()
+    >>> parse_decimals(pyarrow.array(["2.675", "1e2", "x"]), DataTypes.DECIMAL(5, 2)).to_pylist()
     [Decimal('2.68'), Decimal('100.00'), None]
     """
     quickly = _quickly(strings, kind.to_arrow(), "")
@@ -151,7 +151,7 @@ def _parsed_plain(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     small = 36 - more
     if small > 0 and (pc.max(pc.binary_length(strings)).as_py() or 0) <= small:
         wide = pyarrow.decimal128(38, more)
-    return rounded(pc.cast(_whole_digits(strings, 76 - more), wide), kind)
+    return round_decimals(pc.cast(_whole_digits(strings, 76 - more), wide), kind)
 
 
 def _whole_digits(strings: pyarrow.Array, most: int) -> pyarrow.Array:
@@ -176,7 +176,7 @@ def _fitting(value: decimal.Decimal, quantum: decimal.Decimal, limit: decimal.De
     return value if abs(value) < limit else None
 
 
-def parsed_truths(strings: pyarrow.Array) -> pyarrow.Array:
+def parse_truths(strings: pyarrow.Array) -> pyarrow.Array:
     """Parse strings to truth values; null where a string is none."""
     strings = pc.utf8_lower(strings)
     yes = pc.is_in(strings, pyarrow.array(["t", "true", "y", "yes", "1"]))

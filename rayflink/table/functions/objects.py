@@ -8,7 +8,7 @@ from typing import Any
 from ..plan.typed import Arguments, Expr
 from ..types import DataType, DataTypes, Field, Root
 from .casts.nested_casts import rows_of
-from .declaring import Family, by_columns, constant
+from .declaring import Columns, Family, by_columns, constant
 
 objects = Family("Collections")
 
@@ -36,7 +36,7 @@ def _infer_of(args: Sequence[Expr]) -> DataType | str:
     "OBJECT_OF(class, name1, value1, ...)", "A row of the named fields; the name of the class is not kept.", _infer_of
 )
 @by_columns
-def _object_of(arguments: Arguments, columns: Any) -> Any:
+def _object_of(arguments: Arguments, columns: Columns) -> Any:
     return rows_of(list(columns[2::2]), arguments.call.type)
 
 
@@ -58,7 +58,7 @@ def _infer_update(args: Sequence[Expr]) -> DataType | str:
 @objects("OBJECT_UPDATE(row, name1, value1, ...)", "The row with other values of fields, in the values' types.",
          _infer_update)  # fmt: skip
 @by_columns
-def _object_update(arguments: Arguments, columns: Any) -> Any:
+def _object_update(arguments: Arguments, columns: Columns) -> Any:
     call = arguments.call
     values = dict(zip((field.name for field in call.args[0].type.fields), columns[0].flatten(), strict=True))
     values.update({constant(key): value for key, value in zip(call.args[1::2], columns[2::2], strict=True)})

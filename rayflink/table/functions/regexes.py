@@ -22,6 +22,7 @@ from rayflink.table.functions.declaring import (
     INTEGER,
     STRING,
     TEXT,
+    Columns,
     Family,
     Kind,
     as_strings,
@@ -36,12 +37,12 @@ comparison = Family("Comparison")
 _REGEX = Kind("a regular expression", TEXT.holds, STRING)
 
 
-def strings_of(values: Any) -> Any:
+def strings_of(values: pyarrow.Array) -> Any:
     """Return a column of strings, also of a bare NULL."""
     return as_strings(values)
 
 
-def each_distinct(strings: Any, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
+def each_distinct(strings: pyarrow.Array, compute: Callable[[str], Any], kind: pyarrow.DataType) -> Any:
     """Compute each distinct value once in Python; for what Arrow, numpy and polars cannot do."""
     coded = strings.dictionary_encode()
     result = pyarrow.array([compute(text) for text in coded.dictionary.to_pylist()], kind)
@@ -123,7 +124,7 @@ def _infer_pattern(args: Sequence[Any]) -> Any:
     symbol="LIKE",
 )
 @fixed(1, 2)
-def _like(arguments: Arguments, columns: Any, pattern: str, escape: str = "") -> Any:
+def _like(arguments: Arguments, columns: Columns, pattern: str, escape: str = "") -> Any:
     return pc.match_like(strings_of(columns[0]), _arrow_pattern(pattern, escape))
 
 
@@ -160,7 +161,7 @@ def _arrow_pattern(pattern: str, escape: str) -> str:
     symbol="SIMILAR TO",
 )
 @fixed(1, 2)
-def _similar(arguments: Arguments, columns: Any, pattern: str, escape: str = "") -> Any:
+def _similar(arguments: Arguments, columns: Columns, pattern: str, escape: str = "") -> Any:
     return pc.match_substring_regex(strings_of(columns[0]), f"(?s)^(?:{_sql_regex(pattern, escape)})$")
 
 
@@ -196,7 +197,7 @@ def _sql_regex(pattern: str, escape: str) -> str:
 @regexes("REGEXP(text, regex)", "Whether a part of the text matches; false for an empty expression.",
          takes(TEXT, _REGEX, gives=BOOLEAN))  # fmt: skip
 @fixed(1)
-def _regexp(arguments: Arguments, columns: Any, expression: str) -> Any:
+def _regexp(arguments: Arguments, columns: Columns, expression: str) -> Any:
     strings = strings_of(columns[0])
     if not expression or not _is_known(expression):
         return (
@@ -218,7 +219,7 @@ def _python(expression: str) -> re.Pattern[str]:
 @regexes("REGEXP_REPLACE(text, regex, replacement)", "The text with another one for each part that matches.",
          takes(TEXT, _REGEX, TEXT, gives=STRING, null=True))  # fmt: skip
 @fixed(1, 2)
-def _replace(arguments: Arguments, columns: Any, expression: str, replacement: str) -> Any:
+def _replace(arguments: Arguments, columns: Columns, expression: str, replacement: str) -> Any:
     strings = strings_of(columns[0])
     if _is_re2(expression):
         return pc.replace_substring_regex(strings, expression, replacement.replace("\\", "\\\\"))
@@ -230,11 +231,11 @@ def _replace(arguments: Arguments, columns: Any, expression: str, replacement: s
 @regexes("REGEXP_EXTRACT(text, regex[, group])", "The first part that matches, or its group of a number; null if none.",
          takes(TEXT, _REGEX, INTEGER, gives=STRING, least=2, null=True))  # fmt: skip
 @fixed(1, 2)
-def _extract(arguments: Arguments, columns: Any, expression: str, group: int = 0) -> Any:
+def _extract(arguments: Arguments, columns: Columns, expression: str, group: int = 0) -> Any:
     return extracted(strings_of(columns[0]), expression, group)
 
 
-def extracted(strings: Any, expression: str, group: int) -> Any:
+def extracted(strings: pyarrow.Array, expression: str, group: int) -> Any:
     """Return the first match in each text, or a group of it, null if there is none."""
     if group < 0 or not _is_known(expression):
         return pyarrow.nulls(len(strings), pyarrow.string())
@@ -254,14 +255,14 @@ def extracted(strings: Any, expression: str, group: int) -> Any:
 @regexes("REGEXP_SUBSTR(text, regex)", "The first part that matches, null if none.",
          takes(TEXT, _REGEX, gives=STRING, null=True))  # fmt: skip
 @fixed(1)
-def _substring(arguments: Arguments, columns: Any, expression: str) -> Any:
+def _substring(arguments: Arguments, columns: Columns, expression: str) -> Any:
     return extracted(strings_of(columns[0]), expression, 0)
 
 
 @regexes("REGEXP_EXTRACT_ALL(text, regex[, group])", "All parts that match, or a group of each, 1 if not given.",
          takes(TEXT, _REGEX, INTEGER, gives=DataTypes.ARRAY(STRING), least=2, null=True))  # fmt: skip
 @fixed(1, 2)
-def _extract_all(arguments: Arguments, columns: Any, expression: str, group: int = 1) -> Any:
+def _extract_all(arguments: Arguments, columns: Columns, expression: str, group: int = 1) -> Any:
     import polars
 
     strings = strings_of(columns[0])
@@ -276,7 +277,7 @@ def _extract_all(arguments: Arguments, columns: Any, expression: str, group: int
     return lists_of(extracts, counts, nulls_of(strings))
 
 
-def _all_by_python(strings: Any, expression: str, group: int) -> Any:
+def _all_by_python(strings: pyarrow.Array, expression: str, group: int) -> Any:
     kind = pyarrow.list_(pyarrow.string())
     compiled = _compiled(expression)
     if compiled is None or not 0 <= group <= compiled.groups:
@@ -286,7 +287,7 @@ def _all_by_python(strings: Any, expression: str, group: int) -> Any:
 
 @regexes("REGEXP_COUNT(text, regex)", "How many parts match.", takes(TEXT, _REGEX, gives=INT, null=True))
 @fixed(1)
-def _count(arguments: Arguments, columns: Any, expression: str) -> Any:
+def _count(arguments: Arguments, columns: Columns, expression: str) -> Any:
     strings = strings_of(columns[0])
     if not _is_known(expression):
         return pyarrow.nulls(len(strings), pyarrow.int32())
@@ -300,7 +301,7 @@ def _count(arguments: Arguments, columns: Any, expression: str) -> Any:
 @regexes("REGEXP_INSTR(text, regex)", "Where the first part that matches begins, counted from 1; 0 if none does.",
          takes(TEXT, _REGEX, gives=INT, null=True))  # fmt: skip
 @fixed(1)
-def _instr(arguments: Arguments, columns: Any, expression: str) -> Any:
+def _instr(arguments: Arguments, columns: Columns, expression: str) -> Any:
     strings = strings_of(columns[0])
     if not _is_known(expression):
         return pyarrow.nulls(len(strings), pyarrow.int32())

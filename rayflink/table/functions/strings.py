@@ -18,6 +18,7 @@ from rayflink.table.functions.declaring import (
     STRING,
     TEXT,
     TEXT_OR_BYTES,
+    Columns,
     Family,
     Kind,
     as_strings,
@@ -51,7 +52,7 @@ def _plain(kernel: Callable[..., Any]) -> Callable[[Arguments], Values]:
 def _cased(fast: Callable[[Any], Any], name: str) -> Callable[..., Any]:
     """Change case by Arrow where all is ASCII; else by polars, which knows letters that become two."""
 
-    def computed(arguments: Arguments, columns: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns) -> Any:
         values = strings_of(columns[0])
         if pc.all(pc.string_is_ascii(values)).as_py() in (True, None):
             return fast(values)
@@ -60,7 +61,7 @@ def _cased(fast: Callable[[Any], Any], name: str) -> Callable[..., Any]:
     return by_columns(computed)
 
 
-def by_polars(values: Any, compute: Callable[[Any], Any]) -> Any:
+def by_polars(values: Values, compute: Callable[[Any], Any]) -> Any:
     """Apply a function of polars to a column of strings."""
     import polars
 
@@ -68,7 +69,7 @@ def by_polars(values: Any, compute: Callable[[Any], Any]) -> Any:
 
 
 @by_columns
-def _titled(arguments: Arguments, columns: Any) -> Any:
+def _titled(arguments: Arguments, columns: Columns) -> Any:
     """Capitalize by bytes where all is ASCII; else each distinct string once, as polars starts a word after a digit."""
     values = strings_of(columns[0])
     if not pc.all(pc.string_is_ascii(values)).as_py() and len(values) != values.null_count:
@@ -163,7 +164,7 @@ def _check_size(characters: float, bytes_of_one: float = 1) -> None:
 
 def _padded(left: bool) -> Any:
     @fixed(1, 2)
-    def computed(arguments: Arguments, columns: Any, length: int, pad: str = " ") -> Any:
+    def computed(arguments: Arguments, columns: Columns, length: int, pad: str = " ") -> Any:
         values = strings_of(columns[0])
         if length < 0 or not pad:
             return pyarrow.nulls(len(values), pyarrow.string())
@@ -188,7 +189,7 @@ for _name, _left, _side in (("LPAD", True, "left"), ("RPAD", False, "right")):
 
 
 @fixed(1, 2)
-def _substring(arguments: Arguments, columns: Any, start: int, length: int | None = None) -> Any:
+def _substring(arguments: Arguments, columns: Columns, start: int, length: int | None = None) -> Any:
     values = strings_of(columns[0])
     if len(columns) > 2 and (length is None or length < 0):
         return pyarrow.nulls(len(values), pyarrow.string())
@@ -200,12 +201,12 @@ def _substring(arguments: Arguments, columns: Any, start: int, length: int | Non
     return pc.utf8_slice_codeunits(_only_longer(values, -start), 0, length)
 
 
-def _from_end(values: Any, count: int) -> Any:
+def _from_end(values: Values, count: int) -> Any:
     """Return the last characters; nothing where there are fewer."""
     return _only_longer(values, count)
 
 
-def _only_longer(values: Any, count: int) -> Any:
+def _only_longer(values: Values, count: int) -> Any:
     ends = pc.utf8_slice_codeunits(values, -count)
     return pc.if_else(
         pc.greater_equal(pc.utf8_length(values), count), ends, pc.if_else(pc.is_valid(values), "", _NO_TEXT)
@@ -220,7 +221,7 @@ def _substring_of_columns(arguments: Arguments) -> Values:
 
 
 @by_columns
-def _sliced(arguments: Arguments, columns: Any) -> Any:
+def _sliced(arguments: Arguments, columns: Columns) -> Any:
     import polars
 
     values = strings_of(columns[0])
@@ -245,13 +246,13 @@ strings.add("SUBSTRING(text FROM start [FOR length])", "The part from a place on
 
 @strings("LEFT(text, length)", "The first characters.", takes(TEXT, INTEGER, gives=varied, null=True))
 @fixed(1)
-def _first(arguments: Arguments, columns: Any, length: int) -> Any:
+def _first(arguments: Arguments, columns: Columns, length: int) -> Any:
     return pc.utf8_slice_codeunits(strings_of(columns[0]), 0, max(length, 0))
 
 
 @strings("RIGHT(text, length)", "The last characters.", takes(TEXT, INTEGER, gives=varied, null=True))
 @fixed(1)
-def _last(arguments: Arguments, columns: Any, length: int) -> Any:
+def _last(arguments: Arguments, columns: Columns, length: int) -> Any:
     values = strings_of(columns[0])
     return pc.utf8_slice_codeunits(values, -length) if length > 0 else pc.utf8_slice_codeunits(values, 0, 0)
 
@@ -260,7 +261,7 @@ def _last(arguments: Arguments, columns: Any, length: int) -> Any:
        "The text with another one for the characters from a place on, as many as the other one has if not given.",
        takes(TEXT, TEXT, INTEGER, INTEGER, gives=STRING, least=3), name="OVERLAY")  # fmt: skip
 @fixed(2, 3)
-def _overlaid(arguments: Arguments, columns: Any, start: int, length: int | None = None) -> Any:
+def _overlaid(arguments: Arguments, columns: Columns, start: int, length: int | None = None) -> Any:
     values, other = strings_of(columns[0]), strings_of(columns[1])
     size = pc.cast(pc.utf8_length(values), pyarrow.int64())
     if start <= 0:
@@ -274,7 +275,7 @@ def _overlaid(arguments: Arguments, columns: Any, start: int, length: int | None
     return pc.if_else(pc.less(size, start), pc.if_else(pc.is_valid(other), values, _NO_TEXT), result)
 
 
-def _rest(values: Any, starts: Any) -> Any:
+def _rest(values: Values, starts: Any) -> Any:
     """Return the part after a number of characters."""
     import polars
 
@@ -287,7 +288,7 @@ def _trimmed(side: str) -> Callable[[Arguments], Values]:
     names = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
     @fixed(1)
-    def computed(arguments: Arguments, columns: Any, characters: str = " ") -> Any:
+    def computed(arguments: Arguments, columns: Columns, characters: str = " ") -> Any:
         where = arguments.call.options[0] if arguments.call.options else side
         if not characters:
             return strings_of(columns[0])
@@ -311,11 +312,11 @@ strings.add("RTRIM(text[, characters])", "The text without blanks, or other char
 
 
 @fixed(0, 2)
-def _located(arguments: Arguments, columns: Any, needle: str, start: int = 1) -> Any:
+def _located(arguments: Arguments, columns: Columns, needle: str, start: int = 1) -> Any:
     return _place(strings_of(columns[1]), needle, start)
 
 
-def _place(values: Any, needle: str, start: int = 1) -> Any:
+def _place(values: Values, needle: str, start: int = 1) -> Any:
     """Find the first position of a part at or after a position, 0 where it does not occur."""
     skipped = max(start - 1, 0)
     behind = pc.utf8_slice_codeunits(values, skipped) if skipped else values
@@ -340,7 +341,7 @@ strings.add("LOCATE(part, text[, start])", "Where a part begins first at a place
 
 @strings("INSTR(text, part)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT))
 @fixed(1)
-def _instr(arguments: Arguments, columns: Any, needle: str) -> Any:
+def _instr(arguments: Arguments, columns: Columns, needle: str) -> Any:
     return _place(strings_of(columns[0]), needle)
 
 
@@ -348,7 +349,7 @@ def _tested(name: str) -> Any:
     kernel = getattr(pc, name)
 
     @fixed(1)
-    def computed(arguments: Arguments, columns: Any, needle: Any) -> Any:
+    def computed(arguments: Arguments, columns: Columns, needle: Any) -> Any:
         return kernel(columns[0], needle)
 
     return computed
@@ -384,7 +385,7 @@ for _usage, _about, _test in (
     "REPLACE(text, part, other)", "The text with another one for each part.", takes(TEXT, TEXT, TEXT, gives=STRING)
 )
 @fixed(1, 2)
-def _replaced(arguments: Arguments, columns: Any, needle: str, replacement: str) -> Any:
+def _replaced(arguments: Arguments, columns: Columns, needle: str, replacement: str) -> Any:
     values = strings_of(columns[0])
     if needle:
         return pc.replace_substring(values, needle, replacement)
@@ -394,7 +395,7 @@ def _replaced(arguments: Arguments, columns: Any, needle: str, replacement: str)
 @strings("TRANSLATE(text, from, to)", "The text with the character at the place in `to` for each one of `from`.",
        takes(TEXT, TEXT, TEXT, gives=STRING, null=True))  # fmt: skip
 @fixed(1, 2)
-def _translated(arguments: Arguments, columns: Any, characters: str, replacements: str) -> Any:
+def _translated(arguments: Arguments, columns: Columns, characters: str, replacements: str) -> Any:
     values = strings_of(columns[0])
     pairs = dict(reversed([(character, replacements[index : index + 1]) for index, character in enumerate(characters)]))
     if not pairs:
@@ -402,7 +403,7 @@ def _translated(arguments: Arguments, columns: Any, characters: str, replacement
     return by_polars(values, lambda series: series.str.replace_many(list(pairs), list(pairs.values())))
 
 
-def split_strings(values: Any, separator: str) -> Any:
+def split_strings(values: Values, separator: str) -> Any:
     """Return the parts of strings between separators: lists of strings."""
     return pc.split_pattern(values, separator)
 
@@ -413,7 +414,7 @@ _SEPARATOR = Kind("a separator", lambda found: found.is_text or found.is_integer
 @strings("SPLIT_INDEX(text, separator, index)", "The part of a number from 0, between separators; null if none.",
        takes(TEXT, _SEPARATOR, INTEGER, gives=STRING, null=True))  # fmt: skip
 @fixed(1)
-def _split_index(arguments: Arguments, columns: Any, separator: Any) -> Any:
+def _split_index(arguments: Arguments, columns: Columns, separator: Any) -> Any:
     values, index = strings_of(columns[0]), columns[2]
     separator = chr(separator) if isinstance(separator, int) else separator
     split = partial(split_strings, values, separator) if separator else partial(pc.utf8_split_whitespace, values)
@@ -427,7 +428,7 @@ def _split_index(arguments: Arguments, columns: Any, separator: Any) -> Any:
 @strings("SPLIT(text, separator)", "The parts between separators; of an empty separator the characters.",
        takes(TEXT, TEXT, gives=DataTypes.ARRAY(STRING)))  # fmt: skip
 @fixed(1)
-def _split(arguments: Arguments, columns: Any, separator: str) -> Any:
+def _split(arguments: Arguments, columns: Columns, separator: str) -> Any:
     values = strings_of(columns[0])
     if separator:
         return split_strings(values, separator)
@@ -442,7 +443,7 @@ def _split(arguments: Arguments, columns: Any, separator: str) -> Any:
        "A map of key=value pairs, separated by commas or other regular expressions.",
        takes(TEXT, TEXT, TEXT, gives=DataTypes.MAP(STRING, STRING), least=1, null=True))  # fmt: skip
 @fixed(1, 2)
-def _map_of_text(arguments: Arguments, columns: Any, between: str = ",", key_separator: str = "=") -> Any:
+def _map_of_text(arguments: Arguments, columns: Columns, between: str = ",", key_separator: str = "=") -> Any:
     from rayflink.table.functions.collections import made_maps  # which imports this module
 
     values = strings_of(columns[0])
@@ -462,7 +463,7 @@ def _infer_elt(args: Sequence[Expr]) -> DataType | str:
 
 @strings("ELT(index, text1, text2, ...)", "The text of a number, counted from 1; null if there is none.", _infer_elt)
 @by_columns
-def _chosen(arguments: Arguments, columns: Any) -> Any:
+def _chosen(arguments: Arguments, columns: Columns) -> Any:
     index, *values = columns
     rows = len(index)
     values = [value.cast(arguments.result) for value in values]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from ..parsing.chains import joined_in_pairs
+from ..parsing.chains import join_in_pairs
 from ..plan.logical import Filter, Relation
 from ..plan.typed import Call, Expr, Literal, named
 from ..types import DataTypes
@@ -25,7 +25,7 @@ def all_of(parts: Sequence[Expr]) -> Expr | None:
     """Join conditions by AND; None where there are none."""
     if not parts:
         return None
-    return joined_in_pairs(parts, _both) if len(parts) > _MANY else reduce(_both, parts)
+    return join_in_pairs(parts, _both) if len(parts) > _MANY else reduce(_both, parts)
 
 
 _MANY = 32

@@ -24,10 +24,10 @@ def chain_of(tree: Any) -> list[Any] | None:
     return [tree, *reversed(operands)] if len(operands) >= _LONG else None
 
 
-def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
+def join_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
     """Join all parts, neighbours first.
 
-    >>> joined_in_pairs("abcde", lambda left, right: f"({left}{right})")
+    >>> join_in_pairs("abcde", lambda left, right: f"({left}{right})")
     '(((ab)(cd))e)'
     """
     left = list(parts)
@@ -37,11 +37,11 @@ def joined_in_pairs(parts: Sequence[T], join: Callable[[T, T], T]) -> T:
     return left[0]
 
 
-def balanced(tree: Any) -> Any:
+def balance(tree: Any) -> Any:
     """Return a tree of conditions, where it is a long chain of little depth."""
     parts = chain_of(tree)
     kind = type(tree)
-    return tree if parts is None else joined_in_pairs(parts, lambda a, b: kind(this=a, expression=b))
+    return tree if parts is None else join_in_pairs(parts, lambda a, b: kind(this=a, expression=b))
 
 
-__all__ = ["balanced", "chain_of", "joined_in_pairs"]
+__all__ = ["balance", "chain_of", "join_in_pairs"]

@@ -13,7 +13,7 @@ from sqlglot import TokenType, exp, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import IsPredicatePrecedence, Parser
 
-from .chains import balanced
+from .chains import balance
 from .hints import HINTED, JOIN_HINTS, OPTIONS, STATE_TTL, hints_in
 from .type_names import TypeNames
 
@@ -276,10 +276,10 @@ class FlinkParser(TypeNames):
         return None
 
     def _parse_disjunction(self) -> Any:
-        return balanced(super()._parse_disjunction())
+        return balance(super()._parse_disjunction())
 
     def _parse_conjunction(self) -> Any:
-        return balanced(super()._parse_conjunction())
+        return balance(super()._parse_conjunction())
 
     def _parse_select_or_expression(self, alias: bool = False) -> Any:
         """Parse the constants of a long list directly."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rayflink.common.types import Row
 
 from ..catalog import Catalogs
-from ..definitions import ColumnDefinition, TableDefinition, ViewDefinition, quoted, quoted_text
+from ..definitions import ColumnDefinition, TableDefinition, ViewDefinition, quote_string, quoted
 from ..errors import SqlError
 from ..parsing.statements import Describe, Show
 from ..plan.logical import Attribute, TimePart
@@ -88,7 +88,7 @@ def _create_statement(catalogs: Catalogs, statement: Show) -> str:
     name = ".".join(map(quoted, path))
     temporary = "TEMPORARY " if catalogs.is_temporary(path) else ""
     columns = f" ({', '.join(map(quoted, definition.columns))})" if definition.columns else ""
-    comment = "" if definition.comment is None else f" COMMENT {quoted_text(definition.comment)}"
+    comment = "" if definition.comment is None else f" COMMENT {quote_string(definition.comment)}"
     return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{definition.text}"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.table import DataTypes, EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.connectors.partition_buckets import PartitionBuckets
-from rayflink.table.connectors.partitions import Partitions, escaped, unescaped
+from rayflink.table.connectors.partitions import Partitions, escape, unescape
 from rayflink.table.plan.logical import Attribute
 from tests.table.connectors.test_json_files import values_of
 
@@ -139,7 +139,7 @@ def test_many_partitions_have_few_open_files(t_env, tmp_path, monkeypatch):
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_any_text_is_the_name_of_a_folder(text):
-    assert unescaped(escaped(text)) == text and "/" not in escaped(text)
+    assert unescape(escape(text)) == text and "/" not in escape(text)
 
 
 T = DataTypes

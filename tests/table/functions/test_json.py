@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.table.functions.json_paths import found, parsed, path_of, written
+from rayflink.table.functions.json_paths import parse_json, path_of, select, to_json
 from rayflink.table.types import DataTypes
 from tests.table.functions.calling import DOUBLE, INT, STRING, RowError, column, constant, one, result, resulting
 
@@ -25,8 +25,8 @@ VALUES = st.recursive(
 @given(VALUES)
 @settings(max_examples=60, deadline=None)
 def test_what_is_written_is_read(value):
-    assert parsed(written(value)) == value == json.loads(written(value))
-    assert result("IS JSON", column(STRING, written(value), None)) == [True, False]
+    assert parse_json(to_json(value)) == value == json.loads(to_json(value))
+    assert result("IS JSON", column(STRING, to_json(value), None)) == [True, False]
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_strings_are_quoted(strings):
 
 
 def test_paths():
-    document = parsed('{"a": [{"b": 1}, {"b": 2, "c d": {"b": 3}}], "e.f": 4}')
+    document = parse_json('{"a": [{"b": 1}, {"b": 2, "c d": {"b": 3}}], "e.f": 4}')
     for path, expected in (
         ("$", document),
         ("$.a[0].b", 1),
@@ -63,7 +63,7 @@ def test_paths():
         ("$.a[9]", None),
         ("$.x.y", None),
     ):
-        assert found(document, path_of(path)) == expected, path
+        assert select(document, path_of(path)) == expected, path
     assert path_of("strict $.a").is_strict
     for path in ("a.b", "$.a[", "$[?(@.b)]"):
         with pytest.raises(RowError, match="not a supported JSON path"):

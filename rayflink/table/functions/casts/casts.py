@@ -118,7 +118,7 @@ def may_fail(source: DataType, target: DataType) -> bool:
     return _CASTS.get((group(source), group(target)), (None, True))[1] or any(may_fail(a, b) for a, b in inner)
 
 
-def cast_column(values: Any, cast: Cast) -> tuple[Any, Any]:
+def cast_column(values: Values, cast: Cast) -> tuple[Any, Any]:
     """Cast a column, and return which rows could not be cast: a column of truth values, or None."""
     source, target = cast.source, cast.target
     if pyarrow.types.is_null(values.type):
@@ -200,32 +200,32 @@ conversion.add(
 
 
 @casts(NUMBERS, NUMBERS)
-def _number(values: Any, cast: Cast) -> Any:
+def _number(values: Values, cast: Cast) -> Any:
     return as_number(values, cast.source, cast.target)
 
 
 @casts("truth", NUMBERS)
-def _number_of_truth(values: Any, cast: Cast) -> Any:
+def _number_of_truth(values: Values, cast: Cast) -> Any:
     bits = pc.cast(values, pyarrow.int8())
     return as_number(bits, DataType(Root.TINYINT), cast.target)
 
 
 @casts(NUMBERS, "truth")
-def _truth_of_number(values: Any, cast: Cast) -> Any:
+def _truth_of_number(values: Values, cast: Cast) -> Any:
     return pc.not_equal(values, pyarrow.scalar(0, values.type))
 
 
 @casts((*NUMBERS, "truth"), "text")
-def _text_of_number(values: Any, cast: Cast) -> Any:
+def _text_of_number(values: Values, cast: Cast) -> Any:
     return sized(number_format.number_strings(values, cast.source), cast.target)
 
 
 @casts("text", "text")
-def _text(values: Any, cast: Cast) -> Any:
+def _text(values: Values, cast: Cast) -> Any:
     return sized(values, cast.target)
 
 
-def sized(strings: Any, target: DataType) -> Any:
+def sized(strings: Values, target: DataType) -> Any:
     """Cut strings to the length of a type, and pad them with blanks for CHAR."""
     if target.length == MOST_LENGTH:
         return strings
@@ -235,44 +235,44 @@ def sized(strings: Any, target: DataType) -> Any:
 
 
 @casts("text", "integer", fails=True)
-def _integer_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_integers(values, cast.target)
+def _integer_of_text(values: Values, cast: Cast) -> Any:
+    return number_format.parse_integers(values, cast.target)
 
 
 @casts("text", "float", fails=True)
-def _float_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_floats(values, cast.target)
+def _float_of_text(values: Values, cast: Cast) -> Any:
+    return number_format.parse_floats(values, cast.target)
 
 
 @casts("text", "decimal", fails=True)
-def _decimal_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_decimals(values, cast.target)
+def _decimal_of_text(values: Values, cast: Cast) -> Any:
+    return number_format.parse_decimals(values, cast.target)
 
 
 @casts("text", "truth", fails=True)
-def _truth_of_text(values: Any, cast: Cast) -> Any:
-    return number_format.parsed_truths(values)
+def _truth_of_text(values: Values, cast: Cast) -> Any:
+    return number_format.parse_truths(values)
 
 
 # Bytes.
 
 
 @casts("text", "bytes")
-def _bytes_of_text(values: Any, cast: Cast) -> Any:
+def _bytes_of_text(values: Values, cast: Cast) -> Any:
     return _sized_bytes(pc.cast(values, pyarrow.binary()), cast.target)
 
 
 @casts("bytes", "text")
-def _text_of_bytes(values: Any, cast: Cast) -> Any:
+def _text_of_bytes(values: Values, cast: Cast) -> Any:
     return sized(pc.cast(values, pyarrow.string()), cast.target)
 
 
 @casts("bytes", "bytes")
-def _bytes(values: Any, cast: Cast) -> Any:
+def _bytes(values: Values, cast: Cast) -> Any:
     return _sized_bytes(values, cast.target)
 
 
-def _sized_bytes(values: Any, target: DataType) -> Any:
+def _sized_bytes(values: Values, target: DataType) -> Any:
     """Bytes cut to the length of a type, and filled up with zeros for BINARY."""
     if target.length == MOST_LENGTH:
         return values

@@ -56,7 +56,7 @@ def _either(left: Any, right: Any) -> Any:
 
 
 @casts("array", "array")
-def _array(values: Any, cast: Cast) -> Any:
+def _array(values: pyarrow.Array, cast: Cast) -> Any:
     items, failed = cast_column(elements(values), Cast(cast.source.items[0], cast.target.items[0], cast.session))
     counts = sizes(values)
     return lists_of(items, counts, nulls_of(values)), _failed_rows(failed, counts)
@@ -64,7 +64,7 @@ def _array(values: Any, cast: Cast) -> Any:
 
 @casts("map", "map")
 @casts("multiset", "multiset")
-def _map(values: Any, cast: Cast) -> Any:
+def _map(values: pyarrow.Array, cast: Cast) -> Any:
     entries, counts = elements(values), sizes(values)
     columns, failed = [], None
     for index, (source, target) in enumerate(zip(_items(cast.source), _items(cast.target), strict=True)):
@@ -81,7 +81,7 @@ def _items(kind: DataType) -> tuple[DataType, DataType]:
 
 
 @casts("row", "row")
-def _row(values: Any, cast: Cast) -> Any:
+def _row(values: pyarrow.Array, cast: Cast) -> Any:
     columns, failed = [], None
     for index, (source, target) in enumerate(zip(cast.source.fields, cast.target.fields, strict=True)):
         column, wrong = cast_column(pc.struct_field(values, [index]), Cast(source.type, target.type, cast.session))
@@ -105,32 +105,32 @@ def rows_of(columns: list[Any], kind: DataType, nulls: Any = None) -> pyarrow.Ar
 _TEXT = DataTypes.STRING()
 
 
-def _strings(values: Any, source: DataType, cast: Cast) -> Any:
+def _strings(values: pyarrow.Array, source: DataType, cast: Cast) -> Any:
     """Format the values within as strings, NULL for null."""
     strings, _ = cast_column(values, Cast(source, _TEXT, cast.session))
     return pc.fill_null(strings, "NULL")
 
 
-def _enclosed(items: Any, values: Any, left: str, right: str) -> Any:
+def _enclosed(items: pyarrow.Array, values: pyarrow.Array, left: str, right: str) -> Any:
     lists = lists_of(items, sizes(values), nulls_of(values))
     return pc.binary_join_element_wise(left, pc.binary_join(lists, ", "), right, "")
 
 
 @casts("array", "text")
-def _text_of_array(values: Any, cast: Cast) -> Any:
+def _text_of_array(values: pyarrow.Array, cast: Cast) -> Any:
     items = _strings(elements(values), cast.source.items[0], cast)
     return sized(_enclosed(items, values, "[", "]"), cast.target)
 
 
 @casts(("map", "multiset"), "text")
-def _text_of_map(values: Any, cast: Cast) -> Any:
+def _text_of_map(values: pyarrow.Array, cast: Cast) -> Any:
     entries = elements(values)
     keys, items = (_strings(entries.field(index), kind, cast) for index, kind in enumerate(_items(cast.source)))
     return sized(_enclosed(pc.binary_join_element_wise(keys, items, "="), values, "{", "}"), cast.target)
 
 
 @casts("row", "text")
-def _text_of_row(values: Any, cast: Cast) -> Any:
+def _text_of_row(values: pyarrow.Array, cast: Cast) -> Any:
     fields = enumerate(cast.source.fields)
     strings = [_strings(pc.struct_field(values, [index]), field.type, cast) for index, field in fields]
     joined = pc.binary_join_element_wise(*strings, ", ") if strings else pyarrow.array([""] * len(values))

@@ -8,7 +8,7 @@ import numpy
 import pyarrow
 import pyarrow.compute as pc
 
-from rayflink.table.functions.decimals import rounded
+from rayflink.table.functions.decimals import round_decimals
 from rayflink.table.plan.type_rules import as_decimal
 from rayflink.table.plan.typed import Values
 from rayflink.table.types import DataType, Root
@@ -28,7 +28,7 @@ def as_number(values: Values, source: DataType, target: DataType) -> Values:
     if target.root is Root.DECIMAL:
         if source.is_approximate:
             return _decimals_of_floats(values, target)
-        return rounded(exact_decimal(values, source), target)
+        return round_decimals(exact_decimal(values, source), target)
     if source.root is Root.DECIMAL and target.is_integer:
         whole = pc.cast(values, pyarrow.decimal128(38, 0), safe=False)
         return pc.cast(pc.cast(whole, pyarrow.int64(), safe=False), arrow, safe=False)
@@ -97,7 +97,7 @@ def _decimals_of_floats(values: Values, target: DataType) -> Values:
 
 
 def _decimals_of_strings(values: pyarrow.Array, target: DataType) -> pyarrow.Array:
-    from rayflink.table.functions.number_format import parsed_decimals  # which imports this module
+    from rayflink.table.functions.number_format import parse_decimals  # which imports this module
 
     finite = pc.if_else(pc.is_finite(values), values, pyarrow.scalar(None, values.type))
-    return parsed_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), target)
+    return parse_decimals(pc.cast(pc.cast(finite, pyarrow.float64()), pyarrow.string()), target)

@@ -30,7 +30,7 @@ def month_lengths(year: Any, month: Any) -> Any:
     return days_of(year, month + 1, numpy.ones_like(year)) - days_of(year, month, numpy.ones_like(year))
 
 
-def assembled(parts: Mapping[str, Any], valid: Any) -> tuple[Any, Any, Any]:
+def assemble_timestamps(parts: Mapping[str, Any], valid: Any) -> tuple[Any, Any, Any]:
     """Days since 1970 and nanoseconds of the day from parts by name, and which rows are times at all.
 
     Args:

@@ -17,6 +17,7 @@ from rayflink.table.functions.declaring import (
     STRING,
     TEXT,
     TIMESTAMP,
+    Columns,
     Kind,
     constant,
     either,
@@ -42,7 +43,7 @@ _PATTERN = Kind("a pattern such as 'yyyy-MM-dd'", TEXT.holds, STRING)
     either(takes(TIMESTAMP, _PATTERN, gives=STRING), takes(TEXT, _PATTERN, gives=STRING, null=True)),
 )
 @fixed(1)
-def _date_format(arguments: Arguments, columns: Any, pattern: str) -> Any:
+def _date_format(arguments: Arguments, columns: Columns, pattern: str) -> Any:
     times, kind = columns[0], arguments.call.args[0].type
     if kind.is_text:
         times = _lenient_times(times, _DEFAULT)
@@ -53,7 +54,7 @@ def _date_format(arguments: Arguments, columns: Any, pattern: str) -> Any:
     return time_patterns.written(times, pattern)
 
 
-def _lenient_times(strings: Any, pattern: str) -> Any:
+def _lenient_times(strings: Values, pattern: str) -> Any:
     """Parse strings as SimpleDateFormat does: timestamp[ms] without a zone."""
     days, since_midnight, valid, _ = time_patterns.read(strings, pattern, True)
     return timestamps(days, since_midnight, valid, "ms")
@@ -68,14 +69,14 @@ def _lenient_times(strings: Any, pattern: str) -> Any:
     takes(INTEGER, _PATTERN, gives=STRING, least=1),
 )
 @fixed(1)
-def _from_unixtime(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -> Any:
+def _from_unixtime(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT) -> Any:
     seconds = as_number(columns[0], arguments.call.args[0].type, BIGINT)
     instants = pc.cast(seconds, pyarrow.timestamp("s", "UTC"))
     return time_patterns.written(local_times(instants, arguments.session.zone), pattern)
 
 
 @fixed(1)
-def _seconds_of_text(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -> Any:
+def _seconds_of_text(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT) -> Any:
     days, since_midnight, valid, offset = time_patterns.read(columns[0], pattern, True)
     local = timestamps(days, since_midnight, valid, "s")
     if offset is None:
@@ -110,10 +111,10 @@ dates.add(
     takes(TEXT, _PATTERN, gives=DataTypes.DATE(), least=1, null=True),
 )
 @fixed(1)
-def _to_date(arguments: Arguments, columns: Any, pattern: str | None = None) -> Any:
+def _to_date(arguments: Arguments, columns: Columns, pattern: str | None = None) -> Any:
     strings = pc.cast(columns[0], pyarrow.string())
     if pattern is None:
-        return time_format.parsed_dates(strings)
+        return time_format.parse_dates(strings)
     days, _, valid, _ = time_patterns.read(strings, pattern, True)
     return pyarrow.array(days.astype(numpy.int32), mask=~valid).cast(pyarrow.date32())
 
@@ -124,19 +125,19 @@ def _to_date(arguments: Arguments, columns: Any, pattern: str | None = None) -> 
     takes(TEXT, _PATTERN, gives=_TIMESTAMP3, least=1, null=True),
 )
 @fixed(1)
-def _to_timestamp(arguments: Arguments, columns: Any, pattern: str = _DEFAULT) -> Any:
+def _to_timestamp(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT) -> Any:
     return read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
 
 
-def read_timestamps(strings: Any, pattern: str) -> Any:
+def read_timestamps(strings: Values, pattern: str) -> Any:
     """Parse strings by a pattern to timestamp[ms]; forms such as 2020-1-2 3:4:5.6 and 2020-1-2 are read as well."""
     if pattern == _DEFAULT:
-        return time_format.parsed_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
+        return time_format.parse_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
     days, since_midnight, valid, _ = time_patterns.read(strings, pattern, False)
     result = timestamps(days, since_midnight, valid, "ms")
     if valid.all():
         return result
-    other = time_format.parsed_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
+    other = time_format.parse_timestamps(pc.utf8_trim(strings, " "), _TIMESTAMP3)
     return pc.coalesce(result, other)
 
 
@@ -152,7 +153,7 @@ def _to_instant(arguments: Arguments) -> Values:
 
 
 @fixed(1)
-def _instant_of_number(arguments: Arguments, columns: Any, precision: int = 3) -> Any:
+def _instant_of_number(arguments: Arguments, columns: Columns, precision: int = 3) -> Any:
     """Null beyond the years 0 to 9999."""
     if not 0 <= precision <= 9:
         raise RowError(f"TO_TIMESTAMP_LTZ has precision {precision}", "give a precision within [0, 9]")
@@ -173,7 +174,7 @@ def _instant_type(args: Sequence[Expr]) -> DataType:
 
 
 @fixed(1, 2)
-def _instant_of_text(arguments: Arguments, columns: Any, pattern: str = _DEFAULT, zone: str | None = None) -> Any:
+def _instant_of_text(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT, zone: str | None = None) -> Any:
     local = read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
     return instants_of(local, zone or "UTC")
 
@@ -197,7 +198,7 @@ dates.add(
     takes(TEXT, _ZONE, _ZONE, gives=STRING, null=True),
 )
 @fixed(1, 2)
-def _convert_tz(arguments: Arguments, columns: Any, from_zone: str, to_zone: str) -> Any:
+def _convert_tz(arguments: Arguments, columns: Columns, from_zone: str, to_zone: str) -> Any:
     instants = instants_of(_lenient_times(columns[0], _DEFAULT), _known_zone(from_zone))
     return time_patterns.written(local_times(instants, _known_zone(to_zone)), _DEFAULT)
 

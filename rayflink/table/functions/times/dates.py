@@ -60,14 +60,14 @@ def _rounded_up(step: int) -> Callable[[Any], Any]:
 
 
 def _fraction(step: int) -> Callable[[Any], Any]:
-    def computed(times: Any) -> Any:
+    def computed(times: Values) -> Any:
         nanoseconds = pc.cast(pc.cast(times, pyarrow.timestamp("ns")), pyarrow.int64())
         return pc.divide(modulo(nanoseconds, 1_000_000_000), step)
 
     return computed
 
 
-def _epoch(times: Any) -> Any:
+def _epoch(times: Values) -> Any:
     return pc.divide(pc.cast(pc.cast(times, pyarrow.timestamp("ms")), pyarrow.int64()), 1000)
 
 
@@ -167,7 +167,7 @@ def rounded_time(arguments: Arguments, up: bool) -> Values:
     unit, kind = arguments.call.options[0], arguments.call.args[0].type
     zone = arguments.session.zone
 
-    def computed(values: Any) -> Any:
+    def computed(values: Values) -> Any:
         times = local_times(values, zone) if kind.root is Root.TIMESTAMP_LTZ else values
         if kind.root is Root.TIME:
             return _rounded_clock(times, unit, up)
@@ -179,7 +179,7 @@ def rounded_time(arguments: Arguments, up: bool) -> Values:
     return by_value(computed, arguments.values[0])
 
 
-def _rounded_clock(times: Any, unit: str, up: bool) -> Any:
+def _rounded_clock(times: Values, unit: str, up: bool) -> Any:
     whole = pyarrow.int32() if times.type.bit_width == 32 else pyarrow.int64()
     since = pc.cast(pc.cast(pc.cast(times, whole), pyarrow.int64()), pyarrow.timestamp(times.type.unit))
     result = pc.cast(_rounded_up_or_down(since, unit, up), pyarrow.int64())
@@ -187,7 +187,7 @@ def _rounded_clock(times: Any, unit: str, up: bool) -> Any:
     return pc.cast(pc.cast(modulo(result, day), whole), times.type)
 
 
-def _rounded_up_or_down(times: Any, unit: str, up: bool) -> Any:
+def _rounded_up_or_down(times: Values, unit: str, up: bool) -> Any:
     if unit in _YEARS:
         return _rounded_years(times, unit, up)
     if up and unit in ("YEAR", "QUARTER", "MONTH", "WEEK"):
@@ -208,11 +208,11 @@ def _days_up(days: Any, unit: str) -> Any:
     return pc.if_else(pc.equal(pc.day_of_year(days), 1), days, pc.ceil_temporal(_later(days, 1), unit="quarter"))
 
 
-def _later(times: Any, days: int) -> Any:
+def _later(times: Values, days: int) -> Any:
     return pc.cast(pc.add(times, pyarrow.scalar(days * DAY_MS, pyarrow.duration("ms"))), times.type)
 
 
-def _rounded_years(times: Any, unit: str, up: bool) -> Any:
+def _rounded_years(times: Values, unit: str, up: bool) -> Any:
     step = _YEARS[unit]
     year = pc.year(times)
     if unit == "DECADE":
@@ -315,7 +315,7 @@ def _months_between(start: Any, stop: Any) -> Any:
     return pc.if_else(pc.greater(start, stop), pc.negate(count), count)
 
 
-def _month_number(times: Any) -> Any:
+def _month_number(times: Values) -> Any:
     return pc.add(pc.multiply(pc.year(times), 12), pc.month(times))
 
 

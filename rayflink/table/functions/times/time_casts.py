@@ -15,7 +15,7 @@ from rayflink.table.plan.typed import RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
 
-def cut_to(times: Any, target: DataType) -> Any:
+def cut_to(times: pyarrow.Array, target: DataType) -> Any:
     """Timestamps in the unit of a type, without the digits it has not."""
     unit = target.unit
     step = 10 ** ({"ms": 3, "us": 6, "ns": 9}[unit] - target.precision)
@@ -31,7 +31,7 @@ def cut_to(times: Any, target: DataType) -> Any:
     return pc.cast(pc.subtract(whole, modulo(whole, step)), times.type)
 
 
-def _floored(times: Any, unit: str) -> Any:
+def _floored(times: pyarrow.Array, unit: str) -> Any:
     steps = {"s": 0, "ms": 3, "us": 6, "ns": 9}
     lost = steps[times.type.unit] - steps[unit]
     if lost <= 0:
@@ -40,90 +40,90 @@ def _floored(times: Any, unit: str) -> Any:
     return pc.cast(pc.subtract(whole, modulo(whole, 10**lost)), times.type)
 
 
-def _local(values: Any, cast: Cast) -> Any:
+def _local(values: pyarrow.Array, cast: Cast) -> Any:
     return local_times(values, cast.session.zone) if cast.source.root is Root.TIMESTAMP_LTZ else values
 
 
-def _as_wanted(times: Any, cast: Cast) -> Any:
+def _as_wanted(times: pyarrow.Array, cast: Cast) -> Any:
     """Timestamps without a zone as those of the wanted type."""
     times = cut_to(times, cast.target)
     return instants_of(times, cast.session.zone) if cast.target.root is Root.TIMESTAMP_LTZ else times
 
 
 @casts("date", "text")
-def _text_of_date(values: Any, cast: Cast) -> Any:
+def _text_of_date(values: pyarrow.Array, cast: Cast) -> Any:
     return sized(pc.cast(values, pyarrow.string()), cast.target)
 
 
 @casts("time", "text")
-def _text_of_time(values: Any, cast: Cast) -> Any:
+def _text_of_time(values: pyarrow.Array, cast: Cast) -> Any:
     return sized(time_format.time_strings(values, cast.source.precision), cast.target)
 
 
 @casts(("timestamp", "instant"), "text")
-def _text_of_timestamp(values: Any, cast: Cast) -> Any:
+def _text_of_timestamp(values: pyarrow.Array, cast: Cast) -> Any:
     return sized(time_format.timestamp_strings(_local(values, cast), cast.source.precision), cast.target)
 
 
 @casts("duration", "text")
-def _text_of_duration(values: Any, cast: Cast) -> Any:
+def _text_of_duration(values: pyarrow.Array, cast: Cast) -> Any:
     return sized(time_format.duration_strings(values), cast.target)
 
 
 @casts("months", "text")
-def _text_of_months(values: Any, cast: Cast) -> Any:
+def _text_of_months(values: pyarrow.Array, cast: Cast) -> Any:
     return sized(time_format.month_strings(values), cast.target)
 
 
 @casts("text", "date", fails=True)
-def _date_of_text(values: Any, cast: Cast) -> Any:
-    return time_format.parsed_dates(values)
+def _date_of_text(values: pyarrow.Array, cast: Cast) -> Any:
+    return time_format.parse_dates(values)
 
 
 @casts("text", "time", fails=True)
-def _time_of_text(values: Any, cast: Cast) -> Any:
-    return time_format.parsed_times(values, cast.target)
+def _time_of_text(values: pyarrow.Array, cast: Cast) -> Any:
+    return time_format.parse_times(values, cast.target)
 
 
 @casts("text", ("timestamp", "instant"), fails=True)
-def _timestamp_of_text(values: Any, cast: Cast) -> Any:
+def _timestamp_of_text(values: pyarrow.Array, cast: Cast) -> Any:
     plain = DataTypes.TIMESTAMP(cast.target.precision)
-    return _as_wanted(time_format.parsed_timestamps(values, plain), cast)
+    return _as_wanted(time_format.parse_timestamps(values, plain), cast)
 
 
 @casts(("timestamp", "instant"), ("timestamp", "instant"))
-def _timestamp(values: Any, cast: Cast) -> Any:
+def _timestamp(values: pyarrow.Array, cast: Cast) -> Any:
     if cast.source.root is cast.target.root:
         return cut_to(values, cast.target)
     return _as_wanted(_local(values, cast), cast)
 
 
 @casts("date", ("timestamp", "instant"))
-def _timestamp_of_date(values: Any, cast: Cast) -> Any:
+def _timestamp_of_date(values: pyarrow.Array, cast: Cast) -> Any:
     return _as_wanted(pc.cast(values, pyarrow.timestamp(cast.target.unit)), cast)
 
 
 @casts("time", ("timestamp", "instant"))
-def _timestamp_of_time(values: Any, cast: Cast) -> Any:
+def _timestamp_of_time(values: pyarrow.Array, cast: Cast) -> Any:
     """Return the time on 1970-01-01."""
     whole = pc.cast(pc.cast(values, time_format.number_type(cast.source)), pyarrow.int64())
     return _as_wanted(pc.cast(whole, pyarrow.timestamp(values.type.unit)), cast)
 
 
 @casts(("timestamp", "instant"), "date")
-def _date_of_timestamp(values: Any, cast: Cast) -> Any:
+def _date_of_timestamp(values: pyarrow.Array, cast: Cast) -> Any:
     local = _local(values, cast)
     return pc.cast(pc.floor_temporal(local, unit="day"), pyarrow.date32())
 
 
 @casts(("timestamp", "instant"), "time")
-def _time_of_timestamp(values: Any, cast: Cast) -> Any:
+def _time_of_timestamp(values: pyarrow.Array, cast: Cast) -> Any:
     local = cut_to(_local(values, cast), DataTypes.TIMESTAMP(cast.target.precision))
     return pc.cast(local, cast.target.to_arrow())
 
 
 @casts("time", "time")
-def _time(values: Any, cast: Cast) -> Any:
+def _time(values: pyarrow.Array, cast: Cast) -> Any:
     whole = pc.cast(pc.cast(values, time_format.number_type(cast.source)), pyarrow.int64())
     steps = {"ms": 1_000_000, "us": 1000, "ns": 1}
     digits = 10 ** (9 - cast.target.precision)
@@ -134,11 +134,11 @@ def _time(values: Any, cast: Cast) -> Any:
 
 
 @casts("date", "date")
-def _date(values: Any, cast: Cast) -> Any:
+def _date(values: pyarrow.Array, cast: Cast) -> Any:
     return values
 
 
 @casts("duration", "duration")
 @casts("months", "months")
-def _interval(values: Any, cast: Cast) -> Any:
+def _interval(values: pyarrow.Array, cast: Cast) -> Any:
     return values

@@ -12,7 +12,13 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions.remainders import remainder
-from rayflink.table.functions.times.calendar_days import assembled, days_of, integers, month_lengths, timestamps
+from rayflink.table.functions.times.calendar_days import (
+    assemble_timestamps,
+    days_of,
+    integers,
+    month_lengths,
+    timestamps,
+)
 from rayflink.table.types import DataType, DataTypes
 
 _MOST_MICROSECONDS = 2**63 // 1000 - 1
@@ -28,10 +34,10 @@ _TIMESTAMP = (
 )
 
 
-def parsed_dates(strings: pyarrow.Array) -> pyarrow.Array:
+def parse_dates(strings: pyarrow.Array) -> pyarrow.Array:
     """Parse strings such as 2020-1-2, also followed by a time, to dates; null where a string is none.
 
-    >>> parsed_dates(pyarrow.array(["2020-1-2", "2020", "2020-02-30"])).to_pylist()
+    >>> parse_dates(pyarrow.array(["2020-1-2", "2020", "2020-02-30"])).to_pylist()
     [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), None]
     """
     try:
@@ -46,20 +52,20 @@ def parsed_dates(strings: pyarrow.Array) -> pyarrow.Array:
     return pyarrow.array(days, mask=~valid).cast(pyarrow.date32())
 
 
-def parsed_times(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def parse_times(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Parse strings such as 03:04:05.678 to times of day; null where a string is none."""
     parts = pc.extract_regex(strings, _TIME)
     named = {name: integers(pc.struct_field(parts, name), 0) for name in ("hour", "minute", "second")}
     named["nanosecond"] = _nanoseconds(pc.struct_field(parts, "part"))
-    _, since_midnight, valid = assembled(named, truths(pc.is_valid(parts)))
+    _, since_midnight, valid = assemble_timestamps(named, truths(pc.is_valid(parts)))
     step = {"ms": 1_000_000, "us": 1000, "ns": 1}[kind.unit]
     return pyarrow.array(cut(since_midnight, kind) // step, mask=~valid).cast(number_type(kind)).cast(kind.to_arrow())
 
 
-def parsed_timestamps(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
+def parse_timestamps(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     """Parse strings such as 2020-01-02 03:04:05.678 to timestamps without a zone; null where a string is none."""
     if kind.unit == "ns":
-        roughly = pc.cast(parsed_timestamps(strings, DataTypes.TIMESTAMP(6)), pyarrow.int64())
+        roughly = pc.cast(parse_timestamps(strings, DataTypes.TIMESTAMP(6)), pyarrow.int64())
         strings = pc.if_else(pc.less_equal(pc.abs(roughly), _MOST_MICROSECONDS), strings, None)
     quickly = _quickly(strings, kind)
     if quickly is not None:
@@ -71,7 +77,7 @@ def parsed_timestamps(strings: pyarrow.Array, kind: DataType) -> pyarrow.Array:
     valid = truths(pc.is_valid(parts))
     month = numpy.clip(named["month"], 1, 12)
     named["day"] = numpy.minimum(named["day"], numpy.where(named["day"] <= 31, month_lengths(named["year"], month), 99))
-    days, since_midnight, valid = assembled(named, valid)
+    days, since_midnight, valid = assemble_timestamps(named, valid)
     return timestamps(days, cut(since_midnight, kind), valid, kind.unit)
 
 

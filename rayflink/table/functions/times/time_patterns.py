@@ -17,7 +17,7 @@ import pyarrow
 import pyarrow.compute as pc
 
 from rayflink.table.functions.remainders import modulo
-from rayflink.table.functions.times.calendar_days import assembled, days_of, integers
+from rayflink.table.functions.times.calendar_days import assemble_timestamps, days_of, integers
 from rayflink.table.functions.times.time_format import truths
 from rayflink.table.plan.typed import RowError
 
@@ -133,7 +133,7 @@ def _whole(item: Part, start: int) -> bool:
     return item.letter == "S" or (item.count == _ISO.count(item.letter) and _ISO[start] == item.letter)
 
 
-def _piece(times: Any, item: Part) -> Any:
+def _piece(times: pyarrow.Array, item: Part) -> Any:
     letter, count = item.letter, item.count
     if not letter:
         return item.text
@@ -162,7 +162,7 @@ def _names(names: list[str], indices: Any, count: int) -> Any:
     return strings.take(indices)
 
 
-def _number(times: Any, letter: str) -> Any:
+def _number(times: pyarrow.Array, letter: str) -> Any:
     if letter in "yu":
         return pc.year(times)
     if letter == "Y":
@@ -193,20 +193,20 @@ def _number(times: Any, letter: str) -> Any:
     return half if letter == "K" else pc.if_else(pc.equal(half, 0), 12, half)
 
 
-def _weeks(times: Any, day: Any) -> Any:
+def _weeks(times: pyarrow.Array, day: Any) -> Any:
     """Number of the week that begins on Sunday, where the first week is that of the first day."""
     sunday_based = modulo(pc.add(pc.day_of_week(times), 1), 7)
     return pc.divide(pc.add(pc.subtract(day, sunday_based), 12), 7)
 
 
-def _is_next_year(times: Any) -> Any:
+def _is_next_year(times: pyarrow.Array) -> Any:
     """Return whether the week, which begins on Sunday, has the first day of the next year in it."""
     sunday_based = modulo(pc.add(pc.day_of_week(times), 1), 7)
     to_saturday = pc.subtract(6, sunday_based)
     return pc.and_(pc.equal(pc.month(times), 12), pc.greater(pc.add(pc.day(times), to_saturday), 31))
 
 
-def _week_of_year(times: Any) -> Any:
+def _week_of_year(times: pyarrow.Array) -> Any:
     return pc.if_else(_is_next_year(times), 1, _weeks(times, pc.day_of_year(times)))
 
 
@@ -300,7 +300,7 @@ def read(strings: pyarrow.Array, pattern: str, is_lenient: bool) -> tuple[Any, A
     return days, since_midnight, valid, offset
 
 
-def _add_field(parts: dict[str, Any], name: str, item: Part, strings: Any) -> None:
+def _add_field(parts: dict[str, Any], name: str, item: Part, strings: pyarrow.Array) -> None:
     if name == "month" and item.count > 2:
         starts = pyarrow.array([month[:3].lower() for month in MONTHS])
         index = pc.index_in(pc.utf8_lower(pc.utf8_slice_codeunits(strings, 0, 3)), starts)
@@ -318,12 +318,12 @@ def _add_field(parts: dict[str, Any], name: str, item: Part, strings: Any) -> No
         parts[name] = number
 
 
-def _fraction(strings: Any, item: Part) -> Any:
+def _fraction(strings: pyarrow.Array, item: Part) -> Any:
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(strings, ""), 9, "0"), 0, 9)
     return integers(digits, 0)
 
 
-def _offset(strings: Any) -> Any:
+def _offset(strings: pyarrow.Array) -> Any:
     plain = pc.replace_substring(pc.fill_null(strings, ""), ":", "")
     hours, minutes = (
         integers(pc.utf8_slice_codeunits(plain, 1, 3), 0),
@@ -339,7 +339,7 @@ def _strict(parts: dict[str, Any], valid: Any) -> tuple[Any, Any, Any]:
         month = numpy.clip(parts["month"], 1, 12)
         lengths = days_of(parts["year"], month + 1, 1) - days_of(parts["year"], month, 1)
         parts["day"] = numpy.where(parts["day"] <= 31, numpy.minimum(parts["day"], lengths), parts["day"])
-    return assembled(parts, valid)
+    return assemble_timestamps(parts, valid)
 
 
 def _lenient(parts: dict[str, Any], rows: int) -> tuple[Any, Any]:

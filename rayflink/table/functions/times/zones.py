@@ -59,7 +59,7 @@ def local_times(instants: Any, zone: str) -> Any:
     return pc.local_timestamp(pc.cast(instants, pyarrow.timestamp(unit, name)))
 
 
-def instants_of(times: Any, zone: str) -> Any:
+def instants_of(times: pyarrow.Array, zone: str) -> Any:
     """Times without a zone as the instants at which clocks show them there.
 
     Of two instants it is the earlier one; a time that is skipped in spring is as much later.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ...functions.decimals import divided
+from ...functions.decimals import divide
 from ...types import DataTypes
 from .accumulators import (
     Accumulator,
@@ -128,7 +128,7 @@ def _averages(sums: pa.Array, counts: pa.Array, declared: pa.DataType) -> pa.Arr
     ns = to_numpy(counts)
     if types.is_decimal(sums.type):
         at_least_one = to_arrow(np.maximum(ns, 1), pa.int64()).cast(pa.decimal128(19, 0))
-        return divided(sums, at_least_one, DataTypes.DECIMAL(declared.precision, declared.scale))
+        return divide(sums, at_least_one, DataTypes.DECIMAL(declared.precision, declared.scale))
     valid, totals = ns > 0, to_numpy(sums)
     if types.is_floating(sums.type):
         return to_arrow(np.divide(totals, ns, out=np.zeros(len(ns)), where=valid), pa.float64(), valid)
