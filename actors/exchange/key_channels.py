@@ -10,6 +10,7 @@ from itertools import islice
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
+from rayflink.state.keys import hash_column, hash_columns, hash_keys, key_hash
 from rayflink.state.keys.key_groups import key_group, key_groups_of, subtask_of
 from rayflink.user_types import UserKey
 
@@ -53,7 +54,6 @@ class KeyChannels:
         Raises:
             InvalidKeyError: it cannot be a key.
         """
-        from rayflink.state.keys import key_hash
 
         return self._owners[key_group(key_hash(key), self._max_parallelism)]
 
@@ -79,13 +79,11 @@ class KeyChannels:
         Raises:
             InvalidKeyError: a column's type, or a value in it, cannot be a key.
         """
-        from rayflink.state.keys import hash_columns
 
         return self._channels_of_hashes(hash_columns(columns))
 
     def strings(self, keys: list[str]) -> NDArray[np.uint16]:
         """Return uint16[n], the channels of string keys, which are not added to the cache."""
-        from rayflink.state.keys import hash_keys
 
         return self._channels_of_hashes(hash_keys(keys))
 
@@ -93,13 +91,9 @@ class KeyChannels:
         """Return uint16[n], the channel of each integer."""
         import pyarrow as pa
 
-        from rayflink.state.keys import hash_column
-
         return self._channels_of_hashes(hash_column(pa.array(keys)))
 
     def _hash_all(self, keys: list[UserKey]) -> list[int]:
-        from rayflink.state.keys import hash_keys
-
         channels: list[int] = self._channels_of_hashes(hash_keys(keys)).tolist()
         return channels
 

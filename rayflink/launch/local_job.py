@@ -46,7 +46,7 @@ class LocalJobClient(SubmittedJob):
 
     def __init__(self, graph: JobGraph) -> None:
         super().__init__(graph.id)
-        from rayflink.actors.local.in_process import InProcessCluster
+        from rayflink.actors.local.in_process import InProcessCluster  # slow: it loads numpy
 
         woken = threading.Event()
         files = dict(graph.user_artifacts)

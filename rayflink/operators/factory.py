@@ -10,6 +10,10 @@ from rayflink.common.errors import NotSerializable
 from rayflink.common.user_code.actor_pool import ActorPool
 from rayflink.common.user_code.call_sites import call_site
 from rayflink.common.user_code.isolated_copy import own_copy
+from rayflink.common.user_code.unpicklable import cause
+
+from .sources import ReaderSourceOperator
+from .type_check import with_output_type
 
 if TYPE_CHECKING:
     from rayflink.common.connector_base.source import Source
@@ -57,8 +61,6 @@ class Typed:
         self._factory, self._output_type = factory, output_type
 
     def __call__(self) -> Any:
-        from .type_check import with_output_type
-
         return with_output_type(self._factory(), self._output_type)
 
 
@@ -74,8 +76,6 @@ class SourceFactory:
         self.source, self._strategy = source, strategy
 
     def __call__(self) -> ReaderSourceOperator:
-        from .sources import ReaderSourceOperator
-
         return ReaderSourceOperator(_copy(self.source), _copy(self._strategy))
 
 
@@ -84,7 +84,5 @@ def _copy(argument: Any) -> Any:
     try:
         return own_copy(argument)
     except Exception as error:  # the user's classes may raise anything
-        from rayflink.common.user_code.unpicklable import cause
-
         what = f"function {getattr(argument, '__name__', type(argument).__name__)}"
         raise NotSerializable(what, cause(argument, error), call_site()) from error

@@ -18,6 +18,7 @@ from ..plan.logical import Attribute, Relation, Sink
 from ..table_result import TableResult, done, raw
 from ..types import DataTypes
 from . import resolution
+from .alter_table import altered
 from .create_table_like import like
 from .insert_plan import Insertion, plan_insert
 from .query_runner import QueryRunner
@@ -258,8 +259,6 @@ class StatementRunner:
         return done()
 
     def _alter_columns(self, statement: statements.AlterColumns) -> TableResult:
-        from .alter_table import altered
-
         if statement.if_exists and self._is_absent(statement.path):
             return done()
         path, table = self._table(statement.path, statement)
