@@ -131,5 +131,5 @@ def read_int(data: bytes, position: int, width: int, order: ByteOrder = "big") -
 
 def _write_units(out: bytearray, units: int) -> None:
     if units > MAX_STRING_UNITS:
-        raise SerializationError("StringSerializer", f"a string of {units} units", "CharSequence is too long: split it")
+        raise SerializationError("StringSerializer", f"a string of {units} units, too long", "split it")
     write_varint(out, units + 1)

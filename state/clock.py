@@ -77,9 +77,9 @@ def epoch_ms(value: UserValue, what: str) -> int:
         ValueError: it is outside [-2^63, 2^63).
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        found = f"{what} is an int of epoch milliseconds, got {value!r:.200} of type {type(value).__name__}"
+        found = f"{what} must be an int of epoch milliseconds, found {value!r:.200} of type {type(value).__name__}"
         raise TypeError(found if value is not None else f"{found}; a record without a timestamp has None for it")
     if not -(2**63) <= value < 2**63:
         bits = int(value).bit_length()
-        raise ValueError(f"{what} is in [-2^63, 2^63) epoch milliseconds, got a number of {bits} bits")
+        raise ValueError(f"{what} must be in [-2^63, 2^63) epoch milliseconds, found a number of {bits} bits")
     return int(value)

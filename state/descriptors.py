@@ -69,7 +69,7 @@ class StateDescriptor:
 
     def __init__(self, name: str, type_info: DeclaredType | None = None) -> None:
         if not isinstance(name, str) or not name:
-            raise ValueError(f"a state needs a non-empty string as its name, got {name!r}")
+            raise ValueError(f"a state needs a non-empty string as its name, found {name!r}")
         self.name = name
         self.type_info = type_info
         self.expiry: Expiry | None = None

@@ -424,7 +424,7 @@ class StateStore:
 
     def _handle(self, descriptor: StateDescriptor, kind: str, create: Callable[[Any, str, KeyContext, bool], _H]) -> _H:
         if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
-            raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, got {descriptor!r}")
+            raise TypeError(f"{kind} state needs {_DESCRIPTORS[kind]}, found {descriptor!r}")
         known = self._handles.get(descriptor.name)
         if known is None:
             if descriptor.name in self._reserved:
@@ -473,7 +473,7 @@ def convert_of(type_info: object) -> Callable[[Any, str], Any] | None:
     held = type_info.in_state() if hasattr(type_info, "in_state") else type_info
     convert: Callable[[Any, str], Any] | None = getattr(held, "convert", None)
     if convert is None:
-        raise TypeError(f"the type of a state is a TypeInformation such as Types.INT(), got {type_info!r}")
+        raise TypeError(f"the type of a state must be a TypeInformation such as Types.INT(), found {type_info!r}")
     return convert
 
 

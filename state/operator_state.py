@@ -197,10 +197,12 @@ def ensure_operator_state(descriptor: object, kind: str) -> None:
     """
     if not isinstance(descriptor, StateDescriptor) or descriptor.kind != kind:
         wanted = f"a {kind.capitalize()}StateDescriptor"
-        raise StateError(f"operator {kind} state needs {wanted}, got {descriptor!r:.100}; write {wanted[2:]}('name')")
+        raise StateError(f"operator {kind} state needs {wanted}, found {descriptor!r:.100}; write {wanted[2:]}('name')")
     if descriptor.expiry is not None:
         remedy = "leave enable_time_to_live out, and keep the time in the value"
-        raise StateError(f"operator state {descriptor.name!r} is to expire, which only keyed state can do; {remedy}")
+        raise StateError(
+            f"operator state {descriptor.name!r} has a time to live, which only keyed state supports; {remedy}"
+        )
 
 
 class OperatorStateStore:

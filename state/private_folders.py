@@ -47,7 +47,7 @@ def _ensure_own(folder: Path) -> None:
         what = f"belongs to user {status.st_uid}"
     else:
         return
-    raise PermissionError(errno.EPERM, f"it {what}, and others could read what a job writes there", str(folder))
+    raise PermissionError(errno.EPERM, f"it {what}, and other users could read what a job writes there", str(folder))
 
 
 __all__ = ["PREFIX", "make_private"]

@@ -94,7 +94,7 @@ class RawKeyedStateOutput:
             remedy = "write those of get_key_group_list() only"
             raise RawStateError(f"key group {key_group_id} was begun, this subtask owns {owned}", remedy)
         if key_group_id in self._written:
-            raise RawStateError(f"key group {key_group_id} was begun twice", "write all that belongs to it at once")
+            raise RawStateError(f"key group {key_group_id} was begun twice", "write all its bytes in one go")
         self._written[key_group_id] = self._current = bytearray()
 
     def write(self, data: bytes) -> None:
@@ -104,7 +104,7 @@ class RawKeyedStateOutput:
             RawStateError: no key group was begun, or these are no bytes.
         """
         if self._current is None:
-            raise RawStateError("bytes were written to no key group", "call start_new_key_group(id) first")
+            raise RawStateError("bytes were written outside a key group", "call start_new_key_group(id) first")
         self._current += _bytes(data)
 
     def key_groups(self) -> dict[int, bytes]:

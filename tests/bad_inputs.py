@@ -122,7 +122,7 @@ def _(env: Any, folder: Path) -> None:
     env.set_parallelism(2).from_collection([1]).key_by(deep).map(lambda v: v).print()
 
 
-@bad("key_by what is no function", WRITTEN, "a KeySelector or a callable is wanted, got NoneType")
+@bad("key_by what is no function", WRITTEN, "a KeySelector or a callable is wanted, found NoneType")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(None)
 
@@ -292,17 +292,17 @@ def _(env: Any, folder: Path) -> None:
     stamped(env, 1).join(stamped(StreamExecutionEnvironment.get_execution_environment(), 2))
 
 
-@bad("a timestamp that is no int", RUNNING, "an int of epoch milliseconds, got '2024-01-01' of type str", "record: (")
+@bad("a timestamp that is no int", RUNNING, "an int of epoch milliseconds, found '2024-01-01' of type str", "record: (")
 def _(env: Any, folder: Path) -> None:
     stamped(env, "2024-01-01").print()
 
 
-@bad("a timestamp beyond 64 bits", RUNNING, "[-2^63, 2^63) epoch milliseconds, got a number of 71 bits", "record: (")
+@bad("a timestamp beyond 64 bits", RUNNING, "[-2^63, 2^63) epoch milliseconds, found a number of 71 bits", "record: (")
 def _(env: Any, folder: Path) -> None:
     stamped(env, 2**70).print()
 
 
-@bad("a timer without a time", RUNNING, "epoch milliseconds, got None", "record without a timestamp", "record: 1")
+@bad("a timer without a time", RUNNING, "epoch milliseconds, found None", "record without a timestamp", "record: 1")
 def _(env: Any, folder: Path) -> None:
     class Timed(KeyedProcessFunction):
         def process_element(self, value: Any, ctx: Any) -> None:

@@ -55,7 +55,7 @@ def _(env: Any, folder: Path) -> None:
     ASCENDING.with_emit_every(0)
 
 
-@bad("an idle timeout of 0", WRITTEN, "an idle timeout must be above 0, got 0 ms")
+@bad("an idle timeout of 0", WRITTEN, "an idle timeout must be above 0 ms, found 0 ms")
 def _(env: Any, folder: Path) -> None:
     ASCENDING.with_idleness(Duration.of_seconds(0))
 
@@ -76,7 +76,7 @@ def _(env: Any, folder: Path) -> None:
     columns.assign_timestamps_and_watermarks(ASCENDING.with_timestamp_column("at")).print()
 
 
-@bad("a batch with too few timestamps", RUNNING, "a timestamp for each of", "records is wanted, got 0")
+@bad("a batch with too few timestamps", RUNNING, "a timestamp for each of", "records is wanted, found 0")
 def _(env: Any, folder: Path) -> None:
     assigned(env, [1, 2], ASCENDING.with_batch_timestamp_assigner(lambda records: []))
 

@@ -22,7 +22,7 @@ def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).window(5)
 
 
-@bad("windows without a length", WRITTEN, "TumblingEventTimeWindows needs a size", "above 0", "got size 0 ms")
+@bad("windows without a length", WRITTEN, "TumblingEventTimeWindows needs a size", "above 0", "found size 0 ms")
 def _(env: Any, folder: Path) -> None:
     TumblingEventTimeWindows.of(0)
 
@@ -42,7 +42,7 @@ def _(env: Any, folder: Path) -> None:
     TumblingEventTimeWindows.of("5 min")  # type: ignore[arg-type]
 
 
-@bad("sessions without a gap", WRITTEN, "EventTimeSessionWindows needs a gap above 0, got 0 ms")
+@bad("sessions without a gap", WRITTEN, "EventTimeSessionWindows needs a gap above 0, found 0 ms")
 def _(env: Any, folder: Path) -> None:
     EventTimeSessionWindows.with_gap(0)
 
@@ -53,7 +53,7 @@ def _(env: Any, folder: Path) -> None:
     stamped(env, 1).key_by(0).window(gaps).sum(1).print()
 
 
-@bad("count windows of no record", WRITTEN, "needs a size and a slide of at least 1 record, got size 0")
+@bad("count windows of no record", WRITTEN, "needs a size and a slide of at least 1 record, found 0")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).count_window(0)
 

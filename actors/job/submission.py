@@ -102,7 +102,7 @@ def store_submission(storage: Storage, submission: Submission) -> None:
             for old in positions:
                 storage.delete(_path(old))
             return
-    raise StorageError(f"write {FOLDER}", storage.url, f"others were faster {_TRIES} times")
+    raise StorageError(f"write {FOLDER}", storage.url, f"other coordinators wrote first {_TRIES} times")
 
 
 def read_submission(storage: Storage, job_id: str) -> Submission:

@@ -221,7 +221,7 @@ class Configuration:
                 self._read(options[key], key)
             if not _is_plain(value):
                 remedy = "the configuration could not be serialized with it: make the object in open() of a function"
-                raise ConfigError(key, shorten(value), "text, a number or other plain data", remedy)
+                raise ConfigError(key, shorten(value), "a string, a number or other plain data", remedy)
 
     def _put(self, key: str, value: object, origin: str) -> None:
         self._values[key] = value

@@ -114,7 +114,7 @@ class JobClient(ABC):
         if statistics is None:
             known = ", ".join(str(one["id"]) for one in (self._checkpoints(None) or {})["history"]) or "none"
             remedy = f"ask for one that it remembers ({known}), or raise {CHECKPOINT_HISTORY.key}"
-            raise JobExecutionError(self._job_id, f"remembers no checkpoint {checkpoint_id}", remedy)
+            raise JobExecutionError(self._job_id, f"has no record of checkpoint {checkpoint_id}", remedy)
         return statistics
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
@@ -187,7 +187,7 @@ class JobClient(ABC):
                 return pending
             value, failure = given
             if failure:
-                raise JobExecutionError(self._job_id, f"{failed}: {failure}", "ask again when that is mended")
+                raise JobExecutionError(self._job_id, f"{failed}: {failure}", "ask again once that is repaired")
             return value
 
         future = CompletableFuture(answer)

@@ -26,7 +26,7 @@ class OutputTag(Generic[Whole]):
 
     def __init__(self, tag_id: str, type_info: TypeHint = None) -> None:
         if not isinstance(tag_id, str) or not tag_id:
-            raise ValueError(f"an OutputTag needs a non-empty string as tag_id, got {tag_id!r}")
+            raise ValueError(f"an OutputTag needs a non-empty string as tag_id, found {tag_id!r}")
         self.tag_id = tag_id
         self.type_info = type_info
 

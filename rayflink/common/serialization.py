@@ -75,7 +75,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     def serialize(self, element: UserRecord) -> bytes:
         if not isinstance(element, str):
             found = f"{type(element).__name__} {shorten(element, 80)}"
-            raise TypeError(f"SimpleStringSchema writes str, found {found}; map it to a text first")
+            raise TypeError(f"SimpleStringSchema writes str, found {found}; map it to a string first")
         return element.encode(self._charset)
 
     def deserialize(self, message: bytes) -> str:

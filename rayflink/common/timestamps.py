@@ -70,7 +70,7 @@ class FieldOfRecords(BatchTimestamps):
         try:
             return epoch_ms_of(value[self.column])
         except (LookupError, TypeError, ValueError) as error:
-            raise LookupError(f"field {self.column!r} of each record is wanted, which this one has not") from error
+            raise LookupError(f"a record has no field {self.column!r}") from error
 
 
 class IngestionTime(BatchTimestamps):
@@ -106,13 +106,13 @@ def checked(stamp: UserValue) -> int:
         if MIN_TIMESTAMP <= stamp <= MAX_TIMESTAMP:
             return int(stamp)
         bits = int(stamp).bit_length()
-        raise ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, got a number of {bits} bits")
+        raise ValueError(f"a timestamp must be in [-2^63, 2^63) epoch milliseconds, found a number of {bits} bits")
     remedy = ""
     if isinstance(stamp, datetime):
         remedy = "; give int(value.timestamp() * 1000)"
     elif stamp is None:
         remedy = "; filter such records before, or drop and count them by with_null_timestamps_dropped()"
-    raise TypeError(f"{WANTED}, got {stamp!r} of type {type(stamp).__name__}{remedy}")
+    raise TypeError(f"{WANTED}, found {stamp!r} of type {type(stamp).__name__}{remedy}")
 
 
 __all__ = ["BatchTimestamps", "FieldOfRecords", "FunctionOfBatch", "IngestionTime", "checked", "epoch_ms_of"]

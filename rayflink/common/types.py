@@ -122,7 +122,7 @@ class Row:
     def __call__(self, *args: UserValue) -> Row:
         """Make a row whose field names are this row's values."""
         if len(args) > len(self._values):
-            raise ValueError(f"cannot create a Row with fields {self}: expected {len(self)} values, got {len(args)}")
+            raise ValueError(f"cannot create a Row with fields {self}: wanted {len(self)} values, found {len(args)}")
         return _create_row(self._values, args, self._row_kind)
 
     def __getitem__(self, item: int | slice | str) -> Any:

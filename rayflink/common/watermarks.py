@@ -67,7 +67,7 @@ class BoundedOutOfOrdernessWatermarks(WatermarkGenerator):
 
     def __init__(self, bound_ms: int) -> None:
         if bound_ms < 0:
-            raise ValueError(f"the bound of out-of-orderness must be at least 0, got {bound_ms} ms")
+            raise ValueError(f"the bound of out-of-orderness must be at least 0 ms, found {bound_ms} ms")
         self._bound_ms = bound_ms
         self.max_timestamp = MIN_TIMESTAMP + bound_ms + 1
 
@@ -240,7 +240,7 @@ class WatermarkStrategy:
             TypeError: an instance was given, which all subtasks would share.
         """
         if isinstance(generator, WatermarkGenerator) or not callable(generator):
-            raise TypeError(f"for_generator needs a class or a function that makes a generator, got {generator!r}")
+            raise TypeError(f"for_generator needs a class or a function that returns a generator, found {generator!r}")
         return WatermarkStrategy(generator)
 
     def with_timestamp_assigner(self, timestamp_assigner: UserCode) -> WatermarkStrategy:
@@ -255,7 +255,9 @@ class WatermarkStrategy:
         """
         extract = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
         if not callable(extract) or inspect.isclass(timestamp_assigner):
-            raise TypeError(f"a TimestampAssigner instance or a callable is wanted, got {timestamp_assigner!r}")
+            raise TypeError(
+                f"with_timestamp_assigner needs a TimestampAssigner or a callable, found {timestamp_assigner!r}"
+            )
         ensure_takes(2, extract, "with_timestamp_assigner")
         return self._with(timestamp_assigner=extract)
 
@@ -275,9 +277,9 @@ class WatermarkStrategy:
         >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_column("at")
         """
         if not isinstance(column, str | int) or isinstance(column, bool):
-            raise TypeError(f"a column is its name or its number, got {column!r} of type {type(column).__name__}")
+            raise TypeError(f"a column must be a name or a number, found {column!r} of type {type(column).__name__}")
         if isinstance(column, int) and column < 0:
-            raise ValueError(f"the number of a column is at least 0, got {column}")
+            raise ValueError(f"the number of a column must be at least 0, found {column}")
         return self._with(timestamp_assigner=FieldOfRecords(column))
 
     def with_batch_timestamp_assigner(self, function: Callable[[Any], Any]) -> WatermarkStrategy:
@@ -296,7 +298,7 @@ class WatermarkStrategy:
         ...     lambda columns: columns["seconds"].to_numpy() * 1000)
         """
         if not callable(function):
-            raise TypeError(f"a function of a batch is wanted, got {function!r}")
+            raise TypeError(f"a function of a batch is wanted, found {function!r}")
         ensure_takes(1, function, "with_batch_timestamp_assigner")
         return self._with(timestamp_assigner=FunctionOfBatch(function))
 
@@ -321,10 +323,12 @@ class WatermarkStrategy:
             TypeError, ValueError: the number is no int of at least 1, or the interval is negative.
         """
         if not isinstance(records, int) or isinstance(records, bool):
-            raise TypeError(f"records is a whole number, got {records!r} of type {type(records).__name__}")
+            raise TypeError(f"records must be a whole number, found {records!r} of type {type(records).__name__}")
         interval_ms = None if interval is None else to_millis(interval)
         if records < 1 or (interval_ms is not None and interval_ms < 0):
-            raise ValueError(f"at least 1 record and an interval of at least 0 ms, got {records} and {interval_ms}")
+            raise ValueError(
+                f"at least 1 record and an interval of at least 0 ms are wanted, found {records} and {interval_ms}"
+            )
         return self._with(emit_every=EmitEvery(records, interval_ms))
 
     def with_idleness(self, idle_timeout: Duration | timedelta) -> WatermarkStrategy:
@@ -338,7 +342,7 @@ class WatermarkStrategy:
         """
         timeout_ms = to_millis(idle_timeout)
         if timeout_ms <= 0:
-            raise ValueError(f"an idle timeout must be above 0, got {timeout_ms} ms")
+            raise ValueError(f"an idle timeout must be above 0 ms, found {timeout_ms} ms")
         return self._with(idle_timeout_ms=timeout_ms)
 
     def with_watermark_alignment(
@@ -360,7 +364,7 @@ class WatermarkStrategy:
             TypeError, ValueError: no group, a negative drift, an interval not above 0, or no watermarks to align.
         """
         if not isinstance(watermark_group, str) or not watermark_group:
-            raise TypeError(f"a watermark group is a text that is not empty, got {watermark_group!r}")
+            raise TypeError(f"a watermark group must be a string that is not empty, found {watermark_group!r}")
         drift_ms = to_millis(max_allowed_watermark_drift)
         update_ms = 1000 if update_interval is None else to_millis(update_interval)
         if drift_ms < 0 or update_ms <= 0:

@@ -112,4 +112,4 @@ class AsyncDrain:
             if close is not None:
                 await close()
         if given < self._skipped:
-            raise ValueError(f"the iteration gave {given} records; before the restore it had given {self._skipped}")
+            raise ValueError(f"the iteration returned {given} records after the restore, and {self._skipped} before it")

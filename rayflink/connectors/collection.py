@@ -63,7 +63,7 @@ class CollectionSource(Source[Output]):
         self._values = list(values)
         self._timestamps = None if timestamps is None else list(timestamps)
         if self._timestamps is not None and len(self._timestamps) != len(self._values):
-            raise ValueError(f"{len(self._values)} records need as many timestamps, got {len(self._timestamps)}")
+            raise ValueError(f"{len(self._values)} records need as many timestamps, found {len(self._timestamps)}")
 
     @property
     def boundedness(self) -> Boundedness:

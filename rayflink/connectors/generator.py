@@ -66,9 +66,9 @@ class DataGeneratorSource(Source[Output]):
         first: int = 0,
     ) -> None:
         if count is not None and count < 0:
-            raise ValueError(f"count must be >= 0 or None for no end, got {count}")
+            raise ValueError(f"count must be >= 0 or None for no end, found {count}")
         if records_per_second is not None and not records_per_second > 0:
-            raise ValueError(f"records_per_second must be > 0 or None for no limit, got {records_per_second}")
+            raise ValueError(f"records_per_second must be > 0 or None for no limit, found {records_per_second}")
         if function is not None:
             as_map(function, "DataGeneratorSource")  # refuses what is no function here, in the user's line
         self._function, self._count, self._rate, self._first = function, count, records_per_second, first
@@ -103,9 +103,9 @@ class NumberSequenceSource(DataGeneratorSource[int]):
 
     def __init__(self, start: int, end: int) -> None:
         if not (hasattr(start, "__index__") and hasattr(end, "__index__")):
-            raise TypeError(f"a sequence goes from one int to another, got {start!r} and {end!r}; give two ints")
+            raise TypeError(f"a sequence goes from one int to another, found {start!r} and {end!r}; give two ints")
         if start > end:
-            raise ValueError(f"start must not be above end, got {start} and {end}")
+            raise ValueError(f"start must not be above end, found {start} and {end}")
         super().__init__(None, end - start + 1, None, start)
 
     @property

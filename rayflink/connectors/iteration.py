@@ -73,7 +73,7 @@ class IteratorSource(SingleSplitSource[Output]):
     ) -> None:
         if not isinstance(iterable, SourceFunction) and not callable(iterable):
             kind = type(iterable).__name__
-            problem = f"add_source: a SourceFunction or a callable that returns an iterable is wanted, got {kind}"
+            problem = f"add_source: a SourceFunction or a callable that returns an iterable is wanted, found {kind}"
             remedy = (
                 "give the generator function itself, without calling it"
                 if inspect.isgenerator(iterable)
@@ -83,7 +83,7 @@ class IteratorSource(SingleSplitSource[Output]):
         if not isinstance(iterable, SourceFunction):
             ensure_takes(0, iterable, "IteratorSource")
         if chunk_records < 1:
-            raise ValueError(f"chunk_records must be >= 1, got {chunk_records}")
+            raise ValueError(f"chunk_records must be >= 1, found {chunk_records}")
         self._iterable, self._bounded, self._chunk_records = iterable, bounded, chunk_records
         self.wrapped_functions = (iterable,)
 

@@ -89,9 +89,9 @@ class SocketTextSource(SingleSplitSource[str]):
         encoding: str = "utf-8",
     ) -> None:
         if not 1 <= port <= 65535:
-            raise ValueError(f"port must be in [1, 65535], got {port}")
+            raise ValueError(f"port must be in [1, 65535], found {port}")
         if max_retries < -1:
-            raise ValueError(f"max_retries must be >= -1, got {max_retries}")
+            raise ValueError(f"max_retries must be >= -1, found {max_retries}")
         LineSplitter(delimiter)
         charset(encoding)
         self.host, self.port, self.delimiter = host, port, delimiter

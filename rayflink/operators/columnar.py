@@ -35,7 +35,7 @@ class MapBatchesOperator(FunctionOperator):
 
     def __init__(self, function: Any, form: str | None = None, timestamp_column: str | None = None) -> None:
         if form is not None and form not in FORMS:
-            raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+            raise ValueError(f"form must be one of {', '.join(FORMS)}, found {form!r}")
         self._function = as_map(function)
         super().__init__(self._function)
         self._form = form or annotated_form(self._function.call)
@@ -132,7 +132,7 @@ def from_form(result: Any) -> pyarrow.RecordBatch:
         result = pyarrow.Table.from_pandas(result, preserve_index=False)
     if not isinstance(result, pyarrow.Table):
         wanted = "a pyarrow RecordBatch or Table, or a polars or pandas DataFrame"
-        raise TypeError(f"{wanted} is wanted as result of map_batches, got {type(result).__name__}")
+        raise TypeError(f"{wanted} is wanted as result of map_batches, found {type(result).__name__}")
     batches = result.combine_chunks().to_batches()
     return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=result.schema)
 

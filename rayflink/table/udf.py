@@ -185,7 +185,7 @@ def udtf(
 def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None) -> tuple[str, bool]:
     """Name of a function, and whether it is deterministic."""
     if func_type not in KINDS:
-        raise ValueError(f"func_type must be one of {', '.join(KINDS)}, got {func_type!r}")
+        raise ValueError(f"func_type must be one of {', '.join(KINDS)}, found {func_type!r}")
     if func_type in ("pandas", "polars") and importlib.util.find_spec(func_type) is None:
         problem = f"a function with func_type {func_type!r} requires {func_type}, which is not installed"
         raise SqlError(problem, f"run `pip install {func_type}` here and on every node, or take func_type 'arrow'")

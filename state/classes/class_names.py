@@ -45,7 +45,7 @@ def class_name(cls: type) -> str:
         module = "__main__"
     name = f"{module}:{cls.__qualname__}"
     if resolve_class(name) is not cls:
-        raise UnresolvedClassError(name, "that name leads to another class")
+        raise UnresolvedClassError(name, "that name is bound to another class")
     return name
 
 
@@ -63,7 +63,7 @@ def resolve_class(name: str) -> type:
     except (ImportError, AttributeError, ValueError) as cause:
         raise UnresolvedClassError(name, str(cause)) from cause
     if not isinstance(result, type):
-        raise UnresolvedClassError(name, f"that name leads to a {type(result).__name__}")
+        raise UnresolvedClassError(name, f"that name is bound to a {type(result).__name__}")
     return result
 
 

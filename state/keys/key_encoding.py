@@ -468,11 +468,13 @@ def _read_enum(data: bytes, position: int) -> tuple[Enum, int]:
     cls, position = _read_class(data, position)
     part, position = read_key(data, position)
     if not issubclass(cls, Enum):
-        raise MalformedBytesError("an Enum key", f"{describe(cls)}, which is no Enum any more")
+        raise MalformedBytesError("an Enum key", f"{describe(cls)}, which is not an Enum any more")
     try:
         return (cls(part) if issubclass(cls, Flag) else cls[part]), position
     except (KeyError, ValueError) as cause:
-        raise MalformedBytesError(f"a {describe(cls)} key", f"member {part!r}, which it has no more") from cause
+        raise MalformedBytesError(
+            f"a {describe(cls)} key", f"member {part!r}, which it does not have any more"
+        ) from cause
 
 
 def _read_dataclass(data: bytes, position: int) -> tuple[Any, int]:

@@ -136,7 +136,7 @@ class ColumnFamily:
             except DatabaseError:
                 raise
             except Exception as error:
-                raise self._database_error("make a column", error) from error
+                raise self._database_error("create a column family", error) from error
 
     def write_now(self, puts: Iterable[tuple[bytes, bytes]]) -> None:
         """Write rows beneath the overlay, in an open column family; called by the thread that makes the links."""
@@ -262,7 +262,7 @@ class ColumnFamily:
                 self._rows, self._handle = self._store.open_column(self._name)
             self._rows.ingest_external_file([str(file) for file in files], options)
         except Exception as error:
-            raise self._database_error("take in rows", error) from error
+            raise self._database_error("ingest rows", error) from error
 
     def bind(self, rows: rocksdict.Rdict, handle: rocksdict.ColumnFamily) -> None:
         """Use this open column family: the database was opened with it."""

@@ -203,7 +203,7 @@ class Ledger:
             if ledger._put(entry):
                 ledger._look(position)
                 return ledger
-        raise StorageError(f"write {FOLDER}", storage.url, f"others were faster {_TRIES} times")
+        raise StorageError(f"write {FOLDER}", storage.url, f"other coordinators wrote first {_TRIES} times")
 
     @property
     def epoch(self) -> int:

@@ -55,7 +55,7 @@ class LocalStorage:
         """Write a file with the bytes of a local one."""
         with self._errors("write", path), local.open("rb") as source:
             if not self._write(path, lambda out: shutil.copyfileobj(source, out, _COPIED_AT_ONCE)):
-                raise FileExistsError(errno.EEXIST, "there is a file of that name already")
+                raise FileExistsError(errno.EEXIST, "a file of that name exists already")
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return the bytes of a file from `offset` on, at most `length`."""

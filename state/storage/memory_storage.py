@@ -47,7 +47,7 @@ class MemoryStorage:
         except OSError as error:
             raise StorageError(f"write {path}", self.url, str(error)) from error
         if not self.put_if_absent(path, data):
-            raise StorageError(f"write {path}", self.url, "there is a file of that name already")
+            raise StorageError(f"write {path}", self.url, "a file of that name exists already")
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return the bytes of a file from `offset` on, at most `length`."""

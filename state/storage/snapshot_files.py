@@ -173,7 +173,7 @@ class SnapshotFileWriter:
 
     def _put_new(self, path: str, data: bytes) -> None:
         if not self._storage.put_if_absent(path, data):
-            raise StorageError(f"write {path}", self._storage.url, "there is a file of that name already")
+            raise StorageError(f"write {path}", self._storage.url, "a file of that name exists already")
 
     def _store(self, path: str, store: Callable[[], None]) -> None:
         """Store a file now, or as soon as fewer than the most are under way."""

@@ -59,7 +59,7 @@ def checked_path(path: str, url: str, action: str) -> str:
     'chk-7/_metadata'
     """
     if "\0" in path or any(step in ("", ".", "..") for step in path.split("/")):
-        raise StorageError(f"{action} {path!r}", url, "it is no path inside the storage, such as 'chk-7/_metadata'")
+        raise StorageError(f"{action} {path!r}", url, "it is not a path inside the storage, such as 'chk-7/_metadata'")
     return path
 
 

@@ -80,7 +80,7 @@ def test_options_of_a_file_come_first_then_the_command_line_then_the_script(scri
         (None, "option '--config': found .*job.yaml: No such file"),
         ("parallelism\n", "job.yaml': found line 1: 'parallelism', wanted `key: value`"),
         ("parallelism.default: two\n", "'parallelism.default' \\(.*job.yaml:1\\): found 'two'"),
-        (b"\xff", "job.yaml': found not a text in UTF-8"),
+        (b"\xff", "job.yaml': found not UTF-8"),
     ],
 )
 def test_a_file_of_options_that_cannot_be_read_is_wrong_usage(script, capsys, tmp_path, text, said):

@@ -83,9 +83,9 @@ def test_json_times_are_read_with_and_without_a_zone(kind: TypeInformation, text
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        (CLOCK, "12:00:00+01:00", "another zone than UTC"),
-        (CLOCK, "noon", "no time of day; write it as in 07:05:03"),
-        (STAMP, "today", "no timestamp; write it as in 2024-02-29T07:05:03Z"),
+        (CLOCK, "12:00:00+01:00", "is not in UTC"),
+        (CLOCK, "noon", "not a time of day; write it as 07:05:03"),
+        (STAMP, "today", "not a timestamp; write it as 2024-02-29T07:05:03Z"),
     ],
 )
 def test_json_that_is_no_time_is_refused(kind: TypeInformation, text: str, message: str) -> None:

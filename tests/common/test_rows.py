@@ -23,7 +23,7 @@ def test_named_rows_are_read_by_name_position_and_attribute():
 
 def test_a_row_makes_rows_with_its_values_as_names():
     assert Row("name", "age")("Bob", 12) == Row(name="Bob", age=12)
-    with pytest.raises(ValueError, match="expected 1 values, got"):
+    with pytest.raises(ValueError, match="wanted 1 values, found"):
         Row("name")(1, 2)
 
 

@@ -41,7 +41,7 @@ def test_a_collection_gives_no_object_of_the_program_out() -> None:
 
 
 def test_a_collection_with_too_few_timestamps_is_refused() -> None:
-    with pytest.raises(ValueError, match="2 records need as many timestamps, got 1"):
+    with pytest.raises(ValueError, match="2 records need as many timestamps, found 1"):
         CollectionSource([1, 2], [1])
 
 
@@ -163,7 +163,7 @@ def test_an_iteration_that_became_shorter_is_an_error_after_a_restore() -> None:
 
 
 def test_what_is_no_iterable_factory_is_refused() -> None:
-    with pytest.raises(TypeError, match="a callable that returns an iterable is wanted, got list"):
+    with pytest.raises(TypeError, match="a callable that returns an iterable is wanted, found list"):
         IteratorSource([1, 2])  # type: ignore[arg-type]
 
 

@@ -155,7 +155,7 @@ def test_an_async_generator_resumes_after_a_restore_with_each_record_once() -> N
     assert _all(coordinator) == [[0, 1, 2], [0, 1, 2, 3]]
     coordinator = Coordinator(IteratorSource(growing), state=[])
     coordinator.readers[0].add_splits([IterationSplit(9)])
-    with pytest.raises(ValueError, match="the iteration gave 4 records; before the restore it had given 9"):
+    with pytest.raises(ValueError, match="the iteration returned 4 records after the restore, and 9 before it"):
         _until(lambda: coordinator.poll() is not PENDING, "the failure")
     coordinator.close()
 

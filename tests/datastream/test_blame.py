@@ -157,7 +157,7 @@ class NoArgument(MapFunction):
     [
         ("map", [lambda a, b: a], "map wants a function of 1 argument, found one of 2"),
         ("map", [NoArgument()], "map wants a function of 1 argument, found one of 0"),
-        ("map", [3], "map: a MapFunction or a callable is wanted, got int: 3; pass a function of 1 argument"),
+        ("map", [3], "map: a MapFunction or a callable is wanted, found int: 3; pass a function of 1 argument"),
         ("filter", [lambda: True], "filter wants a function of 1 argument, found one of 0"),
         ("flat_map", [lambda a, b: a], "flat_map wants a function of 1 argument"),
         ("process", [lambda a: a], "process wants a function of 2 arguments, found one of 1"),
@@ -324,4 +324,4 @@ def test_the_type_of_a_state_is_a_type_information() -> None:
             pass
 
     error = failure_of(environment().from_collection([1]).key_by(lambda value: 0).process(Keeps()))
-    assert "the type of a state is a TypeInformation such as Types.INT(), got 'int'" in str(error)
+    assert "the type of a state must be a TypeInformation such as Types.INT(), found 'int'" in str(error)

@@ -95,9 +95,9 @@ def test_rows_become_columns_for_the_function_and_rows_again_after_it() -> None:
 
 
 def test_other_results_and_forms_are_refused() -> None:
-    with pytest.raises(UserCodeError, match="is wanted as result of map_batches, got int"):
+    with pytest.raises(UserCodeError, match="is wanted as result of map_batches, found int"):
         _out(MapBatchesOperator(lambda data: 3), _batch())
-    with pytest.raises(ValueError, match="form must be one of arrow, table, polars, pandas, got 'numpy'"):
+    with pytest.raises(ValueError, match="form must be one of arrow, table, polars, pandas, found 'numpy'"):
         MapBatchesOperator(lambda data: data, "numpy")
 
 

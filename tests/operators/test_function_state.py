@@ -398,7 +398,7 @@ def test_refusals_name_the_remedy() -> None:
     store = lambda context: context.get_operator_state_store()  # noqa: E731
     wrong = MapStateDescriptor("m")
     refused(
-        lambda context: store(context).get_list_state(wrong), r"list state needs a ListStateDescriptor, got MapState"
+        lambda context: store(context).get_list_state(wrong), r"list state needs a ListStateDescriptor, found MapState"
     )
 
     def twice(context: Any) -> None:
@@ -466,7 +466,7 @@ def test_operator_state_does_not_expire_and_holds_to_its_type() -> None:
 
     expiring = ListStateDescriptor("l")
     expiring.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
-    with pytest.raises(StateError, match="only keyed state can do; leave enable_time_to_live out"):
+    with pytest.raises(StateError, match="only keyed state supports; leave enable_time_to_live out"):
         OperatorStateStore().get_list_state(expiring)
     typed = OperatorStateStore().get_list_state(ListStateDescriptor("n", Types.INT()))
     with pytest.raises(Exception, match="state 'n'"):

@@ -177,7 +177,7 @@ def test_what_is_no_function_is_refused_with_the_remedy() -> None:
         MapOperator(Doubled)
     with pytest.raises(TypeError, match="use AsyncDataStream"):
         MapOperator(later)
-    with pytest.raises(TypeError, match="a FilterFunction or a callable is wanted, got int"):
+    with pytest.raises(TypeError, match="a FilterFunction or a callable is wanted, found int"):
         FilterOperator(3)
 
 

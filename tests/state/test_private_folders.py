@@ -53,7 +53,7 @@ def test_a_link_in_its_place_is_refused(shared, tmp_path, below):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (shared / "rayflink-job").symlink_to(elsewhere)
-    with pytest.raises(PermissionError, match="it is a link, and others could read"):
+    with pytest.raises(PermissionError, match="it is a link, and other users could read"):
         make_private(shared / "rayflink-job" / below)
     assert not any(elsewhere.iterdir())
 

@@ -52,7 +52,7 @@ def test_what_was_written_is_a_copy() -> None:
 
 def test_refusals_name_the_remedy() -> None:
     keyed: Any = RawKeyedStateOutput(range(3, 10))
-    with pytest.raises(RawStateError, match=r"no key group; call start_new_key_group"):
+    with pytest.raises(RawStateError, match=r"outside a key group; call start_new_key_group"):
         keyed.write(b"x")
     with pytest.raises(
         RawStateError, match=r"key group 10 was begun, this subtask owns 3 to 9; write those of get_key"

@@ -42,11 +42,11 @@ def watermark(timestamp: Any) -> int:
 @pytest.mark.parametrize(
     ("timestamp", "error", "said"),
     [
-        (None, TypeError, "an int of epoch milliseconds, got None of type NoneType"),
-        (1.5, TypeError, "got 1.5 of type float"),
-        ("x", TypeError, "got 'x' of type str"),
+        (None, TypeError, "an int of epoch milliseconds, found None of type NoneType"),
+        (1.5, TypeError, "found 1.5 of type float"),
+        ("x", TypeError, "found 'x' of type str"),
         (True, TypeError, "of type bool"),
-        (2**70, ValueError, r"in \[-2\^63, 2\^63\) epoch milliseconds, got a number of 71 bits"),
+        (2**70, ValueError, r"in \[-2\^63, 2\^63\) epoch milliseconds, found a number of 71 bits"),
         (MIN_TIMESTAMP - 1, ValueError, "of 64 bits"),
     ],
 )

@@ -117,7 +117,7 @@ class SourceReader(ABC):
 
     def current_split(self) -> str:
         """Return the id of the split that the records polled last are from; asked only where `split_ids` names it."""
-        raise NotImplementedError(f"{type(self).__name__} names splits and does not say which it reads")
+        raise NotImplementedError(f"{type(self).__name__} names splits but does not implement current_split()")
 
     def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
         """Give no records of some splits until they are resumed; the others are read on.

@@ -116,10 +116,10 @@ def _method_of(function: UserCode, method: str, kind: str, step: str, width: int
     elif callable(function):
         call = function
     else:
-        problem = f"{step}: {kind} or a callable is wanted, got {type(function).__name__}: {shorten(function, 100)}"
+        problem = f"{step}: {kind} or a callable is wanted, found {type(function).__name__}: {shorten(function, 100)}"
         raise InvalidFunction(problem, f"pass a function of {_arguments(width)}", call_site())
     if inspect.iscoroutinefunction(call):
-        problem = f"{step}: {kind} cannot be async, got the coroutine function {call!r}"
+        problem = f"{step}: {kind} cannot be async, found the coroutine function {call!r}"
         raise InvalidFunction(problem, "use AsyncDataStream for those", call_site())
     ensure_takes(width, call, step)
     result: Callable[..., Any] = call
@@ -159,7 +159,7 @@ def as_pair(function: UserCode, methods: tuple[str, str], kind: str, step: str, 
         first, second = (_method_of(part, "", "one callable for each input", step, width) for part in function)
         return UserFunctionPair(first, second, _nothing, _nothing)
     if inspect.isclass(function) or not all(hasattr(function, method) for method in methods):
-        problem = f"{kind} instance with methods {' and '.join(methods)} is wanted, got {shorten(function, 100)}"
+        problem = f"{kind} instance with methods {' and '.join(methods)} is wanted, found {shorten(function, 100)}"
         remedy = f"pass one, or a pair of callables of {_arguments(width)}"
         raise InvalidFunction(f"{step}: {problem}", remedy, call_site())
     calls = [_method_of(getattr(function, method), "", kind, step, width) for method in methods]

@@ -31,7 +31,7 @@ def options_of_file(path: str | PathLike[str]) -> list[tuple[str, Any, int]]:
         with open(path, encoding="utf-8") as file:
             root = yaml.compose(file, Loader=yaml.SafeLoader)
     except UnicodeDecodeError:
-        raise ConfigError(str(path), "not a text in UTF-8", _WANTED, "save the file as UTF-8") from None
+        raise ConfigError(str(path), "not UTF-8", _WANTED, "save the file as UTF-8") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
@@ -55,7 +55,7 @@ def _entries(path: str | PathLike[str], node: yaml.Node, prefix: str) -> Iterato
         raise _refused(path, _line(node), found)
     for key_node, value in node.value:
         if not isinstance(key_node, yaml.ScalarNode) or not key_node.value:
-            raise _refused(path, _line(key_node), "a key that is no text")
+            raise _refused(path, _line(key_node), "a key that is not a string")
         key, line = prefix + key_node.value, _line(key_node)
         if _is_empty(value):
             raise _refused(path, line, f"{key!r} without a value")

@@ -67,7 +67,7 @@ def type_info_of(kind: TypeInformation | ArrowTyped) -> TypeInformation:
     for basic, name in _BASIC.items():
         if arrow == getattr(pyarrow, name)():
             return BasicTypeInfo(basic)
-    raise InvalidTypesError(f"no type of a stream stands for {kind}", "use a number, text or truth value")
+    raise InvalidTypesError(f"a stream has no type for {kind}", "use a number, a string or a Boolean")
 
 
 def to_arrow_schema(row_type: TypeHint) -> pyarrow.Schema:

@@ -96,7 +96,7 @@ def _basic(text: str, basic: BasicType) -> Any:
     text = text.strip()
     if basic is BasicType.BOOLEAN:
         if text.lower() not in ("true", "false", "1", "0"):
-            raise ValueError(f"{text!r} is no truth value, true or false is wanted")
+            raise ValueError(f"{text!r} is not a Boolean; write true or false")
         return text.lower() in ("true", "1")
     if basic in (BasicType.FLOAT, BasicType.DOUBLE):
         return real_number(text)
@@ -251,7 +251,7 @@ class CsvRowSerializationSchema(SerializationSchema):
                 ValueError: it is something else.
             """
             if delimiter not in ("\n", "\r", "\r\n", ""):
-                raise ValueError(f"line delimiter {delimiter!r} is none of \\n, \\r, \\r\\n and nothing")
+                raise ValueError(f"line delimiter {delimiter!r} is not supported; use \\n, \\r, \\r\\n or nothing")
             return self._with(line_end=delimiter)
 
         def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchema.Builder:
@@ -292,5 +292,5 @@ def _row_type(type_info: object) -> RowTypeInfo:
 
 def _one(given: str, called: str) -> str:
     if len(given) != 1:
-        raise ValueError(f"{called} must be a single character, got {given!r}")
+        raise ValueError(f"{called} must be a single character, found {given!r}")
     return given

@@ -121,7 +121,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
                 TypeError: there is no type.
             """
             if self._type_info is None:
-                raise TypeError("a row type is wanted; call type_info(...) or json_schema(...) before build()")
+                raise TypeError("the schema has no row type; call type_info(...) or json_schema(...) before build()")
             return JsonRowDeserializationSchema(self._type_info, self._strict, self._lenient)
 
 
@@ -264,7 +264,7 @@ def _basic(found: object, basic: BasicType) -> Any:
     if basic is BasicType.BOOLEAN:
         return found
     if isinstance(found, bool):
-        raise ValueError(f"{dumped(found)} is a truth value, {basic.value} is wanted")
+        raise ValueError(f"{dumped(found)} is a Boolean, {basic.value} is wanted")
     if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal):
         return decimal_number(found) if isinstance(found, str) else Decimal(found)
     if basic in _NUMBERS and isinstance(found, Decimal | str):
@@ -306,4 +306,6 @@ def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:
     simple = {"number": Types.BIG_DEC, "integer": Types.BIG_DEC, "boolean": Types.BOOLEAN, "null": Types.VOID}
     if isinstance(kind, str) and kind in simple:
         return simple[kind]()
-    raise InvalidTypesError(f"no type stands for the JSON schema {shorten(schema, 120)}", "give type_info(...) instead")
+    raise InvalidTypesError(
+        f"there is no type for the JSON schema {shorten(schema, 120)}", "give type_info(...) instead"
+    )

@@ -100,9 +100,9 @@ def parsed_time(text: str) -> time:
     """
     found = _TIME.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text[:80]!r} is no time of day; write it as in 07:05:03")
+        raise ValueError(f"{text[:80]!r} is not a time of day; write it as 07:05:03")
     if _offset(found[5]):
-        raise ValueError(f"{text!r} has another zone than UTC; write it as in 07:05:03Z")
+        raise ValueError(f"{text!r} is not in UTC; write it as 07:05:03Z")
     return time(int(found[1]), int(found[2]), int(found[3] or 0), _nanos(found[4]) // 1000)
 
 
@@ -117,7 +117,7 @@ def parsed_instant(text: str) -> Instant:
     """
     found = _MOMENT.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text[:80]!r} is no timestamp; write it as in 2024-02-29T07:05:03Z")
+        raise ValueError(f"{text[:80]!r} is not a timestamp; write it as 2024-02-29T07:05:03Z")
     day, hour, minute, second, fraction, zone = found.groups()
     moment = datetime.fromisoformat(f"{day}T{hour or '00'}:{minute or '00'}:{second or '00'}") - _offset(zone)
     since = moment - _EPOCH

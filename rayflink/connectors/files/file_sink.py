@@ -193,7 +193,7 @@ class FileSink(Sink):
                 ValueError: it is below 1 ms.
             """
             if to_millis(interval) < 1:
-                raise ValueError(f"the check interval must be at least 1 ms, got {interval}")
+                raise ValueError(f"the check interval must be at least 1 ms, found {interval}")
             self._settings = replace(self._settings, check_ms=to_millis(interval))
             return self
 

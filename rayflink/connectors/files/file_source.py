@@ -178,7 +178,7 @@ class FileSourceBuilder(Generic[Output]):
         """
         interval = to_millis(discovery_interval)
         if interval <= 0:
-            raise ValueError(f"the discovery interval must be at least 1 ms, got {interval} ms")
+            raise ValueError(f"the discovery interval must be at least 1 ms, found {interval} ms")
         self._discovery_ms = interval
         return self
 

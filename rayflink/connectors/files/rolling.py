@@ -31,7 +31,7 @@ class RollingPolicy:
         limits = {"part_size": part_size, "rollover_interval": self.rollover_ms}
         for name, value in {**limits, "inactivity_interval": self.inactivity_ms}.items():
             if value is not None and value < 1:
-                raise ValueError(f"{name} must be >= 1, got {value}")
+                raise ValueError(f"{name} must be >= 1, found {value}")
 
     ends_at_checkpoints = True
     """True if a file ends at each checkpoint; else it goes on, and a restore cuts it to its size at the checkpoint."""

@@ -82,7 +82,7 @@ class CsvSchemaBuilder:
 
         names = [name for name, _, _ in self._fields]
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"columns with different names are wanted, got {names}; call add_..._column(name)")
+            raise ValueError(f"columns with different names are wanted, found {names}; call add_..._column(name)")
         header = "skipped" if self._skips else "none"
         if self._has_header:
             header = "same" if self._is_strict else "unread"
@@ -322,7 +322,7 @@ def _lists_of(schema: CsvSchema) -> list[str]:
 
 def _single(char: str, called: str) -> str:
     if len(char) != 1:
-        raise ValueError(f"{called} must be a single char, got {char}")
+        raise ValueError(f"{called} must be a single char, found {char}")
     return char
 
 

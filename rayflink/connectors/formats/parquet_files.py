@@ -43,7 +43,7 @@ class ParquetFormat(BulkFormat):
         self, row_type: TypeHint = None, batch_size: int = 1 << 16, is_case_sensitive: bool = True, rows: bool = False
     ) -> None:
         if batch_size < 1:
-            raise ValueError(f"batch_size must be >= 1, got {batch_size}")
+            raise ValueError(f"batch_size must be >= 1, found {batch_size}")
         schema = None if row_type is None else to_arrow_schema(row_type)
         self._shape, self._batch_size = ColumnShape(schema, rows, is_case_sensitive), batch_size
         self._groups: Callable[[Any], bool] | None = None

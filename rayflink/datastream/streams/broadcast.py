@@ -131,7 +131,7 @@ def checked_descriptors(given: Sequence[Any]) -> list[MapStateDescriptor]:
             found = f"{type(each).__name__} {shorten(each, 80)}"
             raise TypeError(f"broadcast_state_descriptor must be MapStateDescriptor, found {found}")
         if each.expiry is not None:
-            problem = f"the broadcast state {each.name!r} is to expire, which only keyed state can do"
+            problem = f"the broadcast state {each.name!r} has a time to live, which only keyed state supports"
             raise PlanError(problem, "leave enable_time_to_live out, and remove old entries", graph.call_site())
     names = [each.name for each in given]
     if not names:

@@ -99,7 +99,7 @@ class PooledBatchesOperator(AsyncOperator):
     ) -> None:
         super().__init__(1, pool.ordered)
         if form is not None and form not in (*FORMS, ROWS):
-            raise ValueError(f"form must be one of {', '.join((*FORMS, ROWS))}, got {form!r}")
+            raise ValueError(f"form must be one of {', '.join((*FORMS, ROWS))}, found {form!r}")
         if form == ROWS and timestamp_column is not None:
             raise ValueError("form='rows' has no columns; leave timestamp_column out, rows keep their timestamps")
         call = _call_of(function)

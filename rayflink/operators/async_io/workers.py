@@ -67,7 +67,7 @@ class BatchFunction:
         result = _guarded(self._instance, data)
         if isinstance(result, list | tuple):
             return list(result)
-        raise TypeError(f"with form='rows' a list of results is wanted, got {type(result).__name__}")
+        raise TypeError(f"with form='rows' a list of results is wanted, found {type(result).__name__}")
 
 
 def _guarded(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -29,7 +29,7 @@ class Part(WatermarkOutput):
 
     def emit_watermark(self, watermark: Watermark) -> None:
         if not isinstance(watermark, Watermark):
-            raise TypeError(f"emit_watermark wants a Watermark, got {watermark!r} of type {type(watermark).__name__}")
+            raise TypeError(f"emit_watermark wants a Watermark, found {watermark!r} of type {type(watermark).__name__}")
         self.idle = False
         self.watermark = max(self.watermark, watermark.timestamp)
         self._joined.changed()

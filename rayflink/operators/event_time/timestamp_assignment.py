@@ -79,11 +79,11 @@ class BatchTimestampAssigner:
         except Exception as error:
             raise self._failure(self._culprit(batch, assigner), assigner.step) from error
         if isinstance(result, str | bytes) or not hasattr(result, "__len__"):
-            wrong = TypeError(f"a timestamp for each of {len(batch)} records is wanted, got {shortened(result, 80)}")
+            wrong = TypeError(f"a timestamp for each of {len(batch)} records is wanted, found {shortened(result, 80)}")
             raise self._failure("", assigner.step) from wrong
         if len(result) != len(batch):
             raise self._failure("", assigner.step) from ValueError(
-                f"a timestamp for each of {len(batch)} records is wanted, got {len(result)}"
+                f"a timestamp for each of {len(batch)} records is wanted, found {len(result)}"
             )
         if isinstance(result, list | tuple):
             return self._with_list(batch, list(result), assigner.step)
@@ -183,13 +183,13 @@ def _as_int64(result: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]
         return _arrow_to_int64(result)
     values = np.asarray(result)
     if values.ndim != 1:
-        raise TypeError(f"timestamps are an array of one dimension, got one of {values.ndim}")
+        raise TypeError(f"timestamps are an array of one dimension, found one of {values.ndim}")
     if values.dtype.kind == "M":
         return values.astype("datetime64[ms]").astype(np.int64), np.isnat(values)
     if values.dtype.kind not in "iu":
-        raise TypeError(f"{WANTED}, got an array of {values.dtype}; give int64 or datetime64")
+        raise TypeError(f"{WANTED}, found an array of {values.dtype}; give int64 or datetime64")
     if values.dtype.kind == "u" and len(values) and int(values.max()) >= 2**63:
-        raise ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, got {values.max()}")
+        raise ValueError(f"a timestamp is in [-2^63, 2^63) epoch milliseconds, found {values.max()}")
     return values.astype(np.int64, copy=False), None
 
 
@@ -209,6 +209,6 @@ def _arrow_to_int64(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_] |
     elif types.is_integer(kind):
         column = column.cast(pa.int64())
     else:
-        raise TypeError(f"{WANTED}, got a column of {kind}; give one of integers, timestamps or dates")
+        raise TypeError(f"{WANTED}, found a column of {kind}; give one of integers, timestamps or dates")
     missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return (column.fill_null(0) if column.null_count else column).to_numpy(), missing

@@ -27,7 +27,7 @@ class WatermarkValve:
 
     def __init__(self, n_channels: int) -> None:
         if n_channels < 1:
-            raise ValueError(f"a valve needs at least one channel, got {n_channels}")
+            raise ValueError(f"a valve needs at least one channel, found {n_channels}")
         self.watermarks = [MIN_TIMESTAMP] * n_channels
         """Watermark of each channel, for metrics."""
         self.current = MIN_TIMESTAMP

@@ -30,7 +30,7 @@ def aggregation(kind: str, position: Position = 0) -> Combine:
     (('a', 3), ('b', 2))
     """
     if isinstance(position, bool) or not isinstance(position, (int, str)):
-        raise TypeError(f"{kind} needs a field index or name, got {position!r}")
+        raise TypeError(f"{kind} needs a field index or name, found {position!r}")
     if kind == "sum":
         return _on_field(kind, position, add)
     if kind == "min":

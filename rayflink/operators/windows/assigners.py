@@ -70,7 +70,7 @@ class AlignedWindows(WindowAssigner[Input, TimeWindow]):
         if size_ms <= 0 or slide_ms <= 0 or abs(offset_ms) >= slide_ms:
             raise ValueError(
                 f"{type(self).__name__} needs a size and a slide above 0 and an offset nearer to 0 than the slide, "
-                f"got size {size_ms} ms, slide {slide_ms} ms, offset {offset_ms} ms"
+                f"found size {size_ms} ms, slide {slide_ms} ms, offset {offset_ms} ms"
             )
         if size_ms // slide_ms > _MOST_WINDOWS:
             raise ValueError(

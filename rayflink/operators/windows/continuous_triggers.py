@@ -24,7 +24,7 @@ class _Continuous(Trigger[Input, Any]):
 
     def __init__(self, interval: int) -> None:
         if interval <= 0:
-            raise ValueError(f"{type(self).__name__} needs an interval above 0, got {interval} ms")
+            raise ValueError(f"{type(self).__name__} needs an interval above 0, found {interval} ms")
         self.interval = interval
         self.state_desc = ReducingStateDescriptor("fire-time", min)
 

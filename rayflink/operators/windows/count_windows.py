@@ -17,7 +17,7 @@ class _Counted(WindowAssigner[Input, CountWindow]):
 
     def __init__(self, window_size: int, window_slide: int, state_name: str) -> None:
         if window_size < 1 or window_slide < 1:
-            name, problem = type(self).__name__, f"got size {window_size}, slide {window_slide}"
+            name, problem = type(self).__name__, f"found size {window_size}, slide {window_slide}"
             raise ValueError(f"{name} needs a size and a slide of at least 1 record, {problem}")
         self._window_size, self._window_slide = window_size, window_slide
         self._count = ValueStateDescriptor(state_name)

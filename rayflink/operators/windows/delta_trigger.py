@@ -19,7 +19,7 @@ def delta_of(delta_function: Any) -> Callable[[Any, Any], float]:
     """
     function = getattr(delta_function, "get_delta", delta_function)
     if isinstance(delta_function, type) or not callable(function):
-        raise TypeError(f"a delta function is a callable of the old and the new record, got {delta_function!r:.100}")
+        raise TypeError(f"a delta function is a callable of the old and the new record, found {delta_function!r:.100}")
     return function  # type: ignore[no-any-return]
 
 

@@ -107,7 +107,7 @@ class CountEvictor(_OnOneSide[Element, WindowType]):
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         if max_count < 0:
-            raise ValueError(f"CountEvictor needs a count of at least 0 records, got {max_count}")
+            raise ValueError(f"CountEvictor needs a count of at least 0 records, found {max_count}")
         super().__init__(do_evict_after)
         self._max_count = max_count
 
@@ -139,7 +139,7 @@ class TimeEvictor(_OnOneSide[Element, WindowType]):
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
         if window_size <= 0:
-            raise ValueError(f"TimeEvictor needs a time above 0, got {window_size} ms")
+            raise ValueError(f"TimeEvictor needs a time above 0, found {window_size} ms")
         super().__init__(do_evict_after)
         self._window_size = window_size
 

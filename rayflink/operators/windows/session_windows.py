@@ -75,7 +75,7 @@ class Sessions(MergingWindowAssigner[Input, TimeWindow]):
 class _FixedSessions(Sessions[Input]):
     def __init__(self, session_gap: int) -> None:
         if session_gap <= 0:
-            raise ValueError(f"{type(self).__name__} needs a gap above 0, got {session_gap} ms")
+            raise ValueError(f"{type(self).__name__} needs a gap above 0, found {session_gap} ms")
         self.fixed_gap_ms = session_gap
 
     def gap_ms(self, element: Any) -> int:
@@ -90,7 +90,7 @@ class _DynamicSessions(Sessions[Input]):
         extractor = session_window_time_gap_extractor
         extract = getattr(extractor, "extract", extractor)
         if isinstance(extractor, type) or not callable(extract):
-            problem = f"a SessionWindowTimeGapExtractor or a callable of the record is wanted, got {extractor!r:.100}"
+            problem = f"a SessionWindowTimeGapExtractor or a callable of the record is wanted, found {extractor!r:.100}"
             raise TypeError(problem)
         self._extract = extract
 

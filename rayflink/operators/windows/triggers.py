@@ -186,7 +186,7 @@ class CountTrigger(Trigger[Input, Any]):
 
     def __init__(self, window_size: int) -> None:
         if window_size < 1:
-            raise ValueError(f"CountTrigger fires after 1 record or more, got {window_size}")
+            raise ValueError(f"CountTrigger fires after 1 record or more, found {window_size}")
         self._window_size = window_size
         self._count = ReducingStateDescriptor("count", add)
 

@@ -73,7 +73,7 @@ def aggregating(function: Any) -> WindowContents:
     """
     wanted = ("create_accumulator", "add", "get_result")
     if inspect.isclass(function) or not all(hasattr(function, method) for method in wanted):
-        raise TypeError(f"an AggregateFunction instance is wanted, got {function!r:.100}")
+        raise TypeError(f"an AggregateFunction instance is wanted, found {function!r:.100}")
     create, add = function.create_accumulator, function.add
     for method, width in ((create, 0), (add, 2), (function.get_result, 1)):
         ensure_takes(width, method, "aggregate")
@@ -108,7 +108,9 @@ class WindowEvaluation:
     def __init__(self, function: Any) -> None:
         if inspect.isclass(function) or not (hasattr(function, "process") or hasattr(function, "apply")):
             if inspect.isclass(function) or not callable(function):
-                raise TypeError(f"a ProcessWindowFunction or WindowFunction instance is wanted, got {function!r:.100}")
+                raise TypeError(
+                    f"a ProcessWindowFunction or WindowFunction is wanted, found {function!r:.100}"
+                )
             self._apply = function
         self.function = function
         self.name = _name_of(function)
@@ -172,7 +174,7 @@ class WithoutKey:
             self.apply = self._call
         else:
             wanted = "a ProcessAllWindowFunction, an AllWindowFunction or a callable of window and records"
-            raise TypeError(f"{wanted} is wanted, got {function!r:.100}")
+            raise TypeError(f"{wanted} is wanted, found {function!r:.100}")
 
     def _process(self, key: Any, context: Any, records: Any) -> Any:
         return self._function.process(context, records)

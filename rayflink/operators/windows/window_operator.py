@@ -59,7 +59,7 @@ class BaseWindowOperator(KeyedOperator, ProcessingTimers):
         late_tag_id: str | None = None,
     ) -> None:
         if allowed_lateness_ms < 0:
-            raise ValueError(f"allowed lateness must be at least 0, got {allowed_lateness_ms} ms")
+            raise ValueError(f"allowed lateness must be at least 0, found {allowed_lateness_ms} ms")
         open_all, close_all = life_cycle(contents.function, evaluation and evaluation.function)
         checkpointed = (*checkpointed_of(contents.function), *checkpointed_of(evaluation and evaluation.function))
         super().__init__(key_selector, UserFunction(contents.add, open_all, close_all, checkpointed))

@@ -183,7 +183,7 @@ def test_a_nested_file_is_read_as_flinks_config_yaml(tmp_path):
         ("a: {}\n", "line 1: 'a' without a value"),
         ("a:\n  [1, [2]]\n", "line 2: 'a' with a list in a list"),
         ("pipeline.global-job-parameters:\n  x: [1]\n", "line 2: .* with a list in it"),
-        ("? [a]\n: 1\n", "line 1: a key that is no text"),
+        ("? [a]\n: 1\n", "line 1: a key that is not a string"),
         ("a: 1\n  b: 2\n", "line 2: mapping values are not allowed here"),
         ("a: [1\n", "line 2: expected ',' or ']'"),
         ("a: 1\n---\nb: 2\n", "line 2: but found another document"),

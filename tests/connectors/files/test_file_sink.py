@@ -279,7 +279,7 @@ def test_arguments_are_checked_in_the_line_that_gives_them(tmp_path: Path) -> No
         FileSink.for_bulk_format(str(tmp_path), TEXT)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a BucketAssigner is wanted, found str"):
         _builder(tmp_path).with_bucket_assigner("hour")
-    with pytest.raises(ValueError, match="part_size must be >= 1, got 0"):
+    with pytest.raises(ValueError, match="part_size must be >= 1, found 0"):
         RollingPolicy.default_rolling_policy(0)
     with pytest.raises(ValueError, match="check interval must be at least 1 ms"):
         _builder(tmp_path).with_bucket_check_interval(0)

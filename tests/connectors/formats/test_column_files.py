@@ -471,7 +471,7 @@ def test_a_csv_schema_of_data_types_has_decimals_of_their_digits(tmp_path: Path)
     wide = RowBatch([Row(1, Decimal("1.234"), 1.0, [], None)])
     with pytest.raises(UserCodeError, match=r"field price: 1.234 does not fit decimal128\(10, 2\).*more digits"):
         _write(tmp_path / "more", CsvBulkWriters.for_schema(schema), wide)
-    with pytest.raises(InvalidTypesError, match="no type of a stream stands for TIMESTAMP"):
+    with pytest.raises(InvalidTypesError, match="a stream has no type for TIMESTAMP"):
         CsvSchema.builder().add_number_column("at", DataTypes.TIMESTAMP(3))
 
 
@@ -490,7 +490,7 @@ def test_a_csv_schema_is_built_column_by_column() -> None:
     assert len(builder.clear_columns()) == 0
     with pytest.raises(ValueError, match="columns with different names are wanted"):
         builder.build()
-    with pytest.raises(ValueError, match="Column separator must be a single char, got ::"):
+    with pytest.raises(ValueError, match="Column separator must be a single char, found ::"):
         builder.set_column_separator("::")
     with pytest.raises(ValueError, match="add a column for each"):
         builder.set_any_property_name("rest")

@@ -191,7 +191,9 @@ def test_what_is_no_descriptor_is_refused_in_its_line():
         BroadcastStream(stream, [])
     expiring = MapStateDescriptor("old")
     expiring.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
-    with pytest.raises(PlanError, match="'old' is to expire, which only keyed state can do; leave enable_time_to_live"):
+    with pytest.raises(
+        PlanError, match="'old' has a time to live, which only keyed state supports; leave enable_time_to_live"
+    ):
         stream.broadcast(expiring)
 
 

@@ -305,7 +305,7 @@ def test_wrong_keys_functions_windows_and_tags_are_refused_in_their_line():
     join = orders.join(users).where(0)
     with pytest.raises(PlanError, match="first key = .*second key = "):
         orders.join(users).where(0, Types.STRING()).equal_to(1, Types.INT())
-    with pytest.raises(InvalidFunction, match="equal_to: a KeySelector or a callable is wanted, got NoneType"):
+    with pytest.raises(InvalidFunction, match="equal_to: a KeySelector or a callable is wanted, found NoneType"):
         join.equal_to(None)
     with pytest.raises(InvalidFunction, match="where wants a function of 1 argument, found one of 2"):
         orders.join(users).where(lambda a, b: a)

@@ -190,7 +190,7 @@ def test_a_function_takes_along_only_what_it_uses_of_what_is_around_it():
 
 def test_functions_of_the_wrong_kind_are_refused_in_the_users_line():
     stream = environment().from_collection([1])
-    with pytest.raises(TypeError, match="a MapFunction or a callable is wanted, got int"):
+    with pytest.raises(TypeError, match="a MapFunction or a callable is wanted, found int"):
         stream.map(3)
     with pytest.raises(ValueError, match="at least one field position"):
         stream.project()

@@ -282,7 +282,7 @@ def exits(rows):
 @pytest.mark.parametrize(
     "function, found",
     [
-        (lambda rows: 5, "with form='rows' a list of results is wanted, got int"),
+        (lambda rows: 5, "with form='rows' a list of results is wanted, found int"),
         (exits, "the function raised SystemExit: bye"),
         (lambda rows: [1], "2 rows with timestamps became 1 rows.*give a result for each row"),
     ],

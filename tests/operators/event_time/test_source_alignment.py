@@ -120,7 +120,7 @@ def test_in_batch_mode_and_without_a_coordinator_nothing_is_aligned() -> None:
 def test_wrong_alignments_are_refused_where_they_are_made() -> None:
     second = Duration.of_seconds(1)
     assert BY_VALUE.with_watermark_alignment("g", second).alignment == WatermarkAlignment("g", 1000, 1000)
-    with pytest.raises(TypeError, match="text that is not empty, got ''"):
+    with pytest.raises(TypeError, match="must be a string that is not empty, found ''"):
         BY_VALUE.with_watermark_alignment("", second)
     with pytest.raises(ValueError, match="got -1 ms and 1000 ms"):
         BY_VALUE.with_watermark_alignment("g", Duration.of_millis(-1))

@@ -154,24 +154,24 @@ def test_timestamps_of_batches_keep_the_law_of_batches() -> None:
 @pytest.mark.parametrize(
     "strategy, batch, problem",
     [
-        (ASCENDING.with_timestamp_column("at"), columns(at=["x"]), "int of epoch milliseconds, got a column of str"),
-        (ASCENDING.with_timestamp_column("at"), columns(at=[0.5]), "got a column of double; give one of integers"),
+        (ASCENDING.with_timestamp_column("at"), columns(at=["x"]), "epoch milliseconds, found a column of string"),
+        (ASCENDING.with_timestamp_column("at"), columns(at=[0.5]), "found a column of double; give one of integers"),
         (ASCENDING.with_timestamp_column("at"), columns(at=pa.array([2**63], pa.uint64())), "not in range"),
         (ASCENDING.with_timestamp_column("at"), columns(id=[1]), r"0 columns are named 'at'; there are \['id'\]"),
         (ASCENDING.with_timestamp_column(2), columns(id=[1]), r"no column 2; there are 1: \['id'\]"),
         (ASCENDING.with_timestamp_column("at"), RowBatch([{"at": 1}, {"id": 7}]), "record {'id': 7}: .*field 'at'"),
-        (ASCENDING.with_timestamp_column("at"), RowBatch([{"at": "x"}]), "record {'at': 'x'}.*got 'x' of type str"),
+        (ASCENDING.with_timestamp_column("at"), RowBatch([{"at": "x"}]), "record {'at': 'x'}.*found 'x' of type str"),
         (ASCENDING.with_timestamp_column(0), RowBatch([(2**63,)]), r"record \(9223372036854775808,\).* of 64 bits"),
-        (ASCENDING.with_batch_timestamp_assigner(lambda data: [1]), RowBatch([1, 2]), "of 2 records is wanted, got 1"),
-        (ASCENDING.with_batch_timestamp_assigner(lambda data: 5), RowBatch([1]), "each of 1 records is wanted, got 5"),
-        (ASCENDING.with_batch_timestamp_assigner(lambda data: "7"), RowBatch([1]), "is wanted, got '7'"),
-        (ASCENDING.with_batch_timestamp_assigner(lambda data: [True]), RowBatch([1]), "got True of type bool"),
+        (ASCENDING.with_batch_timestamp_assigner(lambda data: [1]), RowBatch([1, 2]), "2 records is wanted, found 1"),
+        (ASCENDING.with_batch_timestamp_assigner(lambda data: 5), RowBatch([1]), "1 records is wanted, found 5"),
+        (ASCENDING.with_batch_timestamp_assigner(lambda data: "7"), RowBatch([1]), "is wanted, found '7'"),
+        (ASCENDING.with_batch_timestamp_assigner(lambda data: [True]), RowBatch([1]), "found True of type bool"),
         (ASCENDING.with_batch_timestamp_assigner(lambda data: np.array([1.5])), RowBatch([1]), "float64; give int64"),
-        (ASCENDING.with_batch_timestamp_assigner(lambda data: np.zeros((1, 1))), RowBatch([1]), "got one of 2"),
+        (ASCENDING.with_batch_timestamp_assigner(lambda data: np.zeros((1, 1))), RowBatch([1]), "found one of 2"),
         (
             ASCENDING.with_batch_timestamp_assigner(lambda data: np.array([2**63], np.uint64)),
             RowBatch([1]),
-            "got 9223372036854775808",
+            "found 9223372036854775808",
         ),
         (ASCENDING.with_batch_timestamp_assigner(lambda data: [1 // row for row in data]), RowBatch([0]), "record 0: "),
     ],
@@ -201,7 +201,7 @@ NULLS: list[tuple[WatermarkStrategy, Any, Any]] = [
 def test_a_record_without_timestamp_is_an_error_or_by_choice_dropped_and_counted(
     strategy: WatermarkStrategy, batch: Any, kept: Any
 ) -> None:
-    with pytest.raises(UserCodeError, match="on record .*None.*got None.*by with_null_timestamps_dropped"):
+    with pytest.raises(UserCodeError, match="on record .*None.*found None.*by with_null_timestamps_dropped"):
         list(operator_of(strategy).process(batch, 0))
     metrics = Metrics()
     operator = operator_of(strategy.with_null_timestamps_dropped(), metrics=metrics)
@@ -241,11 +241,11 @@ def test_without_an_assigner_records_keep_their_timestamps_or_none() -> None:
 
 
 def test_wrong_arguments_are_refused_where_they_are_given() -> None:
-    with pytest.raises(TypeError, match="its name or its number, got 1.5"):
+    with pytest.raises(TypeError, match="must be a name or a number, found 1.5"):
         ASCENDING.with_timestamp_column(1.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="at least 0, got -1"):
+    with pytest.raises(ValueError, match="at least 0, found -1"):
         ASCENDING.with_timestamp_column(-1)
-    with pytest.raises(TypeError, match="function of a batch is wanted, got 'at'"):
+    with pytest.raises(TypeError, match="function of a batch is wanted, found 'at'"):
         ASCENDING.with_batch_timestamp_assigner("at")  # type: ignore[arg-type]
     with pytest.raises(InvalidFunction, match="1 argument, found one of 2"):
         ASCENDING.with_batch_timestamp_assigner(lambda value, before: value)  # type: ignore[arg-type, misc]

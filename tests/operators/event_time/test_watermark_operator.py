@@ -130,7 +130,7 @@ def test_the_interval_is_an_option_and_zero_means_never(interval: int) -> None:
 
 
 def test_a_timestamp_that_is_no_int_and_a_failing_assigner_name_the_record() -> None:
-    half_ms = (lambda v, p: v / 2, "epoch milliseconds, got 2.5 of type float")
+    half_ms = (lambda v, p: v / 2, "epoch milliseconds, found 2.5 of type float")
     for assign, problem in (half_ms, (lambda v, p: v["x"], "")):
         strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(assign)
         operator = started(lambda s=strategy: TimestampsAndWatermarksOperator(s), context())  # type: ignore[misc]
@@ -145,7 +145,7 @@ def test_wrong_strategies_are_refused_where_they_are_made() -> None:
         WatermarkStrategy.no_watermarks().with_idleness(Duration.of_millis(0))
     with pytest.raises(TypeError, match="TimestampAssigner"):
         WatermarkStrategy.no_watermarks().with_timestamp_assigner(5)
-    with pytest.raises(TypeError, match="makes a generator"):
+    with pytest.raises(TypeError, match="returns a generator"):
         WatermarkStrategy.for_generator(WatermarkStrategy.no_watermarks().create_generator())  # type: ignore[arg-type]
 
 

@@ -270,7 +270,7 @@ def test_windows_that_overlap_or_touch_become_one() -> None:
     ],
 )  # fmt: skip
 def test_impossible_counts_are_refused(make: Any) -> None:
-    with pytest.raises(ValueError, match="got"):
+    with pytest.raises(ValueError, match="found"):
         make()
 
 

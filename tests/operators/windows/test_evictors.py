@@ -104,7 +104,7 @@ def test_the_name_lists_the_evictor_and_its_failure_names_the_method_and_the_win
         harness.process(("a", 1), 0)
         with pytest.raises(UserCodeError, match="failed in evict_after on record key 'a' in TimeWindow"):
             harness.advance_watermark(9)
-    with pytest.raises(ValueError, match="at least 0 records, got -1"):
+    with pytest.raises(ValueError, match="at least 0 records, found -1"):
         CountEvictor.of(-1)
 
 

@@ -388,7 +388,7 @@ def test_an_accumulator_that_cannot_be_merged_names_the_method() -> None:
     ],
 )
 def test_impossible_sessions_are_refused(make: Any) -> None:
-    with pytest.raises((ValueError, TypeError), match="got"):
+    with pytest.raises((ValueError, TypeError), match="found"):
         make()
 
 

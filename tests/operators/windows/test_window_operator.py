@@ -465,7 +465,7 @@ def test_failures_name_the_method_and_the_record_or_window() -> None:
     ],
 )
 def test_impossible_windows_are_refused(make: Any) -> None:
-    with pytest.raises(ValueError, match="got"):
+    with pytest.raises(ValueError, match="found"):
         make()
 
 

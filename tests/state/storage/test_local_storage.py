@@ -155,7 +155,7 @@ def test_an_upload_onto_a_file_is_an_error(tmp_path: Path):
     storage, local = LocalStorage(tmp_path / "base"), tmp_path / "local"
     local.write_bytes(b"2")
     storage.put_if_absent("a", b"1")
-    with pytest.raises(StorageError, match="there is a file of that name already"):
+    with pytest.raises(StorageError, match="a file of that name exists already"):
         storage.upload("a", local)
     with pytest.raises(StorageError, match="could not write b: No such file"):
         storage.upload("b", tmp_path / "nowhere")
@@ -248,5 +248,5 @@ def test_errors_survive_pickling(error: StorageError):
 
 
 def test_a_path_is_inside_its_storage():
-    with pytest.raises(StorageError, match=r"could not read '\.\./x': it is no path inside the storage"):
+    with pytest.raises(StorageError, match=r"could not read '\.\./x': it is not a path inside the storage"):
         checked_path("../x", "/data", "read")

@@ -221,7 +221,7 @@ def test_a_name_that_is_taken_is_an_error():
     storage.put_if_absent("chk-7/file-0", b"of another")
     writer = writer_to(storage, uploads=0)
     writer.put(b"mine")
-    with pytest.raises(StorageError, match="there is a file of that name already"):
+    with pytest.raises(StorageError, match="a file of that name exists already"):
         writer.finish()
 
 
