@@ -417,7 +417,7 @@ def _(env: Any, folder: Path) -> None:
 # sources
 
 
-@bad("a called generator as source", WRITTEN, "got generator; give the generator function itself, without calling it")
+@bad("a called generator as source", WRITTEN, "found generator; give the generator function itself, without calling it")
 def _(env: Any, folder: Path) -> None:
     env.add_source(x for x in [1])
 

@@ -53,7 +53,7 @@ def _(env: Any, folder: Path) -> None:
     stamped(env, 1).key_by(0).window(gaps).sum(1).print()
 
 
-@bad("count windows of no record", WRITTEN, "needs a size and a slide of at least 1 record, found 0")
+@bad("count windows of no record", WRITTEN, "needs a size and a slide of at least 1 record, found size 0")
 def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).count_window(0)
 

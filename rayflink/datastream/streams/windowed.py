@@ -444,7 +444,9 @@ def windows_of_counts(window: Callable[[WindowAssigner[Any, Any]], W], size: int
     if slide == 0:
         return window(CountTumblingWindowAssigner.of(size))
     if size < 1 or slide < 0:
-        raise ValueError(f"count windows need a size and a slide of at least 1 record, found {size} and {slide}")
+        raise ValueError(
+            f"count windows need a size and a slide of at least 1 record, found size {size}, slide {slide}"
+        )
     return window(GlobalWindows.create()).trigger(CountTrigger.of(slide)).evictor(CountEvictor.of(size))
 
 
