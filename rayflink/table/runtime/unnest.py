@@ -60,33 +60,33 @@ class UnnestOperator(Operator):
         if not len(batch):
             return ()
         with UserCode(self.ctx, "the query"):
-            found = Evaluation(batch.data.columns, batch.data.num_rows, self._session).column(self._collection)
-        return self._given(batch.data, found)
+            collection = Evaluation(batch.data.columns, batch.data.num_rows, self._session).column(self._collection)
+        return self._unnest(batch.data, collection)
 
-    def _given(self, data: pa.RecordBatch, collection: pa.Array) -> Iterator[ArrowBatch]:
+    def _unnest(self, data: pa.RecordBatch, collection: pa.Array) -> Iterator[ArrowBatch]:
         firsts, lengths, elements = elements_of(collection, self._is_multiset)
-        given = np.maximum(lengths, 1) if self._is_left else lengths
-        stops = np.cumsum(given)
+        counts = np.maximum(lengths, 1) if self._is_left else lengths
+        stops = np.cumsum(counts)
         total = int(stops[-1])
         kinds = kinds_of(data)
-        columns = [data.column(at) for at in self._kept]
+        columns = [data.column(index) for index in self._kept]
         for start in range(0, total, MOST_ROWS):
             numbers = np.arange(start, min(start + MOST_ROWS, total))
             rows = np.searchsorted(stops, numbers, side="right")
-            ordinals = numbers - (stops[rows] - given[rows])
+            ordinals = numbers - (stops[rows] - counts[rows])
             absent = lengths[rows] == 0
             taken = pa.array(firsts[rows] + ordinals, mask=absent if absent.any() else None)
-            where = pa.array(rows)
-            made = [column.take(where) for column in columns] + [column.take(taken) for column in elements]
+            input_rows = pa.array(rows)
+            results = [column.take(input_rows) for column in columns] + [column.take(taken) for column in elements]
             if self._has_ordinality:
-                made.append(pa.array(ordinals + 1, pa.int32(), mask=absent))
-            made = [_of_type(one, kind) for one, kind in zip(made, self._schema.types, strict=True)]
-            result = pa.RecordBatch.from_arrays(made, schema=self._schema)
+                results.append(pa.array(ordinals + 1, pa.int32(), mask=absent))
+            results = [_cast(column, kind) for column, kind in zip(results, self._schema.types, strict=True)]
+            result = pa.RecordBatch.from_arrays(results, schema=self._schema)
             yield ArrowBatch(result if kinds is None else with_kinds(result, kinds[rows]))
 
 
-def _of_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return column if column.type == wanted else column.cast(wanted, safe=False)
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind, safe=False)
 
 
 def elements_of(
@@ -110,9 +110,9 @@ def elements_of(
         parts = [elements]
         if types.is_struct(elements.type):
             if elements.null_count:  # a row that is null is none
-                there = elements.is_valid()
-                offsets = np.concatenate([[0], np.cumsum(there.to_numpy(zero_copy_only=False))])[offsets]
-                elements = elements.filter(there)
+                is_valid = elements.is_valid()
+                offsets = np.concatenate([[0], np.cumsum(is_valid.to_numpy(zero_copy_only=False))])[offsets]
+                elements = elements.filter(is_valid)
             parts = list(elements.flatten())
     lengths = np.diff(offsets)
     if collection.null_count:  # something may lie behind a null

@@ -124,12 +124,12 @@ class WindowAggregation:
     @property
     def key_names(self) -> tuple[str, ...]:
         """Return names of the key's columns in partial rows: by them rows are partitioned to the global aggregation."""
-        return tuple(f"k{at}" for at in range(len(self.keys)))
+        return tuple(f"k{index}" for index in range(len(self.keys)))
 
     @property
     def result(self) -> DataType:
         """Type of the rows of the result."""
-        names = self.names or (*self.key_names, *(f"a{at}" for at in range(len(self.aggregates))))
+        names = self.names or (*self.key_names, *(f"a{index}" for index in range(len(self.aggregates))))
         types = [self.input.fields[key].type for key in self.keys] + [one.result for one in self.aggregates]
         times = (DataTypes.TIMESTAMP(3, False), DataTypes.TIMESTAMP(3, False), self.window.time_type.not_null())
         return DataTypes.ROW(list(zip((*names, *_WINDOW_COLUMNS), (*types, *times), strict=True)), False)

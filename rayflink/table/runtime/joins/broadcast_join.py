@@ -60,10 +60,10 @@ class BroadcastJoinOperator(Operator, BoundedMultiInput):
         self._waiting_size += size_of(columns)
         if self._small_table is not None:
             return self._join_waiting(self._small_table) if self._waiting_rows >= _block(self._small_table) else ()
-        if self._memory is not None and not self._memory.hold(self._waiting_size):
+        if self._memory is not None and not self._memory.reserve(self._waiting_size):
             self._filed += self._memory.written(iter(self._waiting))
             self._waiting, self._waiting_size = [], 0
-            self._memory.hold(0)
+            self._memory.reserve(0)
         return ()
 
     def end_input(self, input_index: int) -> Iterable[Element]:
@@ -100,7 +100,7 @@ class BroadcastJoinOperator(Operator, BoundedMultiInput):
                 rows += len(block[-1][0])
             yield from self._join(small_table, concatenated(block))
         if self._memory is not None:
-            self._memory.hold(0)
+            self._memory.reserve(0)
 
     def _join(self, small_table: Columns, block: Columns) -> Iterator[Element]:
         other = self._spec.sides[1 - self._small].from_state(block)

@@ -188,10 +188,10 @@ class TimeIntervalJoinOperator(Operator, ProcessingTimers):
     def _keep_to_memory(self) -> None:
         """Write all rows to files if they exceed the memory."""
         size = sum(side.size for side in self._sides)
-        if self._memory is not None and not self._memory.hold(size):
+        if self._memory is not None and not self._memory.reserve(size):
             for side in self._sides:
                 side.file(self._memory)
-            self._memory.hold(0)
+            self._memory.reserve(0)
 
     # pairs
 

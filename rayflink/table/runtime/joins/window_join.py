@@ -135,7 +135,7 @@ class WindowJoinOperator(Operator):
         for end, piece in split_by(ends, columns):
             self._windows.setdefault(end, (_SideRows(), _SideRows()))[side].pieces.append(piece)
             self._size += size_of(piece)
-        if self._memory is not None and not self._memory.hold(self._size):
+        if self._memory is not None and not self._memory.reserve(self._size):
             self._write(self._memory)
 
     def _write(self, memory: FrameMemory) -> None:
@@ -148,7 +148,7 @@ class WindowJoinOperator(Operator):
                     rows.filed.append(piece)
                     rows.pieces = []
         self._size = 0
-        memory.hold(0)
+        memory.reserve(0)
 
     # time
 
@@ -182,7 +182,7 @@ class WindowJoinOperator(Operator):
             yield from self._join_windows(due)
         if not self._windows and self._memory is not None:
             self._size = 0
-            self._memory.hold(0)
+            self._memory.reserve(0)
 
     def _fires_at(self, end: int) -> int:
         return MAX_TIMESTAMP if self._bounds is None else timer_of(end - 1, self._zone)

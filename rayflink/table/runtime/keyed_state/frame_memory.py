@@ -44,29 +44,29 @@ class FrameMemory:
     def __init__(self, ctx: OperatorContext) -> None:
         self._allowance, self._folder = ctx.managed_memory, ctx.spill_folder
         self._name = f"window-{ctx.operator_id}.arrow"
-        self.held = 0
-        """Bytes that were granted."""
+        self.reserved = 0
+        """Bytes of managed memory that were granted."""
         self.limit: int | None = None
         """Bytes to keep at most, once more were refused; None: none were."""
         self._spilled = None if ctx.metrics is None else ctx.metrics.counter(SPILLED_BYTES)
         if ctx.metrics is not None:
-            ctx.metrics.gauge(STATE_MEMORY, lambda: self.held)
+            ctx.metrics.gauge(STATE_MEMORY, lambda: self.reserved)
 
-    def hold(self, wanted: int) -> bool:
+    def reserve(self, wanted: int) -> bool:
         """Reserve memory for a number of bytes, or release the rest; returns whether it was granted."""
         if self._allowance is None or not self._folder:
             return True
         rounded = -(-wanted // STEP_BYTES) * STEP_BYTES
-        if rounded < self.held // 2:
-            self._allowance.release(self.held - rounded)
-            self.held = rounded
-        elif rounded > self.held:
-            if not self._allowance.reserve(rounded - self.held):
+        if rounded < self.reserved // 2:
+            self._allowance.release(self.reserved - rounded)
+            self.reserved = rounded
+        elif rounded > self.reserved:
+            if not self._allowance.reserve(rounded - self.reserved):
                 left = max(self._allowance.available, 0) // STEP_BYTES * STEP_BYTES
-                self.held += left if self._allowance.reserve(left) else 0
-                self.limit = max(self.held, LEAST_BYTES)
+                self.reserved += left if self._allowance.reserve(left) else 0
+                self.limit = max(self.reserved, LEAST_BYTES)
                 return wanted <= self.limit
-            self.held = rounded
+            self.reserved = rounded
         return True
 
     def parts(self, size: int) -> int:
@@ -82,7 +82,7 @@ class FrameMemory:
         folder = Path(self._folder)
         make_private(folder)
         path = folder / self._name
-        batches = (pa.RecordBatch.from_arrays(list(one), names=list(map(str, range(len(one))))) for one in pieces)
+        batches = (pa.RecordBatch.from_arrays(list(piece), names=list(map(str, range(len(piece))))) for piece in pieces)
         first = next(batches)
         with pa.ipc.new_file(str(path), first.schema) as writer:
             writer.write_batch(first)
@@ -92,9 +92,9 @@ class FrameMemory:
             self._spilled.inc(path.stat().st_size)
         with pa.memory_map(str(path)) as source:
             reader = pa.ipc.open_file(source)
-            found = [list(reader.get_batch(at).columns) for at in range(reader.num_record_batches)]
+            mapped = [list(reader.get_batch(number).columns) for number in range(reader.num_record_batches)]
         path.unlink()
-        return found
+        return mapped
 
     def mapped(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array of zeros that may be changed, in a file.
@@ -107,17 +107,17 @@ class FrameMemory:
         path = folder / self._name
         with path.open("w+b") as file:
             file.truncate(int(np.prod(shape)) * np.dtype(dtype).itemsize)
-            found: NDArray[Any] = np.asarray(np.memmap(file, dtype, "r+", shape=shape))
+            array: NDArray[Any] = np.asarray(np.memmap(file, dtype, "r+", shape=shape))
         path.unlink()
         if self._spilled is not None:
-            self._spilled.inc(found.nbytes)
-        return found
+            self._spilled.inc(array.nbytes)
+        return array
 
     def release(self) -> None:
         """Give all memory back."""
         if self._allowance is not None:
             self._allowance.release_all()
-        self.held = 0
+        self.reserved = 0
 
 
 def divided(pieces: Sequence[Columns], width: int, parts: int) -> Iterable[list[Columns]]:
@@ -129,14 +129,14 @@ def divided(pieces: Sequence[Columns], width: int, parts: int) -> Iterable[list[
         sorted_.append((piece, order, np.searchsorted(numbers[order], np.arange(parts + 1))))
     for part in range(parts):
         yield [
-            [one.take(pa.array(order[bounds[part] : bounds[part + 1]])) for one in piece]
+            [column.take(pa.array(order[bounds[part] : bounds[part + 1]])) for column in piece]
             for piece, order, bounds in sorted_
         ]
 
 
 def size_of(columns: Columns) -> int:
     """Bytes of columns."""
-    return sum(one.nbytes for one in columns)
+    return sum(column.nbytes for column in columns)
 
 
 __all__ = ["FrameMemory", "divided", "size_of"]

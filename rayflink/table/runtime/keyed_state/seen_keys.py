@@ -149,13 +149,13 @@ class SeenKeys:
 
     def keep_to_memory(self) -> None:
         """Write keys to files if they exceed the memory."""
-        if self._memory is None or self._memory.hold(self._size):
+        if self._memory is None or self._memory.reserve(self._size):
             return
         self._rows.file(self._memory)
-        if not self._memory.hold(self._size) and self._index.size:
+        if not self._memory.reserve(self._size) and self._index.size:
             self._index.file(self._memory.mapped)
             self._move_times(len(self._room))
-            self._memory.hold(self._size)
+            self._memory.reserve(self._size)
 
     @property
     def _size(self) -> int:

@@ -46,7 +46,7 @@ class Ranking:
     @property
     def key_names(self) -> tuple[str, ...]:
         """Return names of the key's columns in partial rows: by them rows are partitioned."""
-        return tuple(f"k{at}" for at in range(len(self.keys)))
+        return tuple(f"k{index}" for index in range(len(self.keys)))
 
 
 class RankedRows:
@@ -64,10 +64,10 @@ class RankedRows:
         starts = () if window is None or window.start_column is None else (window.start_column,)
         key = (*ranking.keys, *starts)
         fields = ranking.input.fields
-        self._columns = (*key, *(at for at in range(len(fields)) if at not in key))
-        places = {at: number for number, at in enumerate(self._columns)}
-        self._back = [places[at] for at in range(len(fields))]
-        self._order = tuple((places[at], down, nulls_first) for at, down, nulls_first in ranking.order)
+        self._columns = (*key, *(index for index in range(len(fields)) if index not in key))
+        places = {index: number for number, index in enumerate(self._columns)}
+        self._back = [places[index] for index in range(len(fields))]
+        self._order = tuple((places[index], down, nulls_first) for index, down, nulls_first in ranking.order)
         self._state_identity = ranking.state_identity
         self._first, self._last, self._newest_first = ranking.first, ranking.last, ranking.newest_first
         self.partition_width = len(ranking.keys)
@@ -76,20 +76,21 @@ class RankedRows:
         self.end_column = None if window is None or window.end_column is None else places[window.end_column]
         """Number of the column with the end of the window."""
         names = [*ranking.key_names, *(["start"] if starts else [])]
-        names += [f"v{at}" for at in range(len(fields) - len(key))]
-        kinds = [fields[at].type.to_arrow() for at in self._columns]
+        names += [f"v{index}" for index in range(len(fields) - len(key))]
+        kinds = [fields[index].type.to_arrow() for index in self._columns]
         self.schema: pa.Schema = pa.schema([*zip(names, kinds, strict=True), (ROWS, pa.int64())])
 
     def describe(self) -> str:
-        """Describe which rows are kept."""
-        order = ", ".join(f"{at} {'DESC' if down else 'ASC'} {nulls_first}" for at, down, nulls_first in self._order)
+        """Describe which rows are wanted."""
+        keys = (f"{index} {'DESC' if down else 'ASC'} {nulls_first}" for index, down, nulls_first in self._order)
+        order = ", ".join(keys)
         described = f"first {self._last} by {order}{' newest' if self._newest_first else ''}"
         return f"{described} of {self._state_identity}" if self._state_identity else described
 
     def from_rows(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Convert each row to a partial row."""
         ones = to_arrow(np.ones(rows.num_rows, dtype=np.int64), pa.int64())
-        return [*(rows.column(at) for at in self._columns), ones]
+        return [*(rows.column(index) for index in self._columns), ones]
 
     def weight(self, columns: Sequence[pa.Array]) -> int:
         """Return the number of partial rows."""
@@ -117,7 +118,7 @@ class RankedRows:
         order, places = self._ordered(columns, groups)
         wanted = (places < self._last) & (places >= self._first - 1)
         taken = pa.array(order[wanted])
-        return [*(columns[at].take(taken) for at in self._back), to_arrow(places[wanted] + 1, pa.int64())]
+        return [*(columns[index].take(taken) for index in self._back), to_arrow(places[wanted] + 1, pa.int64())]
 
     def _ordered(self, columns: Sequence[pa.Array], groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """(rows by group and order, the place of each in its group)."""

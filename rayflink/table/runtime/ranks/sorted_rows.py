@@ -58,11 +58,11 @@ class SortedRows:
             self._end_run()
             self._filed += self._memory.written(self._runs)
             self._runs, self._runs_size = [], 0
-            self._memory.hold(0)
+            self._memory.reserve(0)
 
     def _fits(self) -> bool:
         """Return whether all rows may stay in memory; sorting buffered ones takes as much again."""
-        return self._memory is None or self._memory.hold(2 * self._buffered_size + self._runs_size)
+        return self._memory is None or self._memory.reserve(2 * self._buffered_size + self._runs_size)
 
     def _buffer(self, batch: pa.RecordBatch) -> None:
         self._buffered.append(batch)

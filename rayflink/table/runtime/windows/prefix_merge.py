@@ -1,6 +1,6 @@
-"""Partial rows joined with all that stand before them in their segment.
+"""Partial rows merged with all partial rows before them in their segment.
 
-Source: Hillis and Steele (1986), data parallel algorithms: after k rounds each row has joined 2**k of them.
+Source: Hillis and Steele (1986), data parallel algorithms: after k rounds each row has merged 2**k of them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ def prefixes(partials: PartialAggregates, columns: Columns, is_first: NDArray[np
     """Merge each partial row with those of its segment before it.
 
     Args:
-        partials: says how partial rows are joined.
-        columns: of partial rows, n of them, whose keys are equal within a segment.
-        is_first: which are the first of their segments: bool[n], of them the first.
+        partials: merges partial rows.
+        columns: of n partial rows; within a segment their keys are equal.
+        is_first: which are the first of their segments: bool[n], beginning with True.
     """
     count = len(is_first)
-    own = np.arange(count)
-    places = own - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
+    rows = np.arange(count)
+    places = rows - np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     step, keys = 1, columns[: partials.width]
     while (places >= step).any():
         later = np.flatnonzero(places >= step)
-        codes = np.concatenate([later, own])  # what stands earlier comes first in its group
-        taken = pa.array(np.concatenate([later - step, own]))
-        columns = partials.merge([one.take(taken) for one in columns], Groups(codes, count, list(keys)))
+        codes = np.concatenate([later, rows])  # the earlier row comes first in its group
+        taken = pa.array(np.concatenate([later - step, rows]))
+        columns = partials.merge([column.take(taken) for column in columns], Groups(codes, count, list(keys)))
         step *= 2
     return list(columns)
 

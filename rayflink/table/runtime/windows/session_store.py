@@ -178,7 +178,7 @@ class SessionStore:
     def _keep_to_memory(self) -> None:
         """Write all to a file when it exceeds the memory."""
         size = self._recent_size + sum(part.size for part in self._settled)
-        if self._memory is None or self._memory.hold(size):
+        if self._memory is None or self._memory.reserve(size):
             return
         for part in self._settled:
             if part.size:
@@ -187,7 +187,7 @@ class SessionStore:
         if self._recent_size:
             self._recent = self._memory.written([self.merge(self._recent)])
             self._recent_size = 0
-        self._memory.hold(0)
+        self._memory.reserve(0)
 
     def _forget_recent(self) -> None:
         self._recent, self._recent_least, self._recent_weight, self._recent_size = [], None, 0, 0

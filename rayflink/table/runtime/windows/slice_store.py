@@ -100,7 +100,7 @@ class SliceStore:
 
     def keep_to_memory(self) -> None:
         """Write slices to a file if they exceed the memory: the largest ones, half of all bytes."""
-        if self._memory is None or self._memory.hold(self._size):
+        if self._memory is None or self._memory.reserve(self._size):
             return
         chosen: list[Slice] = []
         left = self._size
@@ -114,7 +114,7 @@ class SliceStore:
             slice_.filed.append(piece)
             slice_.pieces = []
             self._grow(slice_, -slice_.size)
-        self._memory.hold(self._size)
+        self._memory.reserve(self._size)
 
     def _merge_slice(self, slice_: Slice) -> None:
         """Merge all pieces of a slice."""

@@ -34,9 +34,9 @@ class WindowTableOperator(Operator):
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
         if len(batch):
-            yield ArrowBatch(self._windowed(batch.data))
+            yield ArrowBatch(self._add_windows(batch.data))
 
-    def _windowed(self, data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    def _add_windows(self, data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         import numpy
         import pyarrow
 
@@ -46,12 +46,12 @@ class WindowTableOperator(Operator):
             data = data.take(pyarrow.array(rows))
         last = numpy.asarray(ends) - 1
         if windowing.by_local_time:
-            distinct, where = numpy.unique(last, return_inverse=True)
-            instants = [instant_of(int(one), self._session.zone) for one in distinct]  # a few windows
-            last = numpy.array(instants, numpy.int64)[where]
-        bounds = [pyarrow.array(one, pyarrow.int64()) for one in (starts, ends, last)]
-        fields = list(self._schema)[-3:]
-        columns = [one.cast(pyarrow.timestamp("ms", field.type.tz)) for one, field in zip(bounds, fields, strict=True)]
+            distinct, index = numpy.unique(last, return_inverse=True)
+            instants = [instant_of(int(local), self._session.zone) for local in distinct]  # a few windows
+            last = numpy.array(instants, numpy.int64)[index]
+        times = [pyarrow.array(part, pyarrow.int64()) for part in (starts, ends, last)]
+        kinds = [pyarrow.timestamp("ms", field.type.tz) for field in list(self._schema)[-3:]]
+        columns = [column.cast(kind) for column, kind in zip(times, kinds, strict=True)]
         return pyarrow.RecordBatch.from_arrays([*data.columns, *columns], schema=self._schema)
 
     def _times(self, data: pyarrow.RecordBatch) -> NDArray[np.int64]:

@@ -37,15 +37,15 @@ def local_times(instants: pa.Array, zone: str) -> pa.Array:
     """Instants, timestamp[ms], as local times."""
     if is_utc(zone):
         return instants
-    found = pc.local_timestamp(pc.assume_timezone(instants, "UTC").cast(pa.timestamp("ms", zone)))
+    local = pc.local_timestamp(pc.assume_timezone(instants, "UTC").cast(pa.timestamp("ms", zone)))
     greatest = pc.max(instants.cast(pa.int64())).as_py()
     if greatest is None or greatest < _ARROW_KNOWS:
-        return found
+        return local
     numbers = instants.cast(pa.int64()).fill_null(0).to_numpy()
-    quarters, own = np.unique(numbers // _QUARTER_MS, return_inverse=True)
+    quarters, index = np.unique(numbers // _QUARTER_MS, return_inverse=True)
     shifts = [local_time(quarter * _QUARTER_MS, zone) - quarter * _QUARTER_MS for quarter in quarters.tolist()]
-    later = pa.array(numbers + np.array(shifts)[own]).cast(pa.timestamp("ms"))
-    return pc.if_else(pa.array(numbers >= _ARROW_KNOWS), later, found)
+    later = pa.array(numbers + np.array(shifts)[index]).cast(pa.timestamp("ms"))
+    return pc.if_else(pa.array(numbers >= _ARROW_KNOWS), later, local)
 
 
 def local_time(instant: int, zone: str) -> int:
@@ -83,17 +83,17 @@ def instants_of(locals_: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
     """Return the instants of many local times, as `instant_of`: int64[n]."""
     if is_utc(zone):
         return locals_
-    distinct, own = np.unique(locals_, return_inverse=True)
-    found = pc.assume_timezone(
+    distinct, index = np.unique(locals_, return_inverse=True)
+    stamps = pc.assume_timezone(
         pa.array(distinct).cast(pa.timestamp("ms")), zone, ambiguous="earliest", nonexistent="latest"
     )
     # In a gap Arrow gives its end; as many milliseconds behind it as the local time is in it are wanted.
-    instants = found.cast(pa.int64()).to_numpy().copy()
-    shown = pc.local_timestamp(found).cast(pa.int64()).to_numpy()
-    for at in np.flatnonzero((shown != distinct) | (distinct >= _ARROW_KNOWS)):
-        instants[at] = instant_of(int(distinct[at]), zone)
-    of_all: NDArray[np.int64] = instants[own]
-    return of_all
+    instants = stamps.cast(pa.int64()).to_numpy().copy()
+    shown = pc.local_timestamp(stamps).cast(pa.int64()).to_numpy()
+    for number in np.flatnonzero((shown != distinct) | (distinct >= _ARROW_KNOWS)):
+        instants[number] = instant_of(int(distinct[number]), zone)
+    every_instant: NDArray[np.int64] = instants[index]
+    return every_instant
 
 
 def last_over(progress: int, zone: str) -> int:

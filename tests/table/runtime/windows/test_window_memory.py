@@ -61,7 +61,7 @@ def worked(factory, snapshots=False):
             harness = harness.restore(factory, harness.snapshot())
     harness.advance_watermark(1000)
     found += harness.output_values()
-    held = harness.operators[0].contents.memory.held
+    held = harness.operators[0].contents.memory.reserved
     is_short = harness.operators[0].contents.memory.limit is not None
     assert (told(harness, "spilledBytes") > 0) is is_short
     harness.close()
@@ -82,7 +82,7 @@ def test_results_are_those_of_a_state_in_memory(tmp_path, small, window, snapsho
 
     def counted(self, pieces):
         files.append(written(self, pieces))
-        assert self.held <= 4096
+        assert self.reserved <= 4096
         return files[-1]
 
     with pytest.MonkeyPatch.context() as patch:
