@@ -41,6 +41,11 @@ def test_a_table_is_read_once_unless_that_is_switched_off(t_env, options, source
     assert sorted(query.to_arrow().column(0).to_pylist()) == [1, 1, 3, 5]
 
 
+def test_a_table_in_memory_that_is_shared_keeps_the_name_of_its_view(t_env):
+    plan = t_env.explain_sql("SELECT n FROM t UNION ALL SELECT w FROM t")
+    assert "Unregistered" not in plan and "t, project=[n, w]" in plan
+
+
 HOP = "TABLE(HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))"
 HOTTEST = f"""
 SELECT counted.product, counted.num FROM (

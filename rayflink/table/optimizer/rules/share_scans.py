@@ -15,54 +15,55 @@ from .merge_projections_and_filters import inlined, merge_projections_and_filter
 
 
 def share_scans(plans: Sequence[Relation]) -> list[Relation]:
-    """Scans of a table that differ in their columns alone become one, with a projection on it each."""
-    widened = _widened({one for plan in plans for one in plan.walk() if isinstance(one, Scan)})
+    """Return the plans with one scan for those of a table that differ in their columns alone, and a projection each."""
+    widened = _widened({relation for plan in plans for relation in plan.walk() if isinstance(relation, Scan)})
     if not widened:
         return list(plans)
 
-    def change(one: Relation) -> Relation:
-        if isinstance(one, Scan) and one in widened:
-            wide = widened[one]
-            exprs = tuple(wide.column(wide.names.index(name)) for name in one.names)
-            return Project(one.schema, wide, exprs)
-        return _watermark_below(one) if isinstance(one, WatermarkAssigner) else one
+    def change(relation: Relation) -> Relation:
+        if isinstance(relation, Scan) and relation in widened:
+            wide = widened[relation]
+            exprs = tuple(wide.column(wide.names.index(name)) for name in relation.names)
+            return Project(relation.schema, wide, exprs)
+        return _watermark_below(relation) if isinstance(relation, WatermarkAssigner) else relation
 
     return [merge_projections_and_filters(plan.mapped(change)) for plan in plans]
 
 
 def _widened(scans: set[Scan]) -> dict[Scan, Scan]:
     """Return, for each scan that is not alone, the scan with the columns of all."""
-    found: dict[Scan, Scan] = {}
+    widened: dict[Scan, Scan] = {}
     by_path: dict[tuple[str, ...], list[Scan]] = {}
-    for one in scans:
-        by_path.setdefault(one.path, []).append(one)
-    for path, same in by_path.items():
-        columns = {column.name: column for one in sorted(same, key=_breadth) for column in one.schema}
+    for scan in scans:
+        by_path.setdefault(scan.path, []).append(scan)
+    for same in by_path.values():
+        same.sort(key=_breadth)
+        columns = {column.name: column for scan in same for column in scan.schema}
         by_source: dict[Any, list[Scan]] = {}
-        for one in same:
-            by_source.setdefault(one.source.projected(list(columns)), []).append(one)
+        for scan in same:
+            by_source.setdefault(scan.source.projected(list(columns)), []).append(scan)
         for source, alike in by_source.items():
             if source is not None and len(alike) > 1:
-                wide = Scan(tuple(columns.values()), path, source)
-                found.update({one: wide for one in alike if one != wide})
-    return found
+                wide = replace(alike[0], schema=tuple(columns.values()), source=source)
+                widened.update({scan: wide for scan in alike if scan != wide})
+    return widened
 
 
-def _breadth(one: Scan) -> tuple[int, list[str]]:
+def _breadth(scan: Scan) -> tuple[int, list[str]]:
     """Return a sort key by which the scan that reads most comes first."""
-    return -len(one.schema), one.names
+    return -len(scan.schema), scan.names
 
 
-def _watermark_below(one: WatermarkAssigner) -> Relation:
-    """Watermarks are made of the table, before columns are left out."""
-    narrow = one.input
+def _watermark_below(assigner: WatermarkAssigner) -> Relation:
+    """Move the assigner of watermarks to the table, below the projection that leaves out columns."""
+    narrow = assigner.input
     if not isinstance(narrow, Project) or not all(isinstance(expr, Column) for expr in narrow.exprs):
-        return one
-    time = narrow.exprs[one.time]
+        return assigner
+    time = narrow.exprs[assigner.time]
     assert isinstance(time, Column)
     below = narrow.input
     schema: list[Attribute] = list(below.schema)
     schema[time.index] = replace(schema[time.index], part=TimePart.ROWTIME)
-    expression = inlined(one.expression, narrow.exprs)
-    made = WatermarkAssigner(tuple(schema), below, time.index, expression, place=one.place)
-    return Project(one.schema, made, narrow.exprs)
+    expression = inlined(assigner.expression, narrow.exprs)
+    moved = WatermarkAssigner(tuple(schema), below, time.index, expression, place=assigner.place)
+    return Project(assigner.schema, moved, narrow.exprs)
