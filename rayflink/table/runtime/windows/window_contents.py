@@ -59,7 +59,7 @@ class WindowContents(ABC):
 
     def next_refresh_ms(self) -> int | None:
         """Called whenever the task looks for the next timer. Return the processing time at which results are emitted
-        besides those at the end of a window; None: they are not.
+        in addition to those at the end of a window; None: they are not.
         """
         return None
 
