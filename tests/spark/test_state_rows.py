@@ -140,8 +140,8 @@ def test_state_that_expires_was_accessed_now_where_nothing_is_said() -> None:
         (given(VALUE, value=lambda row: print), {"key": 1, "value": 2}, None, ""),
         (given(VALUE, value=lambda row: lambda: 1), {"key": 7, "value": 2}, SerializationError, "state 'v' of key 7"),
         (given(MAP), {"key": 1, "map_key": [1], "value": 2}, StateError, r"map or a namespace \(None, \[1\]\)"),
-        (given(VALUE), {"key": 1, "value": 2, **WINDOW}, StateError, r"start of a window must be an int of .*unix_millis\("),
-        (given(TimersDescriptor("user-timers/event"), value="at"), {"key": 1, "at": DAY}, StateError, "time must be an int"),
+        (given(VALUE), {"key": 1, "value": 2, **WINDOW}, StateError, r"window must be an int of .*unix_millis\("),
+        (given(TimersDescriptor("user-timers/event"), value="at"), {"key": 1, "at": DAY}, StateError, "must be an int"),
         (
             given(VALUE, ("at",)),
             [{"key": 1, "value": 2, "at": at} for at in ([1], [None])],
