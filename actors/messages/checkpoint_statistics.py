@@ -13,7 +13,7 @@ class CheckpointMetrics:
         start_delay_ms: from the trigger to the first barrier.
         alignment_ms: from the first barrier to the last.
         sync_ms: taking the snapshot, while no record was processed.
-        async_ms: writing it.
+        async_ms: writing it, with the wait for a thread that writes.
         state_bytes: of the snapshot, what it shares with others included.
         written_bytes: what was written anew.
         in_flight_bytes: of records on the way, that the snapshot holds.

@@ -96,9 +96,10 @@ class SnapshotWriting:
     ) -> None:
         """Write a snapshot; a `SnapshotWritten` follows unless it is given up."""
         self._phases[barrier.checkpoint_id] = SnapshotPhase.WRITING
+        handed_over = self.clock.monotonic()
 
         def write() -> None:
-            written = self._write(barrier, captured, metrics)
+            written = self._write(barrier, captured, metrics, handed_over)
             if written is not None:
                 self._mail(written)
 
@@ -131,9 +132,13 @@ class SnapshotWriting:
         return self._over or self._phases.get(checkpoint_id) is SnapshotPhase.DISCARDED
 
     def _write(
-        self, barrier: CheckpointBarrier, captured: Mapping[str, OperatorSnapshot], metrics: CheckpointMetrics
+        self,
+        barrier: CheckpointBarrier,
+        captured: Mapping[str, OperatorSnapshot],
+        metrics: CheckpointMetrics,
+        handed_over: float,
     ) -> SnapshotWritten | None:
-        started, number = self.clock.monotonic(), barrier.checkpoint_id
+        number = barrier.checkpoint_id
         snapshots: dict[str, StoredSnapshot] = {}
         failure, size = "", 0
         try:
@@ -161,7 +166,7 @@ class SnapshotWriting:
                     snapshot.capture.release()
         if self._over:
             return None
-        took = int((self.clock.monotonic() - started) * 1000)
+        took = int((self.clock.monotonic() - handed_over) * 1000)
         whole = sum(snapshot.size_bytes for snapshot in snapshots.values())
         measured = replace(metrics, async_ms=took, state_bytes=whole, written_bytes=size)
         return SnapshotWritten(number, {} if failure else snapshots, measured, failure)

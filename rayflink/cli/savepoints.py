@@ -77,6 +77,8 @@ def checkpoints(chosen: argparse.Namespace) -> int:
 def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str]) -> str:
     """Return a table of one checkpoint in each vertex: times of the slowest subtask, sizes of all together.
 
+    Only subtasks that have acknowledged count; a vertex without one has no figures.
+
     Args:
         names: of the vertices, by id.
     """
@@ -92,7 +94,9 @@ def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str]) -> str:
         )  # fmt: skip
         sizes = (task["state_size"], task["checkpointed_size"], task["persisted_data"])
         done = f"{task['num_acknowledged_subtasks']}/{task['num_subtasks']}"
-        rows.append((names.get(vertex, vertex), done, *(int(amount) for amount in (*times, *sizes))))
+        amounts = (int(amount) for amount in (*times, *sizes))
+        cells = amounts if task["num_acknowledged_subtasks"] else [None] * len((*times, *sizes))
+        rows.append((names.get(vertex, vertex), done, *cells))
     columns = (
         "vertex", "acknowledged", "ms", "delay ms", "alignment ms", "sync ms", "async ms", "state bytes", "new bytes",
         "in-flight bytes",

@@ -14,7 +14,7 @@ from rayflink import launch
 from rayflink.actors.checkpoints.history import CheckpointHistory, CheckpointRecord
 from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
 from rayflink.cli.main import main
-from rayflink.cli.savepoints import checkpoint_tables
+from rayflink.cli.savepoints import checkpoint_tables, one_checkpoint
 from tests.state_processor.programs import EVENTS, shop
 from tests.state_processor.savepoints import environment, savepoint_after, worked
 
@@ -181,6 +181,15 @@ def test_stop_takes_a_savepoint(job: list[Any], capsys: Any) -> None:
     assert said_by(capsys, "stop", "counts", "--drain", "-p", "/elsewhere") == wanted
     assert job == [(False, None), (True, "/elsewhere")]
     assert main(["stop", "counts", "--drain", "--no-savepoint"]) == 2
+
+
+def test_a_vertex_that_has_not_acknowledged_has_no_figures() -> None:
+    history = CheckpointHistory(10)
+    history.triggered(CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: 2}))
+    checkpoint = history.describe(1)
+    assert checkpoint is not None
+    row = one_checkpoint(checkpoint, {"a" * 32: "Count"}).splitlines()[-1]
+    assert row.split() == ["Count", "0/2", *["-"] * 8]
 
 
 def test_checkpoints_of_a_job_are_shown(job: list[Any], capsys: Any) -> None:

@@ -82,3 +82,11 @@ def test_what_is_given_up_after_it_was_written_is_told_all_the_same():
     writing.it.give_up(7)
     assert not writing.it.take(writing.mail[0])
     assert list(writing.mail[0].snapshots) == ["op"]
+
+
+def test_the_time_of_the_asynchronous_part_includes_the_wait_for_a_thread():
+    writing = _Writing()
+    writing.begin(_Captured())
+    writing.it.clock.advance(2_000)
+    writing.work[0]()
+    assert writing.mail[0].metrics.async_ms == 2_000
