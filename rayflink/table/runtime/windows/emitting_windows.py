@@ -94,9 +94,20 @@ class EmittingWindows(WindowContents):
 
     def _windows_of(self, slice_ends: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Return row numbers and the ends of their windows, with a row once for each of its windows."""
-        each = self._slicing.assigner.slices_per_window
-        steps = np.arange(each) * self._slicing.slice_ms
-        return np.repeat(np.arange(len(slice_ends)), each), (slice_ends[:, None] + steps[None, :]).ravel()
+        assigner = self._slicing.assigner
+        distinct, index = np.unique(slice_ends, return_inverse=True)
+        windows = [
+            np.arange(assigner.first_window(end), assigner.last_window(end) + 1, assigner.step_ms, dtype=np.int64)
+            for end in distinct.tolist()
+        ]
+        counts = np.array([len(ends) for ends in windows], dtype=np.int64)
+        per_row = counts[index]
+        numbers = np.repeat(np.arange(len(slice_ends)), per_row)
+        if not len(numbers):
+            return numbers, np.empty(0, dtype=np.int64)
+        starts = np.cumsum(counts) - counts
+        within = np.arange(len(numbers)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+        return numbers, np.concatenate(windows)[np.repeat(starts[index], per_row) + within]
 
     def _emits_at_once(self, rows: pa.RecordBatch, ends: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which rows change a result that is emitted row by row: bool[n]."""

@@ -260,7 +260,7 @@ steps = st.lists(st.lists(values, max_size=6) | st.integers(-5, 60) | st.tuples(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", [tumble(), hop(20, 5)], ids=["tumble", "hop"])
+@pytest.mark.parametrize("spec", [tumble(), hop(20, 5), hop(25, 10)], ids=["tumble", "hop", "uneven hop"])
 @pytest.mark.parametrize(
     "emission", [Emission(0), Emission(0, 0, 10), Emission(20), Emission(7, 11, 15), Emission(None, 10, 30)], ids=str
 )
