@@ -1,4 +1,8 @@
-"""CASE, IF, COALESCE, NULLIF, IFNULL: a branch that may be an error is evaluated only for the rows that take it."""
+"""CASE, IF, COALESCE, NULLIF, IFNULL: a branch that is an error for some rows is evaluated only for those that take it.
+
+A function that declares `raises` is given those rows only. Others are given all rows at once, and those that take the
+branch alone where that was an error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from rayflink.table.functions.casts.casts import converted
 from rayflink.table.functions.declaring import Family, can_raise, column, is_nullable
 from rayflink.table.functions.picking import Picked
 from rayflink.table.plan.type_rules import are_comparable, common_type
-from rayflink.table.plan.typed import Arguments, Call, Evaluation, Expr, Values, named
+from rayflink.table.plan.typed import Arguments, Call, Evaluation, Expr, RowError, Values, named
 from rayflink.table.types import DataType, Root
 
 conditional = Family("Conditional")
@@ -30,9 +34,16 @@ def _infer_case(args: Sequence[Expr]) -> DataType | str:
 
 
 def _case(call: Call, evaluation: Evaluation) -> Values:
+    if not any(map(can_raise, call.args[1:])):
+        try:
+            return _case_at_once(call, evaluation)
+        except RowError:  # perhaps of a row that does not take the branch
+            pass
+    return _case_by_rows(call, evaluation)
+
+
+def _case_at_once(call: Call, evaluation: Evaluation) -> Values:
     *pairs, other = call.args
-    if any(map(can_raise, call.args[1:])):
-        return _case_by_rows(call, evaluation)
     conditions = [_truths(evaluation.values(condition_expr)) for condition_expr in pairs[::2]]
     result = _branch(call, evaluation, other)
     for condition, value in reversed(list(zip(conditions, pairs[1::2], strict=True))):
@@ -103,12 +114,19 @@ def _infer_coalesce(args: Sequence[Expr]) -> DataType | str:
     return kind.as_nullable(all(arg.type.is_nullable for arg in args))
 
 
+def _coalesce_at_once(call: Call, evaluation: Evaluation) -> Values:
+    values = [_branch(call, evaluation, arg) for arg in call.args]
+    if all(isinstance(value, pyarrow.Scalar) for value in values):
+        return next((value for value in values if value.is_valid), values[-1])
+    return pc.coalesce(*values)
+
+
 def _coalesce(call: Call, evaluation: Evaluation) -> Values:
     if not any(map(can_raise, call.args[1:])):
-        values = [_branch(call, evaluation, arg) for arg in call.args]
-        if all(isinstance(value, pyarrow.Scalar) for value in values):
-            return next((value for value in values if value.is_valid), values[-1])
-        return pc.coalesce(*values)
+        try:
+            return _coalesce_at_once(call, evaluation)
+        except RowError:  # perhaps of a row that has an earlier value
+            pass
     picked = Picked(evaluation)
     left = pyarrow.repeat(pyarrow.scalar(True), evaluation.rows)
     result: Any = None

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rayflink.table.functions.declaring import BOOLEAN, TRUTH, Family, can_raise, takes
 from rayflink.table.functions.picking import Picked
-from rayflink.table.plan.typed import Call, Evaluation, Expr, Values
+from rayflink.table.plan.typed import Call, Evaluation, Expr, RowError, Values
 
 logic = Family("Logic")
 
@@ -34,8 +34,12 @@ def _shielded(kernel: Callable[[Any, Any], Any], decided: bool) -> Callable[[Cal
             if isinstance(result, pyarrow.Scalar) and result.as_py() is decided:
                 return result
             if isinstance(result, pyarrow.Scalar) or not can_raise(arg):
-                result = kernel(result, pc.cast(evaluation.values(arg), pyarrow.bool_()))
-                continue
+                try:
+                    result = kernel(result, pc.cast(evaluation.values(arg), pyarrow.bool_()))
+                    continue
+                except RowError:  # perhaps of a row that is decided
+                    if isinstance(result, pyarrow.Scalar):
+                        raise
             is_open = pc.fill_null(pc.not_equal(result, decided), True)
             picked = Picked(evaluation)
             picked.add(is_open, partial(_truth_column, arg))

@@ -70,3 +70,25 @@ def test_a_branch_that_may_be_an_error_sees_only_its_rows():
         values(INT, "CASE", zero, quotient(d), minus)
     nobody = Call(BOOLEAN, named("="), (d, minus))
     assert values(INT, "IF", nobody, quotient(Literal(INT.not_null(), 0)), d) == [0, 3, None, 4]
+
+
+def test_an_undeclared_error_of_a_function_fails_only_the_rows_that_reach_it():
+    number, text = Column(INT, 0, "n"), Column(STRING, 1, "s")
+    columns = [pyarrow.array([1, 2_000_000_000, 2], "int32"), pyarrow.array(["a", "b", "c"])]
+
+    def values(kind: DataType, name: str, *args: Expr) -> list[object]:
+        return list(Evaluation(columns, 3, Session()).column(Call(kind, named(name), args)).to_pylist())
+
+    repeated = Call(STRING, named("REPEAT"), (text, number))
+    is_large = Call(BOOLEAN, named(">"), (number, Literal(INT.not_null(), 5)))
+    is_small = Call(BOOLEAN, named("<="), (number, Literal(INT.not_null(), 5)))
+    is_pair = Call(BOOLEAN, named("="), (repeated, Literal(STRING.not_null(), "cc")))
+    assert values(STRING, "CASE", is_large, Literal(STRING.not_null(), "-"), repeated) == ["a", "-", "cc"]
+    assert values(BOOLEAN, "AND", is_small, is_pair) == [False, False, True]
+    assert values(BOOLEAN, "OR", is_large, is_pair) == [False, True, True]
+    large = Call(STRING, named("CASE"), (is_large, text, Literal(STRING, None)))
+    assert values(STRING, "COALESCE", large, repeated) == ["a", "b", "cc"]
+    with pytest.raises(RowError, match="make them shorter"):
+        values(STRING, "CASE", is_small, Literal(STRING.not_null(), "-"), repeated)
+    with pytest.raises(RowError, match="make them shorter"):
+        values(BOOLEAN, "AND", is_large, is_pair)
