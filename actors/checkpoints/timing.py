@@ -25,7 +25,7 @@ class CheckpointTiming:
         self._ended_ms: int | None = None
         self._wanted_from: int | None = None
         self.is_suspended = True
-        """Whether tasks are being started anew."""
+        """True if tasks are being started anew."""
         self.stopping: CheckpointProperties | None = None
         """The savepoint that stops the job, under way or complete; None while there is none."""
 

@@ -46,7 +46,7 @@ class ChannelStatistics:
     state: str
     """Name of its `ChannelState`."""
     is_blocked: bool
-    """Whether its data waits for the barriers of other channels."""
+    """True if its data waits for the barriers of other channels."""
     queued: int
     """Batches and events received and not taken yet."""
     buffers_received: int
@@ -134,9 +134,9 @@ class PartitionStatistics:
     """The output of a task for one consuming vertex."""
 
     is_full: bool
-    """Whether the producer has to stop."""
+    """True if the producer has to stop."""
     is_blocking: bool
-    """Whether consumers read it only when it is complete."""
+    """True if consumers read it only when it is complete."""
     max_buffers: int
     """Buffers over all subpartitions at which it is full; no bound where it is blocking."""
     subpartitions: tuple[SubpartitionStatistics, ...]

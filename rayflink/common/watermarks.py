@@ -184,7 +184,7 @@ class WatermarkStrategy:
     idle_timeout_ms: int | None = None
     """Milliseconds without records after which a subtask or split is idle; None: never."""
     drops_null_timestamps = False
-    """Whether a record without a timestamp is dropped and counted; else it is an error."""
+    """True if a record without a timestamp is dropped and counted; else it is an error."""
     emit_every: EmitEvery | None = None
     """Emission by count and time together; None: by time alone."""
     alignment: WatermarkAlignment | None = None

@@ -1,4 +1,4 @@
-"""What functions count and measure, under PyFlink's module path; see `RuntimeContext.get_metrics_group`."""
+"""Metrics of user functions, under PyFlink's module path; see `RuntimeContext.get_metrics_group`."""
 
 from __future__ import annotations
 

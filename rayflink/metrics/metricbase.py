@@ -1,4 +1,4 @@
-"""What functions count and measure, under PyFlink's module path."""
+"""Metrics of user functions, under PyFlink's module path."""
 
 from __future__ import annotations
 

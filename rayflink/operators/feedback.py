@@ -169,7 +169,7 @@ def _do_nothing() -> None:
 
 
 _queues: dict[tuple[str, int, int, tuple[int, int]], FeedbackQueue] = {}
-"""By job, iteration, subtask and attempt: the epoch of its coordinator, which counts attempts anew, and the number."""
+"""Job, iteration, subtask and attempt -> the epoch of its coordinator, which counts attempts anew, and the number."""
 
 
 def feedback_queue(

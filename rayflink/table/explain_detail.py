@@ -26,4 +26,4 @@ class ExplainDetail(Enum):
     """The operators in JSON."""
 
     PLAN_ADVICE = 3
-    """What could make the query faster."""
+    """Advice that could make the query faster."""

@@ -33,7 +33,7 @@ _ABSENT = {
     "TO_CHANGELOG": "call to_changelog() of the Table",
     "FROM_CHANGELOG": "call from_changelog() of the Table",
 }  # fmt: skip
-"""How names of Flink's functions begin that are not there -> what to do instead."""
+"""Prefix of the names of Flink's functions that are not supported -> the remedy."""
 _BINARY = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<",
     exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.DPipe: "||",

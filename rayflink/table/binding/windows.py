@@ -37,7 +37,7 @@ _MOST_WINDOWS = 1_000_000
 """Into which a row is put."""
 AUXILIARY = {"START": TimePart.WINDOW_START, "END": TimePart.WINDOW_END, "ROWTIME": TimePart.WINDOW_TIME,
              "PROCTIME": TimePart.PROCTIME}  # fmt: skip
-"""What TUMBLE_START and the like ask for."""
+"""The properties of a window that TUMBLE_START and the like return."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ class TableSource(ABC):
     rows: int | None = None
     """Their number, where it is known."""
     changes = Change.INSERT
-    """What its rows go through."""
+    """The kinds of change of its rows."""
     produces_update_before = True
-    """Whether updates include the row before."""
+    """True if updates include the row before."""
     key: tuple[str, ...] = ()
     """Names of the columns by which updates find the row that they replace, where they lack the row before."""
 
@@ -82,11 +82,11 @@ class TableSink(ABC):
     """Takes the rows of a query as columns."""
 
     is_append_only = True
-    """Whether it takes new rows alone, and no changes of rows."""
+    """True if it takes new rows only, and no changes of rows."""
     requires_update_before = True
-    """Whether updates must include the row before; not where rows have a key."""
+    """True if updates must include the row before; false where rows have a key."""
     instead = "write into a table that takes changes, such as one of 'print'"
-    """What to do where it does not take the changes of a query."""
+    """The remedy where it does not take the changes of a query."""
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink | None:
         """Return the same sink replacing existing rows once all new ones have come; None: it cannot.
@@ -143,9 +143,9 @@ class Connector:
 
     name = ""
     options: Mapping[str, Option] = {}
-    """By their names."""
+    """Name -> option."""
     metadata_keys: frozenset[str] = frozenset()
-    """What it knows beside rows."""
+    """The metadata that it provides beside rows."""
     prefixes: tuple[str, ...] = ()
     """Options that begin so are passed on as they are."""
 

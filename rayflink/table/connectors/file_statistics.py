@@ -19,9 +19,9 @@ MOST_FILES = 100
 MOST_GROUPS = 64
 """Row groups of a Parquet file that are asked for the values of columns."""
 HEAD_BYTES = 1 << 16
-"""Of files of lines."""
+"""Bytes at the head of a file of lines that are read as a sample."""
 PACKED = 4
-"""This many times larger are lines than the bytes of a compressed file."""
+"""Estimated size of the lines of a compressed file, as a multiple of its bytes."""
 _ORDERED = frozenset({"NONE", "INT", "DATE", "TIMESTAMP"})
 _Part = tuple[float, dict[str, ColumnStatistics]]
 

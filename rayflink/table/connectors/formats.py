@@ -33,9 +33,9 @@ class Format(ABC):
     """A file format of rows."""
 
     options: Mapping[str, Option] = {}
-    """By name, without the format's."""
+    """Option name without the format's prefix -> option."""
     has_statistics = False
-    """Whether files tell the least and greatest values of their parts."""
+    """True if files contain the least and greatest values of their parts."""
 
     @abstractmethod
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _TEXTUAL = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.BINARY, Root.VARBINARY)
-"""What Arrow is let read as strings, which become values afterwards."""
+"""The types that Arrow reads as strings, which become values afterwards."""
 _NOTHING = type(None)
 _PLAIN = {
     **dict.fromkeys((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT), frozenset((int, _NOTHING))),

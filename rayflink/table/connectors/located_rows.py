@@ -27,7 +27,7 @@ METADATA: Mapping[str, tuple[Root, ...]] = {
     "file.size": (Root.BIGINT, Root.INT, Root.DOUBLE),
     "file.modification-time": (Root.TIMESTAMP_LTZ, Root.TIMESTAMP),
 }
-"""What is known of a file -> the types that its column may have, Flink's first."""
+"""Property of a file -> the types that its column may have, Flink's first."""
 
 
 def check_metadata_types(table: str, schema: Schema, metadata: Mapping[int, str]) -> None:

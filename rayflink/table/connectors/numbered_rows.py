@@ -26,7 +26,7 @@ class NumberedRows(ABC):
     """Makes rows of their numbers."""
 
     depends_on_clock = False
-    """Whether the same numbers give other rows at another time."""
+    """True if the same numbers give other rows at another time."""
 
     @abstractmethod
     def rows(self, numbers: NDArray[np.int64], now_ms: int) -> pyarrow.RecordBatch:

@@ -16,7 +16,7 @@ _PLAIN = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)$"
 _FLOAT = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)$"
 _SCIENTIFIC = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+$"
 _SPACE = "".join(map(chr, range(33)))
-"""What Java's trim takes away."""
+"""The characters that Java's trim removes."""
 
 
 def float_strings(values: pyarrow.Array) -> pyarrow.Array:

@@ -39,10 +39,10 @@ from .join_keys import Pair, equalities
 from .selectivity import EQUAL, narrowed, selectivity
 
 UNKNOWN_ROWS = 1e8
-"""Of a table of which nothing is known, as Flink guesses it."""
+"""Estimated rows of a table without statistics; the guess is Flink's."""
 NOTHING = ColumnStatistics()
 FEWER = 10
-"""This many rows are a group, and have a value, where nothing is known."""
+"""Estimated rows of a group, and of a value of a column, without statistics."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .rules.split_distinct import split_distinct
 from .user_rules import applied
 
 MOST_ROUNDS = 10
-"""So often the rules of the logical phase are applied one after the other."""
+"""The largest number of passes over the rules of the logical phase."""
 MOST_BUSHY = 14
 """Tables of which all orders are looked at, at most: of one more it takes three times as long."""
 

@@ -17,7 +17,7 @@ from .phases import name_of
 from .planner_config import OwnRule
 
 MOST_PASSES = 100
-"""So often a rule may change a plan."""
+"""The largest number of times that a rule may change a plan."""
 MOST_GROWTH = (4, 200)
 """A rule may make a plan this many times as large, and that many relations more: one that doubles it would not end."""
 

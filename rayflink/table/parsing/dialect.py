@@ -32,7 +32,7 @@ _INSTEAD = {
     "JSON_VALUE": ("NULL", "ERROR"),
     "JSON_QUERY": ("NULL", "EMPTY ARRAY", "EMPTY OBJECT", "ERROR"),
 }
-"""What comes where there is nothing at a path, or an error."""
+"""The possible results where a path leads to nothing or to an error."""
 _PLAIN = (TokenType.NUMBER, TokenType.STRING)
 
 

@@ -21,7 +21,7 @@ PLAIN = "plain"
 NOTHING = "nothing"
 """False, which the parser writes for words that are not there."""
 BOUND, OFFSET = "bound", "offset name"
-"""Of a frame; of WITH ORDINALITY: a word or a truth value, or a node."""
+"""A part of a frame or of WITH ORDINALITY: a word, a truth value or a node."""
 NESTED = "nested"
 """In parentheses behind FROM: "table" where `is_table`, else "query"."""
 
@@ -51,7 +51,7 @@ _FLAGS: Mapping[type, Parts] = {
     exp.Div: {"typed": PLAIN, "safe": PLAIN},
     exp.DPipe: {"safe": PLAIN},
 }
-"""What the parser notes of the dialect alone."""
+"""Flags of the dialect that the parser sets."""
 _VALUE: Mapping[type, Parts] = {
     **{kind: {**_BOTH, **_FLAGS.get(kind, {})} for kind in _BINARY},
     exp.Literal: {"this": PLAIN, "is_string": PLAIN},

@@ -123,7 +123,7 @@ class Attribute:
 
 Schema = tuple[Attribute, ...]
 UNNAMED = "Unregistered_"
-"""How the names of tables begin that have none."""
+"""Prefix of the names of tables that the program did not name."""
 
 
 @dataclass(frozen=True)

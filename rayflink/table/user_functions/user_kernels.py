@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 KINDS = ("general", "pandas", "arrow", "polars")
-"""What a function may be given: the values of a row, or columns."""
+"""The forms of arguments that a function takes: the values of a row, or columns."""
 ROW_NUMBER = "row"
 
 

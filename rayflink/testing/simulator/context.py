@@ -1,4 +1,4 @@
-"""What all parts of a simulated cluster share: chance, the time, the faults and the story."""
+"""The context that all parts of a simulated cluster share: chance, the time, the faults and the story."""
 
 from __future__ import annotations
 

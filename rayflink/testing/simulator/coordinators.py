@@ -64,7 +64,7 @@ class SimulatedCoordinator:
         self._file_work: deque[FileWork] = deque()
         self._ticked_for: int | None = None
         self.zombie_until_ms: int | None = None
-        """When it ends, for one that goes on beside its successor; None: it leads."""
+        """The time at which one ends that continues beside its successor; None: it leads."""
 
     def start(self) -> None:
         """Schedule the job."""

@@ -12,7 +12,7 @@ from .scheduler import Lanes, Pool, ScheduledEvent
 
 
 class SimulatedStorageWork:
-    """What tasks and coordinators want to be written or deleted.
+    """The storage work that tasks and coordinators ask for: writes and deletions.
 
     Writes of tasks happen in any order. The work of one coordinator keeps its order, as its storage thread does.
 

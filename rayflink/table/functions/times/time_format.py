@@ -22,7 +22,7 @@ from rayflink.table.functions.times.calendar_days import (
 from rayflink.table.types import DataType, DataTypes
 
 _MOST_MICROSECONDS = 2**63 // 1000 - 1
-"""Of times that have nanoseconds: from 1677 to 2262."""
+"""The largest time, in microseconds, that Arrow holds with nanoseconds: in the year 2262."""
 _DATE = r"^\s*(?P<year>[0-9]{1,9})\s*(?:-\s*(?P<month>[0-9]{1,9})\s*(?:-\s*(?P<day>[0-9]{1,9})\s*)?)?(?: .*)?$"
 _TIME = (
     r"^\s*(?P<hour>[0-9]{1,2})\s*"

@@ -33,7 +33,7 @@ from ...plan.logical import Relation
 from ..estimates import Estimates
 
 MANY = 0.5
-"""Of the rows: where there are more groups, rows are partitioned as they are."""
+"""Share of the rows; with more groups than this, rows are partitioned without a local phase."""
 
 
 def one_phase_aggregate(plan: Relation, estimates: Estimates, strategy: AggPhaseStrategy) -> Relation:

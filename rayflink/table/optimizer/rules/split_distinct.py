@@ -140,7 +140,7 @@ class _Split:
         self._partial: list[AggregateCall] = []
         self._final: list[AggregateCall] = []
         self._made_of = [self._parts(call) for call in calls]
-        """Of each call the numbers of the final calls."""
+        """The numbers of the final calls for each call."""
 
     def _parts(self, call: AggregateCall) -> tuple[int, ...]:
         if call.name == "COUNT":

@@ -35,7 +35,7 @@ class Accumulator:
     argument: int | None
     filter: int | None
     keeps_nulls: ClassVar[bool] = False
-    """Whether a null is a value."""
+    """True if a null is a value."""
 
     def describe(self) -> str:
         """Describe the accumulator without the columns that it reads."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Truths = NDArray[np.bool_]
 
 ACCESSED = pa.field("$accessed", pa.int64())
-"""When a key was accessed last, in epoch milliseconds."""
+"""The time of the last access to a key, in epoch milliseconds."""
 SWEEP_MS = 100
 """Milliseconds between two slices of the sweep."""
 FRAME_ROWS = 1 << 20

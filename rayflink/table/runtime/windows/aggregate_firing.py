@@ -60,7 +60,7 @@ class AggregateFiring:
         self._partials, self._assigner = partials, assigner
         self._projection = WindowProjection(aggregation, partials)
         self._has_starts = aggregation.window.start_column is not None
-        """Whether rows bring the starts of their windows."""
+        """True if rows bring the starts of their windows."""
 
     def fire(self, windows: Sequence[FiredWindow], store: SliceStore) -> Iterator[ArrowBatch]:
         ends = np.array([window.end for window in windows], dtype=np.int64)

@@ -27,7 +27,7 @@ class SliceReduction:
         self._rows = RawRows(aggregation, partials, self._slicing)
         self._schema = partials.schema.append(pa.field(SLICE_END, pa.int64()))
         self._is_even = is_utc(aggregation.window.shift_zone) and aggregation.window.end_column is None
-        """Whether windows end at whole slices of instants."""
+        """True if windows end at whole slices of instants."""
         self._next_end: int | None = None
 
     def reduce(self, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FLAGS = (pa.field("has_shown", pa.bool_()), pa.field("was_over", pa.bool_()))
-"""Whether a result was emitted for a key, and whether its window's end has come while the key was in it."""
+"""True if a result was emitted for a key, and whether its window's end has come while the key was in it."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ class _Settled:
         self.columns, self.buckets, self.size = columns, buckets, size
         self.ends: NDArray[np.int64] = to_numpy(columns[END])
         self.is_present: NDArray[np.bool_] = np.ones(len(buckets), dtype=np.bool_)
-        """Which sessions were not removed yet."""
+        """True for each session that was not removed yet."""
 
     def remove(self, wanted: NDArray[np.bool_]) -> list[Columns]:
         """Remove the sessions that are wanted and present, and return them: one piece, or none."""

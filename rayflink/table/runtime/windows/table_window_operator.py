@@ -38,7 +38,7 @@ class TableWindowOperator(Operator, ProcessingTimers):
         self._ahead: list[tuple[int, pa.RecordBatch]] = []
         """Restored rows of subtasks for which time had come further: until then none of their windows may fire."""
         self._may_be_over = not window.is_event_time and window.end_column is not None
-        """Whether rows may come for windows that are over by the clock: those of an operator before this one."""
+        """True if rows may come for windows that are over by the clock: those of an operator before this one."""
 
     # life
 
