@@ -11,23 +11,25 @@ _HEAD = """# SQL functions
 <!-- Made by `python -m rayflink.table.functions`; do not edit. -->
 
 Scalar functions and operators. Their meaning is that of Apache Flink 2.3: whole numbers wrap around, decimals are
-rounded half up and null where they have too many digits, null makes most results null. Places in strings and arrays are
-counted from 1, in characters. An error in a row ends the query; what is an error can be shielded by CASE, whose
-branches are evaluated only for the rows that take them.
+rounded half up and null where they have too many digits, null makes most results null. Positions in strings (in
+characters) and in arrays are counted from 1. An error in a row fails the query. CASE protects from errors: a branch is
+evaluated only for the rows that take it.
 """
 _TAIL = """## What differs from Flink
 
+- Additions, which Flink does not have: the names LCASE, NVL and UCASE. HASH_CODE is in Flink, too, but not documented
+  there, and gives other numbers.
 - Regular expressions are those of RE2, which has most of Java's. One with look-around or back-references is matched by
   Python's `re`.
 - Parts of times before 1970 are right: Flink gives EXTRACT(HOUR ...) negative numbers there.
 - NaN is equal to nothing; Flink's planner takes `x = x` for true where it sees both.
 - A key of a map cannot be null.
 - JSON paths have no filters, such as `[?(@.a == 1)]`.
-- Patterns of dates know no optional sections, and English names only.
+- Patterns of dates have no optional sections, and names are English.
 - `RAND(seed)` gives other numbers than Flink, and CAST makes no intervals of numbers.
-- CURRENT_WATERMARK is known to projections and filters, and NULL in conditions of joins.
-- OBJECT_OF gives a ROW, for there are no structured types, and OBJECT_UPDATE takes any ROW.
-- Not there: PARSE_JSON and what works on VARIANT, bitmaps.
+- CURRENT_WATERMARK works in projections and filters, and is NULL in conditions of joins.
+- OBJECT_OF gives a ROW, because there are no structured types, and OBJECT_UPDATE takes any ROW.
+- Missing: PARSE_JSON and functions of VARIANT, and those of bitmaps.
 """
 
 

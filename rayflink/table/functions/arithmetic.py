@@ -147,7 +147,8 @@ arithmetic.add(
 )
 arithmetic.add(
     "number1 / number2",
-    "The quotient, of whole numbers a whole one, cut towards zero. By zero it is an error, or infinite.",
+    "The quotient; of whole numbers a whole number, cut towards zero. Division by zero is an error, for FLOAT and "
+    "DOUBLE infinite.",
     takes(NUMBER, NUMBER, gives=_of_two(quotient_type)),
     _numeric(decimals.divide, _quotient),
     name="/",
@@ -156,7 +157,7 @@ arithmetic.add(
 )
 arithmetic.add(
     "number1 % number2",
-    "What remains of a division, with the sign of number1.",
+    "The remainder of number1 / number2, with the sign of number1.",
     takes(NUMBER, NUMBER, gives=_of_two(remainder_type)),
     _remainder_kernel,
     name="%",

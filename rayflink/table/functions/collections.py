@@ -25,8 +25,8 @@ from rayflink.table.functions.declaring import (
     Family,
     Kind,
     by_columns,
+    by_values,
     constant,
-    fixed,
     is_nullable,
     like_argument,
     takes,
@@ -110,7 +110,8 @@ def _infer_map(args: Sequence[Expr]) -> DataType | str:
     return DataTypes.MAP(key, value).not_null()
 
 
-@collections("MAP[key1, value1, key2, value2, ...]", "A map of keys and values; of equal keys the last.", _infer_map,
+@collections("MAP[key1, value1, key2, value2, ...]",
+             "A map of these keys and values; of equal keys the last one counts.", _infer_map,
              name="MAP", raises=lambda call: any(one.type.is_nullable for one in call.args[::2]))  # fmt: skip
 @by_columns
 def _map(arguments: Arguments, columns: Columns) -> Any:
@@ -179,7 +180,8 @@ def _infer_item(args: Sequence[Expr]) -> DataType | str:
     return "an array and a place in it, or a map and a key"
 
 
-@collections("array[index] or map[key]", "The element at a place, counted from 1, or of a key; null if there is none.",
+@collections("array[index] or map[key]",
+             "The element at a position, counted from 1, or the value of a key; null if there is none.",
              _infer_item, name="[]")  # fmt: skip
 @by_columns
 def _item(arguments: Arguments, columns: Columns) -> Any:
@@ -207,7 +209,7 @@ def _of_key(arguments: Arguments, maps: pyarrow.Array, needle_values: Any) -> An
 _ARRAY_OR_MAP = Kind("an array or a map", lambda one: one.root in (Root.ARRAY, Root.MAP, Root.MULTISET), ARRAY.default)
 
 
-@collections("CARDINALITY(array) or CARDINALITY(map)", "How many elements or entries it has.",
+@collections("CARDINALITY(array) or CARDINALITY(map)", "The number of elements or entries.",
              takes(_ARRAY_OR_MAP, gives=INT), name="CARDINALITY")  # fmt: skip
 @by_columns
 def _cardinality(arguments: Arguments, columns: Columns) -> Any:
@@ -218,7 +220,7 @@ def _element_type(args: Sequence[Expr]) -> DataType:
     return args[0].type.items[0]
 
 
-@collections("ELEMENT(array)", "The only element; null of an empty array. More than one is an error.",
+@collections("ELEMENT(array)", "The only element; null if the array is empty. More than one element is an error.",
              takes(ARRAY, gives=_element_type, null=True), raises=True)  # fmt: skip
 @by_columns
 def _element(arguments: Arguments, columns: Columns) -> Any:
@@ -266,7 +268,9 @@ def _infer_contains(args: Sequence[Expr]) -> DataType | str:
     return result if isinstance(result, str) else result.as_nullable(args[0].type.is_nullable)
 
 
-@collections("ARRAY_CONTAINS(array, value)", "Whether one of the elements is the value, also null.", _infer_contains)
+@collections(
+    "ARRAY_CONTAINS(array, value)", "Whether an element equals the value; null equals null here.", _infer_contains
+)
 @by_columns
 def _contains(arguments: Arguments, columns: Columns) -> Any:
     matches, rows = _matches(arguments, columns)
@@ -275,7 +279,7 @@ def _contains(arguments: Arguments, columns: Columns) -> Any:
     return pyarrow.array(hits, mask=nulls_of(columns[0]))
 
 
-@collections("ARRAY_POSITION(array, value)", "The place of the first element that is the value, 0 if none.",
+@collections("ARRAY_POSITION(array, value)", "The position of the first element that equals the value; 0 if none does.",
              _with_needle(INT))  # fmt: skip
 @by_columns
 def _position(arguments: Arguments, columns: Columns) -> Any:
@@ -291,7 +295,7 @@ def _infer_remove(args: Sequence[Expr]) -> DataType | str:
     return result if isinstance(result, str) else result.as_nullable(args[0].type.is_nullable)
 
 
-@collections("ARRAY_REMOVE(array, value)", "The array without the elements that are the value.", _infer_remove)
+@collections("ARRAY_REMOVE(array, value)", "The array without the elements that equal the value.", _infer_remove)
 @by_columns
 def _removed(arguments: Arguments, columns: Columns) -> Any:
     matches, rows = _matches(arguments, columns)
@@ -312,7 +316,7 @@ def _without_repetitions(values: pyarrow.Array) -> Any:
     return _kept(values, _firsts(rows, _codes(elements(values))), rows)
 
 
-@collections("ARRAY_REVERSE(array)", "The array from its end.", takes(ARRAY, gives=like_argument(0)))
+@collections("ARRAY_REVERSE(array)", "The array in reverse order.", takes(ARRAY, gives=like_argument(0)))
 @by_columns
 def _reversed(arguments: Arguments, columns: Columns) -> Any:
     counts = sizes(columns[0])
@@ -344,7 +348,9 @@ def _any_null(columns: Sequence[Any]) -> Any:
     return numpy.logical_or.reduce([nulls_of(column) for column in columns])
 
 
-@collections("ARRAY_CONCAT(array1, array2, ...)", "All elements of the arrays; null where one is.", _infer_arrays)
+@collections(
+    "ARRAY_CONCAT(array1, array2, ...)", "All elements of the arrays; null if an array is null.", _infer_arrays
+)
 @by_columns
 def _concat(arguments: Arguments, columns: Columns) -> Any:
     return _concatenated(_as(columns, arguments, arguments.call.type), _any_null(columns))
@@ -396,9 +402,10 @@ def _combined(keep: bool) -> Any:
 
 
 _two_arrays = takes(ARRAY, ARRAY, gives=_infer_arrays)
-collections.add("ARRAY_EXCEPT(array1, array2)", "The elements of array1 that array2 has not, without repetitions.",
+collections.add("ARRAY_EXCEPT(array1, array2)", "The elements of array1 that are not in array2, without repetitions.",
                 _two_arrays, _combined(False))  # fmt: skip
-collections.add("ARRAY_INTERSECT(array1, array2)", "The elements of array1 that array2 has too, without repetitions.",
+collections.add("ARRAY_INTERSECT(array1, array2)",
+                "The elements of array1 that are also in array2, without repetitions.",
                 _two_arrays, _combined(True))  # fmt: skip
 
 
@@ -434,15 +441,16 @@ collections.add("ARRAY_MIN(array)", "The least element.", takes(ARRAY, gives=_el
 
 
 @collections("ARRAY_SORT(array[, ascending[, nulls_first]])",
-             "The array in order; nulls come first in ascending order, last in descending, if not said otherwise.",
+             "The sorted array; by default ascending, with nulls first if ascending and last if descending.",
              takes(ARRAY, TRUTH, TRUTH, gives=like_argument(0), least=1))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _sorted(arguments: Arguments, columns: Columns, ascending: bool = True, nulls_first: bool | None = None) -> Any:
     order = _sorted_places(columns[0], ascending, ascending if nulls_first is None else nulls_first)
     return lists_of(elements(columns[0]).take(order), sizes(columns[0]), nulls_of(columns[0]))
 
 
-@collections("ARRAY_SLICE(array, start[, end])", "The elements from a place to another, from the end where negative.",
+@collections("ARRAY_SLICE(array, start[, end])",
+             "The elements from position start to position end; negative positions count from the end.",
              takes(ARRAY, INTEGER, INTEGER, gives=like_argument(0), least=2))  # fmt: skip
 @by_columns
 def _slice(arguments: Arguments, columns: Columns) -> Any:
@@ -463,10 +471,11 @@ def _slice(arguments: Arguments, columns: Columns) -> Any:
     return lists_of(elements(values).take(pyarrow.array(places)), size, nulls)
 
 
-@collections("ARRAY_JOIN(array, separator[, null_text])", "The strings with a separator between them; without nulls.",
+@collections("ARRAY_JOIN(array, separator[, null_text])",
+             "The strings with a separator between them; null_text replaces nulls, which are else left out.",
              takes(Kind("an array of strings", lambda one: one.root is Root.ARRAY and one.items[0].is_text,
                         DataTypes.ARRAY(STRING)), TEXT, TEXT, gives=STRING, least=2))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _join(arguments: Arguments, columns: Columns, separator: str, null_text: str | None = None) -> Any:
     values = columns[0]
     if null_text is None:
@@ -508,7 +517,7 @@ def _entries(arguments: Arguments, columns: Columns) -> Any:
     return lists_of(rows, sizes(columns[0]), nulls_of(columns[0]))
 
 
-@collections("MAP_FROM_ARRAYS(keys, values)", "A map of an array of keys and one of values, which are as many.",
+@collections("MAP_FROM_ARRAYS(keys, values)", "A map from an array of keys and an array of values of the same length.",
              takes(ARRAY, ARRAY, gives=lambda args: DataTypes.MAP(args[0].type.items[0], args[1].type.items[0])),
              raises=True)  # fmt: skip
 @by_columns
@@ -527,7 +536,7 @@ def _infer_maps(args: Sequence[Expr]) -> DataType | str:
     return kind.as_nullable(is_nullable(args))
 
 
-@collections("MAP_UNION(map1, map2, ...)", "The entries of all maps; of equal keys the last.", _infer_maps)
+@collections("MAP_UNION(map1, map2, ...)", "The entries of all maps; of equal keys the last one counts.", _infer_maps)
 @by_columns
 def _map_union(arguments: Arguments, columns: Columns) -> Any:
     maps = _as(columns, arguments, arguments.call.type)

@@ -229,7 +229,7 @@ def _one_of(arguments: Arguments, value: Values, candidates: Sequence[Values], k
 
 comparison.add(
     "value IN (value1 [, value2]*)",
-    "Whether the value is one of others; unknown where it is none of them and one is null.",
+    "Whether the value equals one of those listed; unknown if it equals none and one is null.",
     _infer_in,
     _is_in,
     name="IN",

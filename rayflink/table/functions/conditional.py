@@ -153,7 +153,7 @@ def _infer_ifnull(args: Sequence[Expr]) -> DataType | str:
 
 conditional.add(
     "IFNULL(value, replacement)",
-    "The value, or where it is null the replacement.",
+    "The value, or the replacement if the value is null.",
     _infer_ifnull,
     None,
     aliases=("NVL",),

@@ -1,4 +1,8 @@
-"""Declares functions: the kinds of arguments they take, and their results."""
+"""Declares functions: the kinds of arguments they take, and their results.
+
+Choose the decorator of a kernel by the arguments it wants: `by_columns` if all are columns, `by_values(1)` if argument
+1, counted from 0, is wanted as a Python value.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +72,8 @@ ARRAY = Kind("an array", _rooted(Root.ARRAY), DataTypes.ARRAY(DataTypes.INT()))
 MAP = Kind("a map", _rooted(Root.MAP), DataTypes.MAP(STRING, STRING))
 ANYTHING = Kind("any value", lambda found: True, STRING)
 
-Given: TypeAlias = "DataType | Callable[[Sequence[Expr]], DataType | str]"
+ResultType: TypeAlias = "DataType | Callable[[Sequence[Expr]], DataType | str]"
+"""The type of a result, or a function that returns it for the arguments; a string describes the arguments wanted."""
 
 
 def is_nullable(args: Sequence[Expr]) -> bool:
@@ -77,15 +82,15 @@ def is_nullable(args: Sequence[Expr]) -> bool:
 
 
 def takes(
-    *kinds: Kind, gives: Given, least: int | None = None, more: Kind | None = None, null: bool | None = None
+    *kinds: Kind, gives: ResultType, least: int | None = None, more: Kind | None = None, null: bool | None = None
 ) -> Infer:
-    """Says the type of the result where the arguments are of these kinds.
+    """Return an inference of the result type for arguments of these kinds.
 
     Args:
-        gives: the result, or what says it; it may be null where an argument may be.
-        least: how many of the arguments must be there, if not all.
-        more: the kind of any number of arguments after them.
-        null: whether the result may be null, where that does not depend on the arguments.
+        gives: type of the result, which may be null if an argument may be, or a function that returns it.
+        least: number of required arguments; None: all.
+        more: kind of any number of further arguments; None: there are none.
+        null: whether the result may be null; None: if an argument may be.
     """
     least = len(kinds) if least is None else least
 
@@ -111,7 +116,7 @@ def _expected_arguments(kinds: Sequence[Kind], least: int, more: Kind | None) ->
 
 
 def either(*choices: Infer) -> Infer:
-    """Says the type by the first of these that takes the arguments."""
+    """Return an inference of the result type by the first of these that takes the arguments."""
 
     def infer(args: Sequence[Expr]) -> DataType | str:
         problems = []
@@ -162,7 +167,7 @@ def constant(expr: Expr) -> Any:
 
 
 def can_raise(expr: Expr) -> bool:
-    """Return whether some rows may have no result."""
+    """Return whether some rows may be an error."""
     return isinstance(expr, Call) and expr.may_raise
 
 
@@ -174,7 +179,7 @@ def column(values: Values, rows: int) -> pyarrow.Array:
 
 
 def by_columns(kernel: Callable[[Arguments, Sequence[Any]], pyarrow.Array]) -> Kernel:
-    """Return a kernel from one that wants columns alone; of constants it is asked for one row."""
+    """Return a kernel from one that wants all arguments as columns; constants become columns of one row."""
 
     def computed(arguments: Arguments) -> Values:
         values = arguments.values
@@ -202,20 +207,24 @@ def as_strings(values: Values) -> Values:
     return values.cast(pyarrow.string()) if pyarrow.types.is_null(values.type) else values
 
 
-Fixed: TypeAlias = "Callable[..., pyarrow.Array]"
+ValuesKernel: TypeAlias = "Callable[..., pyarrow.Array]"
+"""A function of (arguments, columns, *values), as `by_values` wants it."""
 
 
-def fixed(*places: int) -> Callable[[Fixed], Kernel]:
-    """Return a kernel from one that wants some arguments as values of Python, and the others as columns.
+def by_values(*argument_numbers: int) -> Callable[[ValuesKernel], Kernel]:
+    """Return a decorator of kernels that want some arguments as Python values, and the others as columns.
 
-    It is called as (arguments, columns, *values), where `columns` has all arguments, for each different choice of
-    values once, with the rows that have them; where one of the values is null so is the result.
+    The kernel is called as (arguments, columns, *values), once for each distinct combination of values, with the rows
+    that have these values; `columns` has all arguments. If a value is null the result is null, without a call.
+
+    Args:
+        argument_numbers: the arguments wanted as values, counted from 0; an optional one may be missing in a call.
     """
 
-    def made(kernel: Fixed) -> Kernel:
+    def decorate(kernel: ValuesKernel) -> Kernel:
         def computed(arguments: Arguments) -> Values:
             values = arguments.values
-            choices = [values[position] for position in places if position < len(values)]
+            choices = [values[number] for number in argument_numbers if number < len(values)]
             constants = all(isinstance(value, pyarrow.Scalar) for value in values)
             rows = 1 if constants else arguments.rows
             if all(isinstance(value, pyarrow.Scalar) for value in choices):
@@ -227,17 +236,17 @@ def fixed(*places: int) -> Callable[[Fixed], Kernel]:
 
         return computed
 
-    return made
+    return decorate
 
 
-def _of_choice(kernel: Fixed, arguments: Arguments, chosen: tuple[Any, ...], columns: list[Any]) -> Any:
+def _of_choice(kernel: ValuesKernel, arguments: Arguments, chosen: tuple[Any, ...], columns: list[Any]) -> Any:
     if None in chosen:
         return pyarrow.nulls(len(columns[0]), arguments.result)
     result = kernel(arguments, columns, *chosen)
     return result if result.type == arguments.result else result.cast(arguments.result)
 
 
-def _by_choice(kernel: Fixed, arguments: Arguments, chosen: list[Any], rows: int) -> Any:
+def _by_choice(kernel: ValuesKernel, arguments: Arguments, chosen: list[Any], rows: int) -> Any:
     columns = [column(item, rows) for item in arguments.values]
     codes = numpy.zeros(rows, numpy.int64)
     choices: list[tuple[Any, ...]] = [()]

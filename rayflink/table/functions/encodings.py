@@ -24,7 +24,7 @@ from rayflink.table.functions.declaring import (
     Family,
     Kind,
     by_columns,
-    fixed,
+    by_values,
     takes,
 )
 from rayflink.table.functions.regexes import each_distinct, strings_of
@@ -59,7 +59,7 @@ for _name, _bits in (("MD5", 128), ("SHA1", 160), ("SHA224", 224), ("SHA256", 25
 
 @hashes("SHA2(text, bits)", "The SHA-2 hash of 224, 256, 384 or 512 bits, in hexadecimal digits.",
         takes(TEXT_OR_BYTES, INTEGER, gives=DataTypes.VARCHAR(128)), raises=True)  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _sha2(arguments: Arguments, columns: Columns, bits: int) -> Any:
     if bits not in (224, 256, 384, 512):
         raise RowError(f"there is no SHA-2 hash of {bits} bits", "give 224, 256, 384 or 512")
@@ -69,7 +69,7 @@ def _sha2(arguments: Arguments, columns: Columns, bits: int) -> Any:
 # Bytes and numbers of characters.
 
 
-@strings("ASCII(text)", "The first byte of the text as a number, 0 of an empty text.", takes(TEXT, gives=INT))
+@strings("ASCII(text)", "The first byte of the text as a number; 0 if the text is empty.", takes(TEXT, gives=INT))
 @by_columns
 def _ascii(arguments: Arguments, columns: Columns) -> Any:
     values = _binary(strings_of(columns[0]))
@@ -83,7 +83,7 @@ def _ascii(arguments: Arguments, columns: Columns) -> Any:
 _CHARACTERS = [chr(one) for one in range(256)]
 
 
-@strings("CHR(number)", "The character of a number modulo 256, nothing of a negative one.",
+@strings("CHR(number)", "The character with this number modulo 256; an empty text if the number is negative.",
        takes(INTEGER, gives=STRING, null=True))  # fmt: skip
 @by_columns
 def _character(arguments: Arguments, columns: Columns) -> Any:
@@ -105,7 +105,7 @@ def _charset(name: str) -> str:
 
 @strings("ENCODE(text, charset)", "The bytes of the text in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
        takes(TEXT, TEXT, gives=BYTES), raises=True)  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _encoded(arguments: Arguments, columns: Columns, charset: str) -> Any:
     codec = _charset(charset)
     values = strings_of(columns[0])
@@ -120,9 +120,9 @@ def _encoded(arguments: Arguments, columns: Columns, charset: str) -> Any:
     return each_distinct(values, encoded, pyarrow.binary())
 
 
-@strings("DECODE(bytes, charset)", "The text of bytes in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
+@strings("DECODE(bytes, charset)", "The text that bytes encode in a character set, such as 'UTF-8' or 'ISO-8859-1'.",
        takes(Kind("bytes", TEXT_OR_BYTES.holds, BYTES), TEXT, gives=STRING), raises=True)  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _decoded(arguments: Arguments, columns: Columns, charset: str) -> Any:
     codec = _charset(charset)
 
@@ -141,7 +141,7 @@ def _to_base64(arguments: Arguments, columns: Columns) -> Any:
     return series.bin.encode("base64").to_arrow().cast(pyarrow.string())
 
 
-@strings("FROM_BASE64(text)", "The text that is written in base64.", takes(TEXT, gives=STRING), raises=True)
+@strings("FROM_BASE64(text)", "The text decoded from base64.", takes(TEXT, gives=STRING), raises=True)
 @by_columns
 def _from_base64(arguments: Arguments, columns: Columns) -> Any:
     def decoded(text: str | None) -> str | None:
@@ -178,9 +178,9 @@ def _is_hex(digits: str) -> bool:
     return len(digits) == 2 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
 
 
-strings.add("URL_ENCODE(text)", "The text as it stands in a URL.", takes(TEXT, gives=STRING, null=True),
+strings.add("URL_ENCODE(text)", "The text encoded for a URL.", takes(TEXT, gives=STRING, null=True),
           _each(lambda text: urllib.parse.quote_plus(text, safe="*").replace("~", "%7E")))  # fmt: skip
-strings.add("URL_DECODE(text)", "The text that stands in a URL; null where that is none.",
+strings.add("URL_DECODE(text)", "The text decoded from its form in a URL; null if it is malformed.",
           takes(TEXT, gives=STRING, null=True), _each(_url_decoded))  # fmt: skip
 
 _URL = (
@@ -190,9 +190,10 @@ _URL = (
 
 
 @strings("PARSE_URL(url, part[, key])",
-       "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO; or the value of a key of QUERY.",
+       "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO; or, with QUERY and a "
+       "key, the value of the key.",
        takes(TEXT, TEXT, TEXT, gives=STRING, least=2, null=True))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _url_part(arguments: Arguments, columns: Columns, part_name: str, key: str | None = None) -> Any:
     values = strings_of(columns[0])
     match = pc.extract_regex(values, _URL)
@@ -231,7 +232,7 @@ def _quoted(text: str) -> str:
 # Addresses of networks.
 
 
-@strings("INET_ATON(text)", "An address such as 192.168.0.1 as a number; null where the text is none.",
+@strings("INET_ATON(text)", "The number of an address such as 192.168.0.1; null if the text is no address.",
        takes(TEXT, gives=BIGINT, null=True))  # fmt: skip
 @by_columns
 def _address_number(arguments: Arguments, columns: Columns) -> Any:
@@ -254,7 +255,7 @@ def _address_number(arguments: Arguments, columns: Columns) -> Any:
     )
 
 
-@strings("INET_NTOA(number)", "The address, such as 192.168.0.1, of a number; null where the number is none.",
+@strings("INET_NTOA(number)", "The address with this number, such as 192.168.0.1; null if there is none.",
        takes(INTEGER, gives=STRING, null=True))  # fmt: skip
 @by_columns
 def _address_text(arguments: Arguments, columns: Columns) -> Any:

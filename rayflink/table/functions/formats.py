@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rayflink.table.functions.casts.casts import converted
 from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.conditional import conditional
-from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, Columns, column, fixed, takes
+from rayflink.table.functions.declaring import ANYTHING, STRING, TEXT, TRUTH, Columns, by_values, column, takes
 from rayflink.table.functions.maths import hex_digits
 from rayflink.table.functions.strings import strings
 from rayflink.table.plan.typed import Arguments, Expr, Values
@@ -22,10 +22,10 @@ _SPEC = re.compile(r"%(?P<flags>[-0+, ]*)(?P<width>\d+)?(?:\.(?P<places>\d+))?(?
 
 
 @strings("PRINTF(format, value1, ...)",
-       "The values in a text as Java's String.format puts them: %s %d %x %f %b %c %n %% with width, places and flags "
-       "- 0 + ,; null where they do not fit.",
+       "The values formatted as by Java's String.format: %s %d %x %f %b %c %n %% with width, places and flags "
+       "- 0 + ,; null if the values do not fit the format.",
        takes(TEXT, gives=STRING, more=ANYTHING, null=True))  # fmt: skip
-@fixed(0)
+@by_values(0)
 def _printed(arguments: Arguments, columns: Columns, template: str) -> Any:
     rows, pieces, offset, number = len(columns[0]), [], 0, 1
     for spec in _SPEC.finditer(template):
@@ -107,4 +107,4 @@ def _infer_type_name(args: Sequence[Expr]) -> DataType | str:
     return takes(ANYTHING, TRUTH, gives=STRING, least=1, null=True)(args)
 
 
-conditional.add("TYPEOF(value[, all])", "The type of the value, as text.", _infer_type_name, _type_name)
+conditional.add("TYPEOF(value[, all])", "The type of the value, as a string.", _infer_type_name, _type_name)

@@ -26,7 +26,7 @@ def has_hash(kind: DataType) -> bool:
 _HASHED = Kind("a value that is no array, map or row", has_hash, DataTypes.STRING())
 
 
-@hashes("HASH_CODE(value)", "A whole number from 0 on, the same for equal values and in every run; also of null.",
+@hashes("HASH_CODE(value)", "A whole number from 0 on, the same for equal values and in every run; null has one, too.",
         takes(_HASHED, gives=INT, null=False))  # fmt: skip
 @by_columns
 def _hash_code(arguments: Arguments, columns: Columns) -> Any:

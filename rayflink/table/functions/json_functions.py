@@ -23,8 +23,8 @@ from rayflink.table.functions.declaring import (
     Family,
     Kind,
     by_columns,
+    by_values,
     constant,
-    fixed,
     joined_present,
     takes,
 )
@@ -94,10 +94,10 @@ def _raises(call: Call) -> bool:
 
 
 @json_family("JSON_VALUE(json, path [RETURNING type] [{NULL | ERROR | DEFAULT value} ON {EMPTY | ERROR}]*)",
-             "The text, number or truth value at a path, of type STRING if no other is given.",
+             "The string, number or truth value at a path; of type STRING unless RETURNING names another.",
              takes(TEXT, _PATH, gives=STRING, more=ANYTHING, null=True), by_options=_by_options, raises=True,
              name="JSON_VALUE")  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _value(arguments: Arguments, columns: Columns, path: str) -> Any:
     behaviour_options = behaviour(arguments.call.options)
     where, strings = json_paths.path_of(path), strings_of(columns[0])
@@ -163,7 +163,7 @@ def _typed(value: Any, kind: DataType) -> Any:
 
 @json_family("JSON_EXISTS(json, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])", "Whether a path leads to a value.",
              takes(TEXT, _PATH, gives=BOOLEAN, null=True), raises=_raises, name="JSON_EXISTS")  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _exists(arguments: Arguments, columns: Columns, path: str) -> Any:
     behaviour_options, where = behaviour(arguments.call.options, "FALSE"), json_paths.path_of(path)
 
@@ -190,7 +190,7 @@ def _query_type(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | st
              "The object or array at a path as JSON; wrappers are WITHOUT and WITH [CONDITIONAL] [ARRAY] WRAPPER.",
              takes(TEXT, _PATH, gives=STRING, null=True), by_options=_query_type, raises=_raises,
              name="JSON_QUERY")  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _query(arguments: Arguments, columns: Columns, path: str) -> Any:
     behaviour_options, where = behaviour(arguments.call.options), json_paths.path_of(path)
 
@@ -334,7 +334,7 @@ def _enclosed(items: pyarrow.Array, values: pyarrow.Array, left: str, right: str
     return pc.binary_join_element_wise(left, pc.binary_join(lists, ","), right, "")
 
 
-@json_family("JSON_STRING(value)", "The value as JSON, null of null.", takes(ANYTHING, gives=STRING))
+@json_family("JSON_STRING(value)", "The value as JSON; null if the value is null.", takes(ANYTHING, gives=STRING))
 @by_columns
 def _string(arguments: Arguments, columns: Columns) -> Any:
     kind = arguments.call.args[0].type
@@ -392,11 +392,13 @@ def _maker(make: Callable[[Arguments, Any], Any]) -> Callable[[Arguments], Any]:
     return lambda arguments: kernel(arguments) if arguments.values else make(arguments, [])[0]
 
 
-json_family.add("JSON_OBJECT([[KEY] key VALUE value]* [{NULL | ABSENT} ON NULL])", "An object.",
+json_family.add("JSON_OBJECT([[KEY] key VALUE value]* [{NULL | ABSENT} ON NULL])",
+                "A JSON object; nulls stay unless ABSENT ON NULL is written.",
                 _infer_object, _maker(_object), name="JSON_OBJECT")  # fmt: skip
-json_family.add("JSON_ARRAY([value]* [{NULL | ABSENT} ON NULL])", "An array; nulls are left out if not NULL ON NULL.",
+json_family.add("JSON_ARRAY([value]* [{NULL | ABSENT} ON NULL])",
+                "A JSON array; nulls are left out unless NULL ON NULL is written.",
                 lambda args: STRING.not_null(), _maker(_array), name="JSON_ARRAY")  # fmt: skip
-json_family.add("JSON(text)", "A text that is JSON, for JSON_OBJECT and JSON_ARRAY to take as it is.",
+json_family.add("JSON(text)", "The text, which JSON_OBJECT and JSON_ARRAY insert as JSON, not as a string.",
                 takes(TEXT, gives=STRING), lambda arguments: arguments.values[0])  # fmt: skip
 
 
@@ -416,7 +418,9 @@ def _unquoted(text: str | None) -> str | None:
     return value if isinstance(value, str) else text
 
 
-@json_family("JSON_UNQUOTE(text)", "The text of a JSON text in quotes; another as it is.", takes(TEXT, gives=STRING))
+@json_family(
+    "JSON_UNQUOTE(text)", "The content of a JSON string in quotes; any other text as it is.", takes(TEXT, gives=STRING)
+)
 @by_columns
 def _unquote(arguments: Arguments, columns: Columns) -> Any:
     return each_distinct(strings_of(columns[0]), _unquoted, pyarrow.string())

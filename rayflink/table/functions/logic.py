@@ -52,7 +52,7 @@ def _shielded(kernel: Callable[[Any, Any], Any], decided: bool) -> Callable[[Cal
 
 logic.add(
     "truth1 AND truth2",
-    "True where both are, false where one is false, else unknown.",
+    "True if both are true, false if one is false, else unknown.",
     takes(TRUTH, TRUTH, gives=BOOLEAN, more=TRUTH),
     None,
     name="AND",
@@ -61,7 +61,7 @@ logic.add(
 )
 logic.add(
     "truth1 OR truth2",
-    "True where one is, false where both are false, else unknown.",
+    "True if one is true, false if both are false, else unknown.",
     takes(TRUTH, TRUTH, gives=BOOLEAN, more=TRUTH),
     None,
     name="OR",
@@ -70,7 +70,7 @@ logic.add(
 )
 logic.add(
     "NOT truth",
-    "The opposite; of unknown unknown.",
+    "The opposite; unknown stays unknown.",
     takes(TRUTH, gives=BOOLEAN),
     lambda arguments: pc.invert(pc.cast(arguments.values[0], pyarrow.bool_())),
     name="NOT",

@@ -26,9 +26,9 @@ from rayflink.table.functions.declaring import (
     Family,
     Kind,
     by_columns,
+    by_values,
     constant,
     either,
-    fixed,
     like_argument,
     takes,
 )
@@ -75,21 +75,21 @@ for _usage, _about, _kernel in (
     ("TANH(number)", "The hyperbolic tangent.", pc.tanh),
     (
         "DEGREES(number)",
-        "An angle in degrees, of one in radians.",
+        "The degrees of an angle in radians.",
         lambda one: pc.multiply(pc.divide(one, math.pi), 180.0),
     ),
     (
         "RADIANS(number)",
-        "An angle in radians, of one in degrees.",
+        "The radians of an angle in degrees.",
         lambda one: pc.multiply(pc.divide(one, 180.0), math.pi),
     ),
 ):
     maths.add(_usage, _about, takes(NUMBER, gives=DOUBLE), _of_doubles(_kernel))
 maths.add("POWER(base, exponent)", "The base to the power of the exponent.", takes(NUMBER, NUMBER, gives=DOUBLE),
           _of_doubles(pc.power))  # fmt: skip
-maths.add("ATAN2(y, x)", "The arc tangent of y / x, by the signs of both.", takes(NUMBER, NUMBER, gives=DOUBLE),
+maths.add("ATAN2(y, x)", "The arc tangent of y / x, in the quadrant of (x, y).", takes(NUMBER, NUMBER, gives=DOUBLE),
           _of_doubles(pc.atan2))  # fmt: skip
-maths.add("LOG([base, ]number)", "The logarithm to a base, else the natural one.",
+maths.add("LOG([base, ]number)", "The logarithm to the base; without a base the natural logarithm.",
           takes(NUMBER, NUMBER, gives=DOUBLE, least=1), _of_doubles(_logarithm))  # fmt: skip
 for _usage, _about, _value in (("PI()", "The number pi.", math.pi), ("E()", "The number e.", math.e)):
 
@@ -105,7 +105,7 @@ def _absolute(arguments: Arguments) -> Values:
     return nulls_like(arguments) if pyarrow.types.is_null(value.type) else pc.abs(value)
 
 
-@maths("SIGN(number)", "-1, 0 or 1, of the number's type.", takes(NUMBER, gives=like_argument(0)))
+@maths("SIGN(number)", "-1, 0 or 1, in the number's type.", takes(NUMBER, gives=like_argument(0)))
 def _sign(arguments: Arguments) -> Values:
     (value,), kind = arguments.values, arguments.call.args[0].type
     if pyarrow.types.is_null(value.type):
@@ -174,7 +174,7 @@ def _infer_cut(grows: int) -> Callable[[Sequence[Expr]], DataType]:
 
 
 def _rounding(mode: str) -> Callable[..., Any]:
-    @fixed(1)
+    @by_values(1)
     def computed(arguments: Arguments, columns: Columns, digits: int = 0) -> Any:
         values, kind = columns[0], arguments.call.args[0].type
         if kind.root is Root.NULL or (kind.is_integer and digits >= 0):
@@ -226,13 +226,14 @@ def _rounded_exactly(values: Values, digits: int, mode: str) -> Any:
 
 maths.add(
     "ROUND(number[, digits])",
-    "The number rounded half up to this many fractional digits, by default 0; before the point where negative.",
+    "The number rounded half up to this many fractional digits, by default 0; a negative number rounds before "
+    "the point.",
     takes(NUMBER, INTEGER, gives=_infer_cut(1), least=1),
     _rounding("half_towards_infinity"),
 )
 maths.add(
     "TRUNCATE(number[, digits])",
-    "The number without the digits beyond this many behind the point.",
+    "The number cut off after this many fractional digits, by default 0.",
     takes(NUMBER, INTEGER, gives=_infer_cut(1), least=1),
     _rounding("towards_zero"),
 )
@@ -299,7 +300,9 @@ def hex_strings(values: Values, upper: bool = True) -> Any:
 
 
 @maths(
-    "UNHEX(text)", "The bytes of hexadecimal digits; null where there are others.", takes(TEXT, gives=BYTES, null=True)
+    "UNHEX(text)",
+    "The bytes that hexadecimal digits show; null if there are other characters.",
+    takes(TEXT, gives=BYTES, null=True),
 )
 @by_columns
 def _bytes_of_hex(arguments: Arguments, columns: Columns) -> Any:

@@ -33,7 +33,7 @@ def _infer_of(args: Sequence[Expr]) -> DataType | str:
 
 
 @objects(
-    "OBJECT_OF(class, name1, value1, ...)", "A row of the named fields; the name of the class is not kept.", _infer_of
+    "OBJECT_OF(class, name1, value1, ...)", "A row of the named fields; the name of the class is ignored.", _infer_of
 )
 @by_columns
 def _object_of(arguments: Arguments, columns: Columns) -> Any:
@@ -55,7 +55,8 @@ def _infer_update(args: Sequence[Expr]) -> DataType | str:
     return DataTypes.ROW(list(fields.values())).as_nullable(args[0].type.is_nullable)
 
 
-@objects("OBJECT_UPDATE(row, name1, value1, ...)", "The row with other values of fields, in the values' types.",
+@objects("OBJECT_UPDATE(row, name1, value1, ...)",
+         "The row with new values in the named fields, which get the types of the values.",
          _infer_update)  # fmt: skip
 @by_columns
 def _object_update(arguments: Arguments, columns: Columns) -> Any:

@@ -26,7 +26,7 @@ from rayflink.table.functions.declaring import (
     Family,
     Kind,
     as_strings,
-    fixed,
+    by_values,
     takes,
 )
 from rayflink.table.plan.typed import Arguments, RowError
@@ -118,12 +118,12 @@ def _infer_pattern(args: Sequence[Any]) -> Any:
 
 @comparison(
     "text LIKE pattern [ESCAPE character]",
-    "Whether the text is of a pattern, where % stands for any characters and _ for one.",
+    "Whether the text matches a pattern, in which % stands for any characters and _ for one.",
     _infer_pattern,
     name="LIKE",
     symbol="LIKE",
 )
-@fixed(1, 2)
+@by_values(1, 2)
 def _like(arguments: Arguments, columns: Columns, pattern: str, escape: str = "") -> Any:
     return pc.match_like(strings_of(columns[0]), _arrow_pattern(pattern, escape))
 
@@ -155,12 +155,12 @@ def _arrow_pattern(pattern: str, escape: str) -> str:
 
 @comparison(
     "text SIMILAR TO pattern [ESCAPE character]",
-    "Whether the text is of a pattern of SQL: % and _ as in LIKE, all else as in regular expressions.",
+    "Whether the text matches a SQL pattern: % and _ as in LIKE, all else as in regular expressions.",
     _infer_pattern,
     name="SIMILAR TO",
     symbol="SIMILAR TO",
 )
-@fixed(1, 2)
+@by_values(1, 2)
 def _similar(arguments: Arguments, columns: Columns, pattern: str, escape: str = "") -> Any:
     return pc.match_substring_regex(strings_of(columns[0]), f"(?s)^(?:{_sql_regex(pattern, escape)})$")
 
@@ -194,9 +194,9 @@ def _sql_regex(pattern: str, escape: str) -> str:
 # Functions.
 
 
-@regexes("REGEXP(text, regex)", "Whether a part of the text matches; false for an empty expression.",
+@regexes("REGEXP(text, regex)", "Whether a part of the text matches; false if the expression is empty.",
          takes(TEXT, _REGEX, gives=BOOLEAN))  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _regexp(arguments: Arguments, columns: Columns, expression: str) -> Any:
     strings = strings_of(columns[0])
     if not expression or not _is_known(expression):
@@ -216,9 +216,9 @@ def _python(expression: str) -> re.Pattern[str]:
     return compiled
 
 
-@regexes("REGEXP_REPLACE(text, regex, replacement)", "The text with another one for each part that matches.",
+@regexes("REGEXP_REPLACE(text, regex, replacement)", "The text with each part that matches replaced by another text.",
          takes(TEXT, _REGEX, TEXT, gives=STRING, null=True))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _replace(arguments: Arguments, columns: Columns, expression: str, replacement: str) -> Any:
     strings = strings_of(columns[0])
     if _is_re2(expression):
@@ -228,9 +228,10 @@ def _replace(arguments: Arguments, columns: Columns, expression: str, replacemen
     return each_distinct(strings, lambda text: _python(expression).sub(lambda _: replacement, text), pyarrow.string())
 
 
-@regexes("REGEXP_EXTRACT(text, regex[, group])", "The first part that matches, or its group of a number; null if none.",
+@regexes("REGEXP_EXTRACT(text, regex[, group])",
+         "The first part that matches, or its group with this number; null if there is none.",
          takes(TEXT, _REGEX, INTEGER, gives=STRING, least=2, null=True))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _extract(arguments: Arguments, columns: Columns, expression: str, group: int = 0) -> Any:
     return extracted(strings_of(columns[0]), expression, group)
 
@@ -252,16 +253,17 @@ def extracted(strings: pyarrow.Array, expression: str, group: int) -> Any:
     return each_distinct(strings, first, pyarrow.string())
 
 
-@regexes("REGEXP_SUBSTR(text, regex)", "The first part that matches, null if none.",
+@regexes("REGEXP_SUBSTR(text, regex)", "The first part that matches; null if there is none.",
          takes(TEXT, _REGEX, gives=STRING, null=True))  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _substring(arguments: Arguments, columns: Columns, expression: str) -> Any:
     return extracted(strings_of(columns[0]), expression, 0)
 
 
-@regexes("REGEXP_EXTRACT_ALL(text, regex[, group])", "All parts that match, or a group of each, 1 if not given.",
+@regexes("REGEXP_EXTRACT_ALL(text, regex[, group])",
+         "An array with one group of each part that matches, by default group 1; group 0 is the whole part.",
          takes(TEXT, _REGEX, INTEGER, gives=DataTypes.ARRAY(STRING), least=2, null=True))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _extract_all(arguments: Arguments, columns: Columns, expression: str, group: int = 1) -> Any:
     import polars
 
@@ -286,7 +288,7 @@ def _all_by_python(strings: pyarrow.Array, expression: str, group: int) -> Any:
 
 
 @regexes("REGEXP_COUNT(text, regex)", "How many parts match.", takes(TEXT, _REGEX, gives=INT, null=True))
-@fixed(1)
+@by_values(1)
 def _count(arguments: Arguments, columns: Columns, expression: str) -> Any:
     strings = strings_of(columns[0])
     if not _is_known(expression):
@@ -298,9 +300,9 @@ def _count(arguments: Arguments, columns: Columns, expression: str) -> Any:
     return pc.count_substring_regex(strings, expression)
 
 
-@regexes("REGEXP_INSTR(text, regex)", "Where the first part that matches begins, counted from 1; 0 if none does.",
+@regexes("REGEXP_INSTR(text, regex)", "The position of the first part that matches, counted from 1; 0 if none does.",
          takes(TEXT, _REGEX, gives=INT, null=True))  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _instr(arguments: Arguments, columns: Columns, expression: str) -> Any:
     strings = strings_of(columns[0])
     if not _is_known(expression):

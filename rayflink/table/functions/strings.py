@@ -23,7 +23,7 @@ from rayflink.table.functions.declaring import (
     Kind,
     as_strings,
     by_columns,
-    fixed,
+    by_values,
     joined_present,
     takes,
 )
@@ -97,15 +97,15 @@ def _cased_type(args: Sequence[Expr]) -> DataType:
     return STRING if args[0].type.root is Root.NULL else args[0].type
 
 
-strings.add("UPPER(text)", "The text in capitals.", takes(TEXT, gives=_cased_type),
+strings.add("UPPER(text)", "The text in upper case.", takes(TEXT, gives=_cased_type),
           _cased(pc.ascii_upper, "to_uppercase"), aliases=("UCASE",))  # fmt: skip
-strings.add("LOWER(text)", "The text in small letters.", takes(TEXT, gives=_cased_type),
+strings.add("LOWER(text)", "The text in lower case.", takes(TEXT, gives=_cased_type),
           _cased(pc.ascii_lower, "to_lowercase"), aliases=("LCASE",))  # fmt: skip
-strings.add("INITCAP(text)", "Each word with a capital and then small letters; words are of letters and digits.",
+strings.add("INITCAP(text)", "Each word with a capital, then in lower case; a word consists of letters and digits.",
           takes(TEXT, gives=_cased_type), _titled)  # fmt: skip
 strings.add("CHAR_LENGTH(text)", "How many characters the text has.", takes(TEXT, gives=INT), _plain(pc.utf8_length),
           aliases=("CHARACTER_LENGTH",))  # fmt: skip
-strings.add("REVERSE(text)", "The text from its end.", takes(TEXT, gives=STRING), _plain(pc.utf8_reverse))
+strings.add("REVERSE(text)", "The text in reverse order.", takes(TEXT, gives=STRING), _plain(pc.utf8_reverse))
 
 
 # Putting together.
@@ -124,9 +124,9 @@ def _joined(arguments: Arguments) -> Values:
     return pc.binary_join_element_wise(*map(as_strings, arguments.values), pyarrow.scalar(""))
 
 
-strings.add("text1 || text2", "Both strings, one after the other; null where one is.", _infer_joined, _joined,
+strings.add("text1 || text2", "Both strings, one after the other; null if one is null.", _infer_joined, _joined,
           name="||", symbol="||")  # fmt: skip
-strings.add("CONCAT(text1, text2, ...)", "All strings, one after the other; null where one is.",
+strings.add("CONCAT(text1, text2, ...)", "All strings, one after the other; null if one is null.",
           takes(TEXT, gives=STRING, more=TEXT), _joined)  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def _check_size(characters: float, bytes_of_one: float = 1) -> None:
 
 
 def _padded(left: bool) -> Any:
-    @fixed(1, 2)
+    @by_values(1, 2)
     def computed(arguments: Arguments, columns: Columns, length: int, pad: str = " ") -> Any:
         values = strings_of(columns[0])
         if length < 0 or not pad:
@@ -188,7 +188,7 @@ for _name, _left, _side in (("LPAD", True, "left"), ("RPAD", False, "right")):
 # Parts.
 
 
-@fixed(1, 2)
+@by_values(1, 2)
 def _substring(arguments: Arguments, columns: Columns, start: int, length: int | None = None) -> Any:
     values = strings_of(columns[0])
     if len(columns) > 2 and (length is None or length < 0):
@@ -239,28 +239,28 @@ def _sliced(arguments: Arguments, columns: Columns) -> Any:
     return pc.if_else(pc.fill_null(bad, True), _NO_TEXT, result.to_arrow().cast(pyarrow.string()))
 
 
-strings.add("SUBSTRING(text FROM start [FOR length])", "The part from a place on, from the end where it is negative.",
+strings.add("SUBSTRING(text FROM start [FOR length])", "The part from start on; a negative start counts from the end.",
           takes(TEXT, INTEGER, INTEGER, gives=varied, least=2, null=True), _substring_of_columns,
           name="SUBSTRING", aliases=("SUBSTR",))  # fmt: skip
 
 
-@strings("LEFT(text, length)", "The first characters.", takes(TEXT, INTEGER, gives=varied, null=True))
-@fixed(1)
+@strings("LEFT(text, length)", "The first `length` characters.", takes(TEXT, INTEGER, gives=varied, null=True))
+@by_values(1)
 def _first(arguments: Arguments, columns: Columns, length: int) -> Any:
     return pc.utf8_slice_codeunits(strings_of(columns[0]), 0, max(length, 0))
 
 
-@strings("RIGHT(text, length)", "The last characters.", takes(TEXT, INTEGER, gives=varied, null=True))
-@fixed(1)
+@strings("RIGHT(text, length)", "The last `length` characters.", takes(TEXT, INTEGER, gives=varied, null=True))
+@by_values(1)
 def _last(arguments: Arguments, columns: Columns, length: int) -> Any:
     values = strings_of(columns[0])
     return pc.utf8_slice_codeunits(values, -length) if length > 0 else pc.utf8_slice_codeunits(values, 0, 0)
 
 
 @strings("OVERLAY(text PLACING other FROM start [FOR length])",
-       "The text with another one for the characters from a place on, as many as the other one has if not given.",
+       "The text in which other replaces `length` characters from start on, by default as many as other has.",
        takes(TEXT, TEXT, INTEGER, INTEGER, gives=STRING, least=3), name="OVERLAY")  # fmt: skip
-@fixed(2, 3)
+@by_values(2, 3)
 def _overlaid(arguments: Arguments, columns: Columns, start: int, length: int | None = None) -> Any:
     values, other = strings_of(columns[0]), strings_of(columns[1])
     size = pc.cast(pc.utf8_length(values), pyarrow.int64())
@@ -287,7 +287,7 @@ def _rest(values: Values, starts: Any) -> Any:
 def _trimmed(side: str) -> Callable[[Arguments], Values]:
     names = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
-    @fixed(1)
+    @by_values(1)
     def computed(arguments: Arguments, columns: Columns, characters: str = " ") -> Any:
         where = arguments.call.options[0] if arguments.call.options else side
         if not characters:
@@ -311,7 +311,7 @@ strings.add("RTRIM(text[, characters])", "The text without blanks, or other char
 # Finding.
 
 
-@fixed(0, 2)
+@by_values(0, 2)
 def _located(arguments: Arguments, columns: Columns, needle: str, start: int = 1) -> Any:
     return _place(strings_of(columns[1]), needle, start)
 
@@ -333,14 +333,18 @@ def _place(values: Values, needle: str, start: int = 1) -> Any:
     return pc.if_else(pc.less(position, 0), 0, pc.add(position, skipped + 1)).cast(pyarrow.int32())
 
 
-strings.add("POSITION(part IN text)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT),
+strings.add("POSITION(part IN text)",
+            "The first position at which a part begins; 0 if there is none.", takes(TEXT, TEXT, gives=INT),
           _located, name="POSITION")  # fmt: skip
-strings.add("LOCATE(part, text[, start])", "Where a part begins first at a place or behind, 0 where it does not.",
+strings.add("LOCATE(part, text[, start])",
+            "The first position at which a part begins, searched from start on; 0 if there is none.",
           takes(TEXT, TEXT, INTEGER, gives=INT, least=2), _located)  # fmt: skip
 
 
-@strings("INSTR(text, part)", "Where a part begins first, 0 where it does not.", takes(TEXT, TEXT, gives=INT))
-@fixed(1)
+@strings(
+    "INSTR(text, part)", "The first position at which a part begins; 0 if there is none.", takes(TEXT, TEXT, gives=INT)
+)
+@by_values(1)
 def _instr(arguments: Arguments, columns: Columns, needle: str) -> Any:
     return _place(strings_of(columns[0]), needle)
 
@@ -348,7 +352,7 @@ def _instr(arguments: Arguments, columns: Columns, needle: str) -> Any:
 def _tested(name: str) -> Any:
     kernel = getattr(pc, name)
 
-    @fixed(1)
+    @by_values(1)
     def computed(arguments: Arguments, columns: Columns, needle: Any) -> Any:
         return kernel(columns[0], needle)
 
@@ -382,9 +386,11 @@ for _usage, _about, _test in (
 
 
 @strings(
-    "REPLACE(text, part, other)", "The text with another one for each part.", takes(TEXT, TEXT, TEXT, gives=STRING)
+    "REPLACE(text, part, other)",
+    "The text with each occurrence of part replaced by other.",
+    takes(TEXT, TEXT, TEXT, gives=STRING),
 )
-@fixed(1, 2)
+@by_values(1, 2)
 def _replaced(arguments: Arguments, columns: Columns, needle: str, replacement: str) -> Any:
     values = strings_of(columns[0])
     if needle:
@@ -392,9 +398,10 @@ def _replaced(arguments: Arguments, columns: Columns, needle: str, replacement: 
     return pc.replace_substring_regex(values, "", replacement.replace("\\", "\\\\"))
 
 
-@strings("TRANSLATE(text, from, to)", "The text with the character at the place in `to` for each one of `from`.",
+@strings("TRANSLATE(text, from, to)",
+         "The text with each character of `from` replaced by the one at the same position in `to`.",
        takes(TEXT, TEXT, TEXT, gives=STRING, null=True))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _translated(arguments: Arguments, columns: Columns, characters: str, replacements: str) -> Any:
     values = strings_of(columns[0])
     pairs = dict(reversed([(character, replacements[index : index + 1]) for index, character in enumerate(characters)]))
@@ -411,9 +418,10 @@ def split_strings(values: Values, separator: str) -> Any:
 _SEPARATOR = Kind("a separator", lambda found: found.is_text or found.is_integer, STRING)
 
 
-@strings("SPLIT_INDEX(text, separator, index)", "The part of a number from 0, between separators; null if none.",
+@strings("SPLIT_INDEX(text, separator, index)",
+         "The part with this number, counted from 0, of those between separators; null if there is none.",
        takes(TEXT, _SEPARATOR, INTEGER, gives=STRING, null=True))  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _split_index(arguments: Arguments, columns: Columns, separator: Any) -> Any:
     values, index = strings_of(columns[0]), columns[2]
     separator = chr(separator) if isinstance(separator, int) else separator
@@ -425,9 +433,10 @@ def _split_index(arguments: Arguments, columns: Columns, separator: Any) -> Any:
     return parts.values.take(pc.if_else(pc.fill_null(inside, False), places, pyarrow.scalar(None, pyarrow.int64())))
 
 
-@strings("SPLIT(text, separator)", "The parts between separators; of an empty separator the characters.",
+@strings("SPLIT(text, separator)",
+         "An array of the parts between separators; an empty separator splits into characters.",
        takes(TEXT, TEXT, gives=DataTypes.ARRAY(STRING)))  # fmt: skip
-@fixed(1)
+@by_values(1)
 def _split(arguments: Arguments, columns: Columns, separator: str) -> Any:
     values = strings_of(columns[0])
     if separator:
@@ -440,9 +449,9 @@ def _split(arguments: Arguments, columns: Columns, separator: str) -> Any:
 
 
 @strings("STR_TO_MAP(text[, separator1, separator2])",
-       "A map of key=value pairs, separated by commas or other regular expressions.",
+       "A map from a text such as 'a=1,b=2'; the separators are regular expressions, by default , and =.",
        takes(TEXT, TEXT, TEXT, gives=DataTypes.MAP(STRING, STRING), least=1, null=True))  # fmt: skip
-@fixed(1, 2)
+@by_values(1, 2)
 def _map_of_text(arguments: Arguments, columns: Columns, between: str = ",", key_separator: str = "=") -> Any:
     from rayflink.table.functions.collections import made_maps  # which imports this module
 
@@ -461,7 +470,9 @@ def _infer_elt(args: Sequence[Expr]) -> DataType | str:
     return kind.nullable()
 
 
-@strings("ELT(index, text1, text2, ...)", "The text of a number, counted from 1; null if there is none.", _infer_elt)
+@strings(
+    "ELT(index, text1, text2, ...)", "The text with this number, counted from 1; null if there is none.", _infer_elt
+)
 @by_columns
 def _chosen(arguments: Arguments, columns: Columns) -> Any:
     index, *values = columns

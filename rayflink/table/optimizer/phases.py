@@ -74,7 +74,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         one_phase_aggregate,
     ),
 }
-"""In their order; those of `logical` again and again, until the plan stays as it is."""
+"""The rules in their order; those of `logical` are repeated until the plan stays as it is, at most ten times."""
 NEEDED = frozenset(
     {
         "push_filter_into_rank",
@@ -86,7 +86,7 @@ NEEDED = frozenset(
         "recognize_window_join",
     }
 )
-"""Without these, queries of which they make what can be run are errors."""
+"""Rules without which some queries cannot run."""
 BATCH_ONLY = frozenset({"broadcast_join", "drop_watermarks", "one_phase_aggregate", "reorder_joins"})
 
 

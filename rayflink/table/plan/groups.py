@@ -10,17 +10,17 @@ from .logical import AggregateCall, Relation
 
 @dataclass(frozen=True)
 class GroupAggregate(Relation):
-    """Aggregates by columns over all rows of a table: the columns of `grouping`, then one for each call.
+    """GROUP BY; without calls it is SELECT DISTINCT and UNION.
 
-    Without columns to group by it gives one row, also of no rows. Of a stream there are no calls, and each group comes
-    with its first row.
+    Its columns are those of `grouping`, then one for each call. Without columns to group by it gives one row, even if
+    its input has none. On streams it has no calls, and each group is emitted with its first row.
 
     Args:
         grouping: numbers of the columns; rows with NULL in one are a group, too.
-        is_whole: rows are those of a whole table, and results may wait for its end.
+        is_whole: it runs in batch mode: results wait for the end of the input.
         is_one_phase: rows are partitioned as they are, and not aggregated before.
-        ttl: (name of the table, how long a group is known of which nothing comes) in a stream; None: as long as
-            `table.exec.state.ttl` says.
+        ttl: (table, time after which a group without new rows is forgotten), on streams; None: the time is
+            `table.exec.state.ttl`.
     """
 
     input: Relation

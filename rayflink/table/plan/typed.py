@@ -140,7 +140,7 @@ class Call(Expr):
 
     @cached_property
     def may_raise(self) -> bool:
-        """Return whether some rows may have no result."""
+        """Return whether some rows may be an error."""
         return self.function.may_raise(self) or any(isinstance(one, Call) and one.may_raise for one in self.args)
 
     def __str__(self) -> str:
@@ -226,8 +226,8 @@ class Function:
         usage: its form in a query, such as "UPPER(text)".
         about: one sentence of what it gives.
         aliases: other names.
-        raises: whether some values of its arguments are an error, or what says so of a call; then it is given only the
-            rows that need it.
+        raises: whether some rows may be an error, or a function that decides this for a call; CASE and WHERE then
+            evaluate it only for the rows that need it.
         is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
         is_clock: it differs by the time of its evaluation alone, so that two uses may be computed once.
         symbol: the operator's sign, where it is written between its arguments.
@@ -310,7 +310,7 @@ class Evaluation:
         """Return a column, or one value for all rows.
 
         Raises:
-            RowError: a row has no result.
+            RowError: a row is an error.
         """
         if isinstance(expr, Column):
             return self.columns[expr.index]
@@ -379,7 +379,7 @@ class _Filtered(Sequence["pyarrow.Array"]):
 
 
 class RowError(ValueError):
-    """A value of a row has no result: a division by zero, a text that is no number.
+    """An error in a row: a division by zero, a string that is no number.
 
     Args:
         problem: what is wrong.

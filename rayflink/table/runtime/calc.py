@@ -23,7 +23,7 @@ def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequenc
     """Return the wanted columns of the rows for which the condition is true; rows keep their kinds.
 
     Raises:
-        RowError: a row has no result.
+        RowError: a row is an error.
     """
     import pyarrow
 

@@ -18,29 +18,29 @@ CALLED: set[str] = set()
 """Names of the functions that tests have called."""
 
 
-class Given:
-    """A column of arguments, or a constant.
+class Argument:
+    """An argument of a call: a column or a constant.
 
     Args:
-        kind: their type.
-        values: one for each row; of a constant one.
+        kind: its type.
+        values: one for each row; a constant has one.
     """
 
     def __init__(self, kind: DataType, values: Sequence[Any], is_constant: bool = False) -> None:
         self.kind, self.values, self.is_constant = kind, list(values), is_constant
 
 
-def column(kind: DataType, *values: Any) -> Given:
-    return Given(kind, values)
+def column(kind: DataType, *values: Any) -> Argument:
+    return Argument(kind, values)
 
 
-def constant(kind: DataType, value: Any) -> Given:
-    return Given(kind if value is None else kind.not_null(), [value], True)
+def constant(kind: DataType, value: Any) -> Argument:
+    return Argument(kind if value is None else kind.not_null(), [value], True)
 
 
-def given(value: Any) -> Given:
+def argument(value: Any) -> Argument:
     """A constant of the type that a literal in SQL has."""
-    if isinstance(value, Given):
+    if isinstance(value, Argument):
         return value
     if value is None:
         return constant(DataTypes.NULL(), None)
@@ -56,7 +56,7 @@ def given(value: Any) -> Given:
     return constant(DataTypes.CHAR(max(1, len(value))), value)
 
 
-def exprs(args: Sequence[Given], constants: bool = True) -> list[Expr]:
+def exprs(args: Sequence[Argument], constants: bool = True) -> list[Expr]:
     exprs: list[Expr] = []
     for at, one in enumerate(args):
         exprs.append(
@@ -67,7 +67,7 @@ def exprs(args: Sequence[Given], constants: bool = True) -> list[Expr]:
 
 def resulting(name: str, *args: Any, to: DataType | None = None, options: tuple[Any, ...] = ()) -> DataType | str:
     """The type of a call's result, or what is wanted instead of the arguments."""
-    return to or named(name).result(exprs([given(arg) for arg in args]), options)
+    return to or named(name).result(exprs([argument(arg) for arg in args]), options)
 
 
 def result(
@@ -77,16 +77,16 @@ def result(
 
     Whatever is called, the result has its type; slices of rows give slices of it; constants give what columns give.
     """
-    givens = [given(arg) for arg in args]
-    rows = max([len(one.values) for one in givens if not one.is_constant], default=1)
-    columns = [pyarrow.array(one.values * (rows if one.is_constant else 1), one.kind.to_arrow()) for one in givens]
+    arguments = [argument(arg) for arg in args]
+    rows = max([len(one.values) for one in arguments if not one.is_constant], default=1)
+    columns = [pyarrow.array(one.values * (rows if one.is_constant else 1), one.kind.to_arrow()) for one in arguments]
     function = named(name)
     CALLED.add(function.name)
-    call = _call(function, exprs(givens), to, options)
+    call = _call(function, exprs(arguments), to, options)
     found = evaluated(call, columns, rows, session)
     if function.is_deterministic and rows:
         _check_slices(call, columns, found, session)
-        _check_constants(function, givens, found, (to, options, session))
+        _check_constants(function, arguments, found, (to, options, session))
     return list(found.to_pylist())
 
 
@@ -123,11 +123,11 @@ def _check_slices(call: Call, columns: Sequence[Any], found: Any, session: Sessi
     assert same(glued, found.to_pylist()), f"{call} in slices"
 
 
-def _check_constants(function: Function, givens: Sequence[Given], found: Any, how: tuple[Any, ...]) -> None:
+def _check_constants(function: Function, arguments: Sequence[Argument], found: Any, how: tuple[Any, ...]) -> None:
     """Each of the first rows as constants, and what was constant as a column."""
     to, options, session = how
     for row in range(min(len(found), 4)):
-        row_of = [constant(one.kind, one.values[0 if one.is_constant else row]) for one in givens]
+        row_of = [constant(one.kind, one.values[0 if one.is_constant else row]) for one in arguments]
         alone = evaluated(_call(function, exprs(row_of), to, options), [], 1, session)
         assert same(alone.to_pylist(), found.slice(row, 1).to_pylist()), f"{function.name} of constants in row {row}"
 

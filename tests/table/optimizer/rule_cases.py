@@ -73,6 +73,7 @@ def _case(rule: str, part: str) -> RuleCase:
     header, _, query = head.partition("\n\n")
     title, *settings = header.splitlines()
     values = dict(setting.split(": ", 1) for setting in settings)
+    assert values.keys() <= {"mode", "option"}, f"{rule}: {title}: unknown setting among {settings}"
     key, _, value = values.get("option", "").partition(" = ")
     before, _, after = plans.partition(WITH)
     option = (key, value) if key else None

@@ -1,6 +1,6 @@
 """The examples in the docstrings of the planner's rules: a query, its plan without the rule, and its plan with it.
 
-An example in a docstring has this form; the words in brackets are optional:
+An example in a docstring has this form; the words in brackets are optional, and so are the plans while you write it:
 
     Example[, in batch mode][, with `option` = `value`]:
 
@@ -16,18 +16,20 @@ An example in a docstring has this form; the words in brackets are optional:
         TableSourceScan(...)
 
 The plans name tables without catalog and database, and the line of a step may be broken at blanks.
-`python -m tests.table.optimizer.rule_examples` prints the examples with the plans that EXPLAIN shows today.
+`python -m tests.table.optimizer.rule_examples [RULE ...]` prints the examples of all rules, or of these, with the plans
+that EXPLAIN shows today; paste them into the docstring.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 
 import pyarrow
 from pyarrow import parquet
@@ -39,10 +41,11 @@ from rayflink.table.planner import Relation
 
 _EXAMPLE = re.compile(
     r"^Example(?P<batch>, in batch mode)?(?:, with `(?P<option>[^`]+)` = `(?P<value>[^`]+)`)?:\n\n"
-    r"(?P<query>(?: {4}.*\n)+)\nWithout the rule:\n\n(?P<before>(?: {4}.*\n)+)\nWith the rule:\n\n"
-    r"(?P<after>(?: {4}.*(?:\n|$))+)",
+    r"(?P<query>(?: {4}.*(?:\n|$))+)"
+    r"(?:\nWithout the rule:\n\n(?P<before>(?: {4}.*\n)+)\nWith the rule:\n\n(?P<after>(?: {4}.*(?:\n|$))+))?",
     re.MULTILINE,
 )
+_PART = re.compile(r"^(Example|Without the rule|With the rule)\b", re.MULTILINE)
 _CONTINUED = re.compile(r"\n(?![ :]*[:+]- )[ :]*")
 """The break before a line that goes on with the step of the line above it."""
 ORDERS = """CREATE TABLE orders (id BIGINT, product STRING, price INT, tags ARRAY<STRING>, ts TIMESTAMP(3),
@@ -58,8 +61,8 @@ class RuleExample:
     Args:
         rule: name of the rule.
         query: the SELECT.
-        before: the optimized plan without the rule.
-        after: the optimized plan with it.
+        before: the optimized plan without the rule; empty: not yet written.
+        after: the optimized plan with it; empty: not yet written.
         is_batch: whether the query runs in batch mode.
         option: key and value of an option; None: the defaults.
     """
@@ -70,6 +73,14 @@ class RuleExample:
     after: str
     is_batch: bool = False
     option: tuple[str, str] | None = None
+
+    def describe(self, before: str, after: str) -> str:
+        """Return the example with these plans, in the form of a docstring."""
+        mode = ", in batch mode" if self.is_batch else ""
+        option = "" if self.option is None else ", with `{}` = `{}`".format(*self.option)
+        titles = f"Example{mode}{option}:", "Without the rule:", "With the rule:"
+        parts = zip(titles, (self.query, before, after), strict=True)
+        return "\n\n".join(f"{title}\n\n{indent(part, '    ')}" for title, part in parts)
 
     def explain(self, folder: Path, leave_out: bool) -> str:
         """Return the optimized plan as EXPLAIN prints it, with short names of tables; an error where there is none."""
@@ -136,22 +147,37 @@ def rule_names() -> list[str]:
 
 
 def examples_of(rule: str) -> Iterator[RuleExample]:
-    """Yield the examples in the docstring of a rule's module."""
-    for match in _EXAMPLE.finditer(import_module(module_of(rule)).__doc__ or ""):
+    """Yield the examples in the docstring of a rule's module.
+
+    Raises:
+        ValueError: a part of an example does not have the form described above.
+    """
+    yield from read_examples(rule, import_module(module_of(rule)).__doc__ or "")
+
+
+def read_examples(rule: str, docstring: str) -> Iterator[RuleExample]:
+    """Yield the examples in a docstring; see `examples_of`."""
+    matches = list(_EXAMPLE.finditer(docstring))
+    if len(_PART.findall(docstring)) != sum(3 if match["before"] else 1 for match in matches):
+        raise ValueError(
+            f"an example in the docstring of rule {rule} cannot be read; "
+            f"write it in the form that the docstring of {__name__} shows"
+        )
+    for match in matches:
         query = dedent(match["query"]).strip()
-        before, after = (_CONTINUED.sub(" ", dedent(match[name]).strip()) for name in ("before", "after"))
+        before, after = (_CONTINUED.sub(" ", dedent(match[name] or "").strip()) for name in ("before", "after"))
         option = (match["option"], match["value"]) if match["option"] else None
         yield RuleExample(rule, query, before, after, match["batch"] is not None, option)
 
 
 def main() -> None:
-    """Print each example with its plans of today."""
+    """Print each example of the rules that the command names, or of all rules, with its plans of today."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(folder)
-        for example in (example for rule in rule_names() for example in examples_of(rule)):
+        for example in (example for rule in sys.argv[1:] or rule_names() for example in examples_of(rule)):
             plans = (example.explain(folder, leave_out) for leave_out in (True, False))
-            print(f"# {example.rule}\n\n{example.query}\n\n" + "\n\n".join(plans) + "\n")
+            print(f"# {example.rule}\n\n{example.describe(*plans)}\n")
 
 
 if __name__ == "__main__":

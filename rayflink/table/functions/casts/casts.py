@@ -183,14 +183,14 @@ def _infer(args: Sequence[Expr]) -> str:
 
 conversion.add(
     "CAST(value AS type)",
-    "The value as another type; a value that cannot be is an error.",
+    "The value converted to another type; an error if that is impossible.",
     _infer,
     _cast_kernel(False),
     raises=_raises,
 )
 conversion.add(
     "TRY_CAST(value AS type)",
-    "The value as another type, null where that cannot be.",
+    "The value converted to another type; null if that is impossible.",
     _infer,
     _cast_kernel(True),
 )

@@ -19,9 +19,9 @@ from rayflink.table.functions.declaring import (
     TIMESTAMP,
     Columns,
     Kind,
+    by_values,
     constant,
     either,
-    fixed,
     takes,
 )
 from rayflink.table.functions.times import time_format, time_patterns
@@ -39,10 +39,10 @@ _PATTERN = Kind("a pattern such as 'yyyy-MM-dd'", TEXT.holds, STRING)
 
 @dates(
     "DATE_FORMAT(time, pattern)",
-    "A timestamp, or a text of the form yyyy-MM-dd HH:mm:ss, as a text by a pattern of Java.",
+    "A timestamp, or a text of the form yyyy-MM-dd HH:mm:ss, formatted by a pattern of Java.",
     either(takes(TIMESTAMP, _PATTERN, gives=STRING), takes(TEXT, _PATTERN, gives=STRING, null=True)),
 )
-@fixed(1)
+@by_values(1)
 def _date_format(arguments: Arguments, columns: Columns, pattern: str) -> Any:
     times, kind = columns[0], arguments.call.args[0].type
     if kind.is_text:
@@ -65,17 +65,17 @@ def _lenient_times(strings: Values, pattern: str) -> Any:
 
 @dates(
     "FROM_UNIXTIME(seconds[, pattern])",
-    "Seconds since 1970-01-01 UTC as a text in the session's time zone, of the form yyyy-MM-dd HH:mm:ss or another.",
+    "Seconds since 1970-01-01 UTC as a text in the session's time zone; the pattern is by default yyyy-MM-dd HH:mm:ss.",
     takes(INTEGER, _PATTERN, gives=STRING, least=1),
 )
-@fixed(1)
+@by_values(1)
 def _from_unixtime(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT) -> Any:
     seconds = as_number(columns[0], arguments.call.args[0].type, BIGINT)
     instants = pc.cast(seconds, pyarrow.timestamp("s", "UTC"))
     return time_patterns.written(local_times(instants, arguments.session.zone), pattern)
 
 
-@fixed(1)
+@by_values(1)
 def _seconds_of_text(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT) -> Any:
     days, since_midnight, valid, offset = time_patterns.read(columns[0], pattern, True)
     local = timestamps(days, since_midnight, valid, "s")
@@ -95,8 +95,8 @@ def _unix_timestamp(arguments: Arguments) -> Values:
 
 dates.add(
     "UNIX_TIMESTAMP([text[, pattern]])",
-    "Seconds since 1970-01-01 UTC: now, or of a text of the form yyyy-MM-dd HH:mm:ss or another in the session's time "
-    "zone. A text of another form gives -9223372036854775808.",
+    "Seconds from 1970-01-01 UTC until now, or until the time that a text shows in the session's time zone; the "
+    "pattern is by default yyyy-MM-dd HH:mm:ss. A text that does not match gives -9223372036854775808.",
     takes(TEXT, _PATTERN, gives=BIGINT, least=0),
     _unix_timestamp,
     name="UNIX_TIMESTAMP",
@@ -107,10 +107,10 @@ dates.add(
 
 @dates(
     "TO_DATE(text[, pattern])",
-    "A text of the form yyyy-MM-dd, or another, as a date; null where it has not that form.",
+    "The date that a text shows; null if it does not match the pattern, by default yyyy-MM-dd.",
     takes(TEXT, _PATTERN, gives=DataTypes.DATE(), least=1, null=True),
 )
-@fixed(1)
+@by_values(1)
 def _to_date(arguments: Arguments, columns: Columns, pattern: str | None = None) -> Any:
     strings = pc.cast(columns[0], pyarrow.string())
     if pattern is None:
@@ -121,10 +121,11 @@ def _to_date(arguments: Arguments, columns: Columns, pattern: str | None = None)
 
 @dates(
     "TO_TIMESTAMP(text[, pattern])",
-    "A text of the form yyyy-MM-dd HH:mm:ss, or another, as a timestamp without a zone; null where it has another.",
+    "The timestamp without a zone that a text shows; null if it does not match the pattern, by default "
+    "yyyy-MM-dd HH:mm:ss.",
     takes(TEXT, _PATTERN, gives=_TIMESTAMP3, least=1, null=True),
 )
-@fixed(1)
+@by_values(1)
 def _to_timestamp(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT) -> Any:
     return read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
 
@@ -152,7 +153,7 @@ def _to_instant(arguments: Arguments) -> Values:
     return _instant_of_number(arguments)
 
 
-@fixed(1)
+@by_values(1)
 def _instant_of_number(arguments: Arguments, columns: Columns, precision: int = 3) -> Any:
     """Null beyond the years 0 to 9999."""
     if not 0 <= precision <= 9:
@@ -173,7 +174,7 @@ def _instant_type(args: Sequence[Expr]) -> DataType:
     return DataTypes.TIMESTAMP_LTZ(digits) if digits is not None and 3 < digits <= 9 else _INSTANT3
 
 
-@fixed(1, 2)
+@by_values(1, 2)
 def _instant_of_text(arguments: Arguments, columns: Columns, pattern: str = _DEFAULT, zone: str | None = None) -> Any:
     local = read_timestamps(pc.cast(columns[0], pyarrow.string()), pattern)
     return instants_of(local, zone or "UTC")
@@ -181,8 +182,8 @@ def _instant_of_text(arguments: Arguments, columns: Columns, pattern: str = _DEF
 
 dates.add(
     "TO_TIMESTAMP_LTZ(number[, precision]) or (text[, pattern[, zone]])",
-    "An instant: of milliseconds since 1970-01-01 UTC, or with precision 0 seconds; or of a text by a pattern in a "
-    "zone, UTC if none is given.",
+    "The instant this many milliseconds (with precision 0: seconds) after 1970-01-01 UTC; or the instant that a text "
+    "shows by a pattern in a zone, by default UTC.",
     either(
         takes(_EPOCH, _PRECISION, gives=_instant_type, least=1, null=True),
         takes(TEXT, _PATTERN, _ZONE, gives=_INSTANT3, least=1, null=True),
@@ -194,10 +195,10 @@ dates.add(
 
 @dates(
     "CONVERT_TZ(text, zone1, zone2)",
-    "A text of the form yyyy-MM-dd HH:mm:ss, a time in one zone, as that in another; null where it has not that form.",
+    "A time of the form yyyy-MM-dd HH:mm:ss in zone1, as the same instant in zone2; null if the form differs.",
     takes(TEXT, _ZONE, _ZONE, gives=STRING, null=True),
 )
-@fixed(1, 2)
+@by_values(1, 2)
 def _convert_tz(arguments: Arguments, columns: Columns, from_zone: str, to_zone: str) -> Any:
     instants = instants_of(_lenient_times(columns[0], _DEFAULT), _known_zone(from_zone))
     return time_patterns.written(local_times(instants, _known_zone(to_zone)), _DEFAULT)
@@ -266,7 +267,7 @@ def _current_watermark(arguments: Arguments) -> Values:
 
 dates.add(
     "CURRENT_WATERMARK(rowtime)",
-    "The last watermark that came, of the time attribute's kind; NULL before the first.",
+    "The latest watermark, as a timestamp of the time attribute's type; NULL before the first.",
     takes(TIMESTAMP, gives=lambda args: DataTypes.TIMESTAMP_LTZ(3) if args[0].type.root is Root.TIMESTAMP_LTZ
           else DataTypes.TIMESTAMP(3), null=True),
     _current_watermark,

@@ -268,7 +268,7 @@ def _added(arguments: Arguments) -> Values:
 
 dates.add(
     "TIMESTAMPADD(unit, number, time)",
-    "The time this many units later: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.",
+    "The time this many units later; units are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.",
     lambda args: _infer_moved(args, ()),
     _added,
     by_options=_infer_moved,
@@ -277,7 +277,7 @@ dates.add(
 
 @dates(
     "TIMESTAMPDIFF(unit, time1, time2)",
-    "Whole units from time1 to time2: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.",
+    "The number of whole units from time1 to time2; units are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND.",
     takes(TIME_POINT, TIME_POINT, gives=INT),
 )
 def _difference(arguments: Arguments) -> Values:
@@ -330,7 +330,7 @@ def _infer_overlaps(args: Sequence[Expr]) -> DataType | str:
 
 @dates(
     "(start1, end1) OVERLAPS (start2, end2)",
-    "Whether two spans of time have a moment in common; an end may be an interval instead.",
+    "Whether two periods of time overlap; in place of an end, an interval may give the length.",
     _infer_overlaps,
     name="OVERLAPS",
 )
