@@ -6,6 +6,9 @@ from typing import Generic
 
 from rayflink.user_types import TypeHint
 
+from .data_types.composite_types import RowTypeInfo
+from .data_types.type_base import TypeInformation
+from .data_types.type_hints import to_type_info
 from .functions.type_variables import Whole
 
 
@@ -16,10 +19,11 @@ class OutputTag(Generic[Whole]):
 
     Args:
         tag_id: not empty; unique among the side outputs of one operator.
-        type_info: type of the records, or None for any; a list stands for a row of these types.
+        type_info: a TypeInformation, a type hint or a class; None means any. A list stands for a row of its types.
 
     Raises:
         ValueError: `tag_id` is empty.
+        InvalidTypesError: `type_info` is no type.
     """
 
     __slots__ = ("tag_id", "type_info")
@@ -28,7 +32,7 @@ class OutputTag(Generic[Whole]):
         if not isinstance(tag_id, str) or not tag_id:
             raise ValueError(f"an OutputTag needs a non-empty string as tag_id, found {tag_id!r}")
         self.tag_id = tag_id
-        self.type_info = type_info
+        self.type_info = _type_of(type_info)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OutputTag) and self.tag_id == other.tag_id
@@ -38,3 +42,11 @@ class OutputTag(Generic[Whole]):
 
     def __repr__(self) -> str:
         return f"OutputTag({self.tag_id!r})"
+
+
+def _type_of(declared: TypeHint) -> TypeInformation | None:
+    if declared is None:
+        return None
+    if isinstance(declared, list):
+        return RowTypeInfo([to_type_info(field) for field in declared])
+    return to_type_info(declared)

@@ -74,10 +74,11 @@ class Sources:
             watermark_strategy: None: no timestamps but the source's own, and no watermarks but these; ingestion time
                 where `set_stream_time_characteristic` chose it.
             source_name: shown as "Source: name".
-            type_info: the type that the records are said to have; None: that of the source, such as `Types.STRING()`
-                of text files, else any.
+            type_info: the declared type of the records: a TypeInformation, a type hint or a class. None: that of the
+                source, such as `Types.STRING()` of text files, else any.
 
         Raises:
+            InvalidTypesError: `type_info` is no type.
             TypeError: `source` is no `rayflink.common.connector_base.source.Source`, or the strategy is none.
         """
         if not isinstance(source, Source):
@@ -89,7 +90,7 @@ class Sources:
         factory = SourceFactory(source, watermark_strategy)
         if not isinstance(source, CollectionSource):  # its elements, which may be many, have been looked at
             factory()  # what cannot travel is refused here, in the user's line
-        declared = source.produced_type if type_info is None else type_info
+        declared = source.produced_type if type_info is None else as_type(type_info)
         environment = cast("StreamExecutionEnvironment", self)
         step = graph.Source(factory, name=f"Source: {source_name}", output_type=declared)
         stream: DataStream = DataStream(environment, step)
@@ -145,7 +146,10 @@ class Sources:
         Args:
             source_func: called without arguments once the job runs; an async generator function serves as well.
             source_name: shown as "Source: name".
-            type_info: the type that the records are said to have; None: any.
+            type_info: the declared type of the records: a TypeInformation, a type hint or a class; None: any.
+
+        Raises:
+            InvalidTypesError: `type_info` is no type.
         """
         if isinstance(source_func, SourceFunction):
             ensure_takes(0, source_func.run, "add_source: run, which yields the records,")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.common import PlanError, Types, WatermarkStrategy
+from rayflink.common.errors import InvalidTypesError
 from rayflink.connectors.files.file_source import FileSource, StreamFormat
 from rayflink.connectors.formats.csv_files import CsvFileSource
 from rayflink.connectors.formats.csv_schema import CsvReaderFormat, CsvSchema
@@ -45,6 +46,14 @@ def test_a_stream_has_the_type_of_its_source(source: Any, kind: Any) -> None:
     assert stream.get_type() == kind
     declared = environment().from_source(source, WatermarkStrategy.no_watermarks(), "s", Types.CHAR())
     assert declared.get_type() == Types.CHAR()
+
+
+def test_a_declared_type_may_be_a_hint() -> None:
+    source = environment().from_source(NumberSequenceSource(1, 2), None, "s", str)
+    function = environment().add_source(lambda: iter(["a"]), type_info=list[int])
+    assert (source.get_type(), function.get_type()) == (Types.STRING(), Types.LIST(Types.BIG_INT()))
+    with pytest.raises(InvalidTypesError, match="'str' is not a type"):
+        environment().from_source(NumberSequenceSource(1, 2), None, "s", "str")
 
 
 def test_sequences_and_text_files_of_the_environment_have_their_types() -> None:

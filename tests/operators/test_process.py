@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from rayflink.common import Types
+from rayflink.common.errors import InvalidTypesError
 from rayflink.common.functions.function_classes import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -200,3 +202,11 @@ def test_output_tags_are_equal_by_id_and_need_one() -> None:
     assert len({OutputTag("a"), OutputTag("a")}) == 1
     with pytest.raises(ValueError, match="non-empty string"):
         OutputTag("")
+
+
+def test_the_type_of_an_output_tag_may_be_a_hint_or_a_list_of_the_fields_of_a_row() -> None:
+    assert OutputTag("a").type_info is None and OutputTag("a", Types.INT()).type_info == Types.INT()
+    assert OutputTag("a", str).type_info == Types.STRING()
+    assert OutputTag("a", [int, Types.STRING()]).type_info == Types.ROW([Types.BIG_INT(), Types.STRING()])
+    with pytest.raises(InvalidTypesError, match="'str' is not a type"):
+        OutputTag("a", "str")
