@@ -76,7 +76,7 @@ class Windowing(Generic[Record, Key, Window]):
             raise TypeError(f"a Trigger is wanted, found {trigger!r:.100}")
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
             problem = "A merging window assigner cannot be used with a trigger that does not support merging"
-            remedy = "give it on_merge(), and a can_merge() that is true"
+            remedy = "give it on_merge() and let can_merge() return True, or use one that merges, such as CountTrigger"
             raise PlanError(f"{problem}: {self._assigner} with {trigger}", remedy, call_site())
         self._trigger = trigger
         return self

@@ -26,7 +26,7 @@ class _Continuous(Trigger[Input, Any]):
         if interval <= 0:
             raise ValueError(f"{type(self).__name__} needs an interval above 0, found {interval} ms")
         self.interval = interval
-        self.state_desc = ReducingStateDescriptor("fire-time", min)
+        self._fire_time = ReducingStateDescriptor("fire-time", min)
 
     def can_merge(self) -> bool:
         return True
@@ -34,7 +34,7 @@ class _Continuous(Trigger[Input, Any]):
     def _next(self, time: int, window: Any, ctx: TriggerContext) -> int:
         """Note when the window fires next after `time`, at its end at the latest."""
         following = min(time + self.interval, int(window.max_timestamp()))
-        ctx.get_partitioned_state(self.state_desc).add(following)
+        ctx.get_partitioned_state(self._fire_time).add(following)
         return following
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class ContinuousEventTimeTrigger(_Continuous[Input]):
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
-        if ctx.get_partitioned_state(self.state_desc).get() is None:
+        if ctx.get_partitioned_state(self._fire_time).get() is None:
             ctx.register_event_time_timer(self._next(timestamp - timestamp % self.interval, window, ctx))
         return TriggerResult.CONTINUE
 
@@ -70,7 +70,7 @@ class ContinuousEventTimeTrigger(_Continuous[Input]):
     def on_event_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
         if time == window.max_timestamp():
             return TriggerResult.FIRE
-        following = ctx.get_partitioned_state(self.state_desc)
+        following = ctx.get_partitioned_state(self._fire_time)
         if following.get() != time:
             return TriggerResult.CONTINUE
         following.clear()
@@ -79,13 +79,13 @@ class ContinuousEventTimeTrigger(_Continuous[Input]):
         return TriggerResult.FIRE
 
     def on_merge(self, window: Any, ctx: OnMergeContext) -> None:
-        ctx.merge_partitioned_state(self.state_desc)
-        following = ctx.get_partitioned_state(self.state_desc).get()
+        ctx.merge_partitioned_state(self._fire_time)
+        following = ctx.get_partitioned_state(self._fire_time).get()
         if following is not None:
             ctx.register_event_time_timer(following)
 
     def clear(self, window: Any, ctx: TriggerContext) -> None:
-        following = ctx.get_partitioned_state(self.state_desc)
+        following = ctx.get_partitioned_state(self._fire_time)
         if following.get() is not None:
             ctx.delete_event_time_timer(following.get())
             following.clear()
@@ -105,13 +105,13 @@ class ContinuousProcessingTimeTrigger(_Continuous[Input]):
         return ContinuousProcessingTimeTrigger(to_millis(interval))
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: TriggerContext) -> TriggerResult:
-        if ctx.get_partitioned_state(self.state_desc).get() is None:
+        if ctx.get_partitioned_state(self._fire_time).get() is None:
             now_ms = ctx.get_current_processing_time()
             ctx.register_processing_time_timer(self._next(now_ms - now_ms % self.interval, window, ctx))
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
-        following = ctx.get_partitioned_state(self.state_desc)
+        following = ctx.get_partitioned_state(self._fire_time)
         if following.get() != time:
             return TriggerResult.CONTINUE
         following.clear()
@@ -123,13 +123,13 @@ class ContinuousProcessingTimeTrigger(_Continuous[Input]):
         return TriggerResult.CONTINUE
 
     def on_merge(self, window: Any, ctx: OnMergeContext) -> None:
-        ctx.merge_partitioned_state(self.state_desc)
-        following = ctx.get_partitioned_state(self.state_desc).get()
+        ctx.merge_partitioned_state(self._fire_time)
+        following = ctx.get_partitioned_state(self._fire_time).get()
         if following is not None:
             ctx.register_processing_time_timer(following)
 
     def clear(self, window: Any, ctx: TriggerContext) -> None:
-        following = ctx.get_partitioned_state(self.state_desc)
+        following = ctx.get_partitioned_state(self._fire_time)
         if following.get() is not None:
             ctx.delete_processing_time_timer(following.get())
             following.clear()

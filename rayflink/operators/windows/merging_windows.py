@@ -1,7 +1,7 @@
 """Windows that merge: sessions, and whatever else a MergingWindowAssigner says.
 
 Each record comes with a window of its own, which becomes one with those in flight that the assigner says. What the
-windows state_window becomes one too: their contents, their trigger's state, and one timer instead of several.
+windows hold becomes one too: their contents, their trigger's state, and one timer instead of several.
 """
 
 from __future__ import annotations

@@ -69,7 +69,17 @@ class OnMergeContext(TriggerContext):
 
     @abstractmethod
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
-        """Move the state of the merged windows into that of the new one; of a list, reducing or aggregating state."""
+        """Move the state of the merged windows into that of the new one.
+
+        A single value is kept as reducing state whose function chooses one, as `min` does. The function must not depend
+        on the order of the windows.
+
+        Args:
+            state_descriptor: of list, reducing or aggregating state.
+
+        Raises:
+            TypeError: the state is of another kind.
+        """
 
 
 _Context = TriggerContext
@@ -99,7 +109,10 @@ class Trigger(ABC, Generic[Input, WindowType]):
         return False
 
     def on_merge(self, window: Any, ctx: _OnMerge) -> None:
-        """Set the timers and merge the state of `window`, which replaces several windows; these are cleared afterwards.
+        """Set the timers and merge the state of `window`, which replaces one or more windows.
+
+        Called before `on_element` of the record that caused the merge; that record is not counted yet. The replaced
+        windows are cleared afterwards.
 
         Raises:
             NotImplementedError: the trigger does not work with windows that merge.
