@@ -9,7 +9,7 @@ against laws, which are in the room `backend_laws`.
 from .cases import TO_ALL
 from .committed_sink import CommittedSink, LostTransaction
 from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
-from .elements import MAX_WATERMARK, active, at, columns, end, idle, in2, rec, side, wm
+from .elements import MAX_WATERMARK, CaseElement, active, at, columns, end, idle, in2, rec, side, wm
 from .faults import (
     UNRELIABLE_NETWORK,
     Call,
@@ -65,6 +65,7 @@ __all__ = [
     "TO_ALL",
     "Call",
     "CancelJob",
+    "CaseElement",
     "CommandFate",
     "CommittedSink",
     "Crash",

@@ -12,7 +12,7 @@ from rayflink.common.records.batches import RowBatch
 from rayflink.operators.capabilities import BroadcastInput
 from rayflink.operators.keyed.keyed_operator import KeyedOperator
 
-from .elements import Columns, End, InputElement, OutputElement, Record, SecondInput, output_elements, row_batch
+from .elements import CaseElement, Columns, End, OutputElement, Record, SecondInput, output_elements, row_batch
 from .harness import OperatorFactory, OperatorHarness, Place, Snapshots, operators_of
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
@@ -42,7 +42,7 @@ class Case:
         factory, given, key: as for `verify`.
     """
 
-    def __init__(self, factory: OperatorFactory, given: Sequence[InputElement], key: Any = None) -> None:
+    def __init__(self, factory: OperatorFactory, given: Sequence[CaseElement], key: Any = None) -> None:
         self.factory, self.given = factory, list(given)
         self.inputs = 2 if any(isinstance(element, SecondInput) for element in given) else 1
         self.keys = _key_functions(factory, key)

@@ -20,8 +20,17 @@ from rayflink.common.records.batches import (
 )
 
 
+class CaseElement:
+    """An element of a case: a record, a watermark, a status, a moment, the end of input, or one of the second input.
+
+    The type of lists of elements: `steps: list[CaseElement] = [rec(1, 5), wm(9)]`.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Record:
+class Record(CaseElement):
     """One record; `timestamp` is epoch milliseconds or None, `tag` the id of a side output or None for the main one."""
 
     value: Any
@@ -34,7 +43,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Mark:
+class Mark(CaseElement):
     """A watermark."""
 
     timestamp: int
@@ -48,7 +57,7 @@ MAX_WATERMARK = Mark(MAX_TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Status:
+class Status(CaseElement):
     """The stream became idle or active."""
 
     is_idle: bool
@@ -58,7 +67,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Moment:
+class Moment(CaseElement):
     """Processing time is moved to `ms`, and timers due by then fire."""
 
     ms: int
@@ -68,7 +77,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class End:
+class End(CaseElement):
     """All input ends: the last watermark comes, then the operator finishes."""
 
     def __repr__(self) -> str:
@@ -76,7 +85,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Columns:
+class Columns(CaseElement):
     """Records as an Arrow batch."""
 
     batch: ArrowBatch
@@ -86,7 +95,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SecondInput:
+class SecondInput(CaseElement):
     """An element of the second input."""
 
     element: Record | Columns | Mark | Status
@@ -95,9 +104,7 @@ class SecondInput:
         return f"in2({self.element!r})"
 
 
-InputElement = Record | Columns | Mark | Status | Moment | End | SecondInput
-"""Elements that a test may feed to an operator."""
-OutputElement = Record | Mark | Status | LatencyMarker
+OutputElement = CaseElement | LatencyMarker
 """Output of an operator, one entry a record."""
 
 

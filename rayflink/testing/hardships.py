@@ -18,7 +18,7 @@ from rayflink.state.keys.key_groups import key_group, key_group_range
 from .case_jobs import CaseJob
 from .cases import TO_ALL, Case, Step, batches_of_one, describe_step, feed, is_batch, length, randomly_split
 from .differences import assert_same, assert_same_in_parallel
-from .elements import InputElement, OutputElement
+from .elements import CaseElement, OutputElement
 from .faults import UNRELIABLE_NETWORK, TriggerCheckpoint
 from .harness import OperatorFactory, OperatorHarness, Place, rescaled_snapshots
 from .simulation import simulate
@@ -31,7 +31,7 @@ RANDOM_SPLITS = 3
 
 def verify(
     factory: OperatorFactory,
-    given: Sequence[InputElement],
+    given: Sequence[CaseElement],
     then: Sequence[OutputElement] | None = None,
     key: Any = None,
     without: Sequence[str] = (),
@@ -50,8 +50,9 @@ def verify(
     Args:
         factory: makes a fresh operator, or a list of operators that run as one chain.
         given: what the operator gets. The records between two other elements arrive in batches of any size.
-        then: what comes out. The main output and each side output are compared by themselves, each with the watermarks
-            and statuses between its records. None: only that all hardships agree.
+        then: what comes out, in the order of emission, over all keys. The main output and each side output are compared
+            by themselves, each with the watermarks and statuses between its records. None: only that all hardships
+            agree.
         key: partitions the records: the key of one, or a pair of functions for two inputs, where TO_ALL stands
             for a broadcast input; None asks a keyed operator for its own. Results of a broadcast record itself come
             from each subtask, and so differ in number between hardships.

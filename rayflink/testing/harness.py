@@ -27,9 +27,9 @@ from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 
 from .elements import (
+    CaseElement,
     Columns,
     End,
-    InputElement,
     Mark,
     Moment,
     OutputElement,
@@ -291,7 +291,7 @@ class OperatorHarness:
         self._run()
         return True
 
-    def give(self, element: InputElement | Batch) -> None:
+    def give(self, element: CaseElement | Batch) -> None:
         """Take one step of a test: a record, a watermark, a moment, ..."""
         input_index = 0
         if isinstance(element, SecondInput):

@@ -14,7 +14,7 @@ from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.capabilities import EventHandler, ProcessingTimers
 from rayflink.state.snapshots import InlineSnapshots, OperatorSnapshot, loaded, stored
 from rayflink.testing import HARDSHIPS, at, hardships
-from rayflink.testing.elements import InputElement, output_elements
+from rayflink.testing.elements import CaseElement, output_elements
 from tests.operators.write_back import write_back_backend
 
 
@@ -129,7 +129,7 @@ def verify(
     def with_write_back() -> Operator:
         operator = make()
         if hasattr(operator, "create_backend"):
-            operator.create_backend = write_back_backend  # type: ignore[method-assign]
+            operator.create_backend = write_back_backend
         return operator
 
     elements = [element for step in given for element in as_elements(step)]
@@ -139,8 +139,8 @@ def verify(
     return whole
 
 
-def as_elements(step: Any) -> Iterable[InputElement]:
+def as_elements(step: Any) -> Iterable[CaseElement]:
     """A step in the words of `rayflink.testing`."""
     if isinstance(step, now):
         return (at(step.ms),)
-    return output_elements(step)  # type: ignore[return-value]
+    return output_elements(step)
