@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tests.source_files import EVERYTHING, PRODUCT, ROOT, SourceFile, source_files
@@ -25,6 +25,8 @@ MOST_PROSE = 100
 """Characters in a line of prose."""
 MOST_NAME = 80
 """Characters in the name of a test."""
+MOST_SHOWN = 10
+"""Places that are printed of a figure above its limit."""
 OPENINGS = ("What", "Whether", "Of", "As", "So", "By")
 """Words that open a docstring which is no sentence."""
 REPLACEMENTS = {
@@ -95,13 +97,13 @@ OLD_NAMES = {
 """Former name of a class, function, argument or variable -> the name that took its place; none comes back."""
 
 
-def docstrings(file: SourceFile) -> Iterable[str]:
-    """Yield the docstrings of a file: its own and those of its classes and functions."""
+def docstrings(file: SourceFile) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings of a file, its own and those of its classes and functions, each with its line."""
     for node in file.nodes:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             text = ast.get_docstring(node)
             if text:
-                yield text
+                yield node.body[0].lineno, text
 
 
 def old_names(file: SourceFile) -> Iterable[str]:
@@ -136,8 +138,8 @@ def opening(docstring: str) -> str:
     return found[0] if found else ""
 
 
-def any_annotations(files: Iterable[SourceFile]) -> int:
-    """Count the annotations of arguments and variables that are `Any`, or an alias of it.
+def any_annotations(files: Iterable[SourceFile]) -> list[str]:
+    """Return the places of annotations of arguments and variables that are `Any`, or an alias of it.
 
     The aliases in `NAMES_OF_ANY` are left out: they name objects of the user's program or of a library without types.
     Every other alias of `Any` counts like `Any` itself, where it is defined and where it is imported.
@@ -148,18 +150,24 @@ def any_annotations(files: Iterable[SourceFile]) -> int:
         for file in product
         for name in re.findall(r"^(\w+)(?:: \w+)? = Any$", file.text(), re.MULTILINE)
     }
-    return sum(_any_annotations(file, aliases) for file in product)
+    return [place for file in product for place in _any_annotations(file, aliases)]
 
 
-def _any_annotations(file: SourceFile, aliases: set[str]) -> int:
-    """Count the annotations of a file that are `Any` or one of the aliases (as full names) that it can use."""
+def _any_annotations(file: SourceFile, aliases: set[str]) -> list[str]:
+    """Return the places in a file of annotations that are `Any` or one of the aliases (full names) that it can use."""
     used = {found.module for found in file.imports} | {name for name in aliases if name.startswith(f"{file.module}.")}
     hidden = {name.rpartition(".")[2] for name in used & aliases if not name.startswith(NAMES_OF_ANY)}
-    return len(re.findall(rf": (?:{'|'.join(['Any', *sorted(hidden)])})\b", file.text()))
+    return _matches(file.name, file.text(), rf": (?:{'|'.join(['Any', *sorted(hidden)])})\b")
 
 
-def private_reaches(file: SourceFile) -> int:
-    """Count the private attributes that a file uses of objects whose class it does not define.
+def _matches(name: str, text: str, pattern: str, flags: int = 0) -> list[str]:
+    """Return "name:line" of each match of a pattern in the text of a file."""
+    lines = enumerate(text.splitlines(), 1)
+    return [f"{name}:{number}" for number, line in lines for _ in re.finditer(pattern, line, flags)]
+
+
+def private_reaches(file: SourceFile) -> list[str]:
+    """Return the places of private attributes that a file uses of objects whose class it does not define.
 
     The documented methods of named tuples, which begin with an underscore, are left out.
     """
@@ -171,18 +179,20 @@ def private_reaches(file: SourceFile) -> int:
     own |= {node.name for node in file.nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
     annotated = [node.target for node in file.nodes if isinstance(node, ast.AnnAssign)]
     own |= {target.id for target in annotated if isinstance(target, ast.Name)}
-    return sum(
-        isinstance(node, ast.Attribute)
+    return [
+        f"{file.name}:{node.lineno}"
+        for node in file.nodes
+        if isinstance(node, ast.Attribute)
         and node.attr.startswith("_")
         and not node.attr.startswith("__")
         and node.attr not in own | NAMED_TUPLE_METHODS
-        for node in file.nodes
-    )
+    ]
 
 
-def late_imports(file: SourceFile, known: set[str]) -> int:
-    """Count the lines within functions that import modules of this package."""
-    return len({found.line for found in file.imports if found.in_function and found.module in known})
+def late_imports(file: SourceFile, known: set[str]) -> list[str]:
+    """Return the places of lines within functions that import modules of this package."""
+    lines = {found.line for found in file.imports if found.in_function and found.module in known}
+    return [f"{file.name}:{line}" for line in sorted(lines)]
 
 
 def import_circles(files: Iterable[SourceFile]) -> list[list[str]]:
@@ -239,14 +249,14 @@ def _search(start: str, arrows: Mapping[str, set[str]], seen: set[str], finished
             stack.append((following, iter(arrows[following])))
 
 
-def prose_lines(page: str) -> Iterable[str]:
-    """Yield the lines of a Markdown page outside code blocks and tables; lines that are one link do not count."""
+def prose_lines(page: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a Markdown page outside code blocks and tables; lines of one word do not count."""
     in_code = False
-    for line in page.splitlines():
+    for number, line in enumerate(page.splitlines(), 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
         elif not in_code and not line.startswith(("    ", "|")) and " " in line.strip():
-            yield line
+            yield number, line
 
 
 def pages() -> list[Path]:
@@ -275,33 +285,51 @@ def classes(files: Iterable[SourceFile]) -> list[tuple[int, int, int, str]]:
     return sorted(found, reverse=True)
 
 
-def figures() -> dict[str, int]:
-    """Return the figures that may only fall."""
+def offenders() -> dict[str, list[str]]:
+    """Return the places that each figure counts, as "file:line"; those of import circles are modules."""
     product = source_files(PRODUCT)
     known = {file.module for file in product}
-    opened = Counter(opening(text) for file in product for text in docstrings(file))
-    words = "\n".join(file.text() for file in product)
-    tests = [
-        node.name
+    opened: dict[str, list[str]] = {word: [] for word in OPENINGS}
+    for file in product:
+        for line, text in docstrings(file):
+            opened.setdefault(opening(text), []).append(f"{file.name}:{line}")
+    long_prose = [
+        f"{page.relative_to(ROOT).as_posix()}:{number}"
+        for page in pages()
+        for number, line in prose_lines(page.read_text(encoding="utf-8"))
+        if len(line) > MOST_PROSE
+    ]
+    long_names = [
+        f"{file.name}:{node.lineno}"
         for file in source_files(("tests",))
         for node in file.nodes
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name) > MOST_NAME
     ]
     return {
         "annotations that are Any": any_annotations(product),
-        "private members of other modules": sum(private_reaches(file) for file in product),
-        "late imports of own modules": sum(late_imports(file, known) for file in product),
-        "modules in import circles": sum(len(circle) for circle in import_circles(product)),
+        "private members of other modules": [place for file in product for place in private_reaches(file)],
+        "late imports of own modules": [place for file in product for place in late_imports(file, known)],
+        "modules in import circles": [module for circle in import_circles(product) for module in circle],
         **{f"docstrings that begin with {word}": opened[word] for word in OPENINGS},
         **{
-            f"'{pattern}' instead of {better}": len(re.findall(rf"\b(?:{pattern})\b", words, re.I))
+            f"'{pattern}' instead of {better}": [
+                place for file in product for place in _matches(file.name, file.text(), rf"\b(?:{pattern})\b", re.I)
+            ]
             for pattern, better in REPLACEMENTS.items()
         },
-        f"prose lines over {MOST_PROSE} characters": sum(
-            len(line) > MOST_PROSE for page in pages() for line in prose_lines(page.read_text(encoding="utf-8"))
-        ),
-        f"names of tests over {MOST_NAME} characters": sum(len(name) > MOST_NAME for name in tests),
+        f"prose lines over {MOST_PROSE} characters": long_prose,
+        f"names of tests over {MOST_NAME} characters": long_names,
     }
+
+
+def shown(places: Iterable[str]) -> list[str]:
+    """Return the first places, those in the files that were changed last before the others."""
+    return sorted(places, key=_age)[:MOST_SHOWN]
+
+
+def _age(place: str) -> float:
+    path = ROOT / place.partition(":")[0]
+    return -path.stat().st_mtime if path.exists() else 0.0
 
 
 def limits() -> dict[str, int]:
@@ -311,10 +339,13 @@ def limits() -> dict[str, int]:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the figures beside their limits; `--write` lowers the limits."""
-    found, allowed = figures(), limits()
+    """Print the figures beside their limits, and places of those above them; `--write` lowers the limits."""
+    places, allowed = offenders(), limits()
+    found = {name: len(where) for name, where in places.items()}
     for name, value in found.items():
         print(f"{value:6} (limit {allowed.get(name, '-')})  {name}")
+        if value > allowed.get(name, value):
+            print("".join(f"         {place}\n" for place in shown(places[name])), end="")
     product = source_files(PRODUCT)
     folders = Counter(file.path.parent.relative_to(ROOT).as_posix() for file in product)
     print(f"{len(product)} files, the largest folders: {dict(folders.most_common(6))}")
