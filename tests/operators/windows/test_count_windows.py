@@ -7,13 +7,10 @@ import pytest
 
 from rayflink.common.functions.function_classes import ProcessWindowFunction, WindowFunction
 from rayflink.common.records.batches import MAX_TIMESTAMP
-from rayflink.common.time import Duration, Time
 from rayflink.operators.windows.assigners import (
     TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
-    WindowAssigner,
 )
-from rayflink.operators.windows.continuous_triggers import ContinuousEventTimeTrigger, ContinuousProcessingTimeTrigger
+from rayflink.operators.windows.continuous_triggers import ContinuousProcessingTimeTrigger
 from rayflink.operators.windows.count_windows import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
@@ -25,8 +22,6 @@ from rayflink.operators.windows.triggers import (
     NeverTrigger,
     ProcessingTimeTrigger,
     PurgingTrigger,
-    Trigger,
-    TriggerResult,
 )
 from rayflink.operators.windows.window import (
     CountWindow,
@@ -104,98 +99,10 @@ def test_nothing_but_the_count_is_left_of_a_full_count_window() -> None:
         assert len(harness.operators[0]._table) == 1  # type: ignore[attr-defined]
 
 
-def test_a_count_trigger_keeps_what_it_fires_and_the_window_end_drops_the_rest() -> None:
-    verify(
-        maker(TumblingEventTimeWindows.of(10), CountTrigger.of(2)),
-        [rec(("a", n), n) for n in range(5)] + [wm(9), rec(("a", 6), 12), rec(("a", 7), 13), wm(50)],
-        [
-            rec(("a", "TimeWindow(start=0, end=10)", [0, 1]), 9),
-            rec(("a", "TimeWindow(start=0, end=10)", [0, 1, 2, 3]), 9), wm(9),
-            rec(("a", "TimeWindow(start=10, end=20)", [6, 7]), 19), wm(50),
-        ],
-    )  # fmt: skip
-
-
 @pytest.mark.spec("F12")
 def test_the_global_window_never_fires_by_itself() -> None:
     verify(maker(GlobalWindows.create()), [*RECORDS, wm(50), at(50)], [wm(50)])
     assert isinstance(GlobalWindows.create().get_default_trigger(None), NeverTrigger)
-
-
-@pytest.mark.parametrize("is_global", [True, False])
-def test_a_continuous_event_time_trigger_fires_each_interval_and_at_the_end(is_global: bool) -> None:
-    assigner: Any = GlobalWindows.create() if is_global else TumblingEventTimeWindows.of(12)
-    steps = [rec(("a", 1), 1), rec(("b", 2), 6), wm(5), rec(("a", 4), 7), wm(9), wm(11), wm(MAX_TIMESTAMP)]
-    trigger: Trigger[Any, Any] = ContinuousEventTimeTrigger.of(Duration.of_millis(5))
-    verify(maker(assigner, trigger), steps)
-    with OperatorHarness(maker(assigner, trigger)) as harness:
-        for step in steps:
-            harness.give(step)
-        fired = [(key, values) for key, _, values in harness.output_values()]
-    a, b = ("a", [1, 4]), ("b", [2])
-    assert fired[:3] == [("a", [1]), b, a] and sorted(fired[3:]) == ([a, a, b, b] if is_global else [a, b])
-
-
-@pytest.mark.spec("F05", "timer")
-def test_a_continuous_processing_time_trigger_fires_each_interval_of_an_open_window() -> None:
-    verify(
-        maker(TumblingProcessingTimeWindows.of(12), ContinuousProcessingTimeTrigger.of(Time.milliseconds(5))),
-        [at(1), rec(("a", 1)), at(6), rec(("a", 2)), at(11), at(12), at(24)],
-        [rec(("a", "TimeWindow(start=0, end=12)", values), 11) for values in ([1], [1, 2], [1, 2])],
-    )
-    verify(
-        maker(TumblingEventTimeWindows.of(12), ContinuousProcessingTimeTrigger.of(5)),
-        [rec(("a", 1), 3), at(6), at(7), at(40), wm(50)],
-        [rec(("a", "TimeWindow(start=0, end=12)", [1]), 11)] * 3 + [wm(50)],
-    )
-
-
-def test_a_trigger_is_told_the_records_timestamp_whatever_clock_the_windows_go_by() -> None:
-    class Told(CountTrigger[Any]):
-        def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
-            seen.append(timestamp)
-            return TriggerResult.CONTINUE
-
-    seen: list[int] = []
-    with OperatorHarness(maker(GlobalWindows.create(), Told(1))) as harness:
-        harness.process(("a", 1), 77)
-        harness.process(("a", 1))
-    assert seen == [77, -(2**63)]
-
-
-def test_triggers_and_assigners_can_be_written_with_pyflinks_documented_types() -> None:
-    class Mine(Trigger[tuple, TimeWindow]):  # type: ignore[type-arg]
-        def on_element(self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> Any:
-            return TriggerResult.FIRE
-
-        def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> Any:
-            return TriggerResult.CONTINUE
-
-        def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> Any:
-            return TriggerResult.CONTINUE
-
-        def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
-            """Merges nothing."""
-
-        def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
-            """Has nothing to clear."""
-
-    class Hours(WindowAssigner[tuple, TimeWindow]):  # type: ignore[type-arg]
-        def assign_windows(self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext) -> Any:
-            start = TimeWindow.get_window_start_with_offset(timestamp, 0, 10)
-            return [TimeWindow(start, start + 10)]
-
-        def get_default_trigger(self, env: Any) -> Trigger[tuple, TimeWindow]:  # type: ignore[type-arg]
-            return Mine()
-
-        def get_window_serializer(self) -> TimeWindowSerializer:
-            return TimeWindowSerializer()
-
-        def is_event_time(self) -> bool:
-            return True
-
-    verify(maker(Hours()), [rec(("a", 1), 14), wm(50)], [rec(("a", "TimeWindow(start=10, end=20)", [1]), 19), wm(50)])
-    assert not Mine().can_merge()
 
 
 def test_a_class_that_changes_aligned_windows_is_asked_and_offsets_may_be_none() -> None:
@@ -209,14 +116,6 @@ def test_a_class_that_changes_aligned_windows_is_asked_and_offsets_may_be_none()
     for trigger, merges in ((CountTrigger.of(2), True), (PurgingTrigger.of(NeverTrigger()), False)):
         assert trigger.can_merge() is merges
     NeverTrigger().on_merge(GlobalWindow.get(), None)  # type: ignore[arg-type]
-
-
-def test_a_trigger_that_does_not_merge_says_so() -> None:
-    class Plain(NeverTrigger[Any]):
-        on_merge = Trigger.on_merge
-
-    with pytest.raises(NotImplementedError, match="Plain does not work with windows that merge"):
-        Plain().on_merge(TimeWindow(0, 1), None)  # type: ignore[arg-type]
 
 
 def test_windows_are_values_and_their_bytes_are_flinks() -> None:

@@ -130,17 +130,3 @@ def test_an_evictor_by_time_leaves_records_without_timestamps_alone() -> None:
     for wrong in (lambda: TimeEvictor.of(0), lambda: DeltaEvictor.of(1, 5), lambda: DeltaTrigger.of(1, "x")):  # type: ignore[arg-type]
         with pytest.raises((ValueError, TypeError), match="needs a time above 0|delta function is a callable"):
             wrong()
-
-
-class Distance:
-    """As Flink's DeltaFunction."""
-
-    def get_delta(self, old: Any, new: Any) -> float:
-        return float(new[1] - old[1])
-
-
-def test_a_delta_trigger_fires_where_a_record_is_far_from_the_one_that_fired_last() -> None:
-    steps = [rec(("a", number)) for number in (10, 12, 14, 15, 21)] + [rec(("b", 7)), rec(("b", 9))]
-    for delta in (Distance(), lambda old, new: new[1] - old[1]):
-        then = [rec(("a", [10, 12, 14]), MAX_TIMESTAMP), rec(("a", [10, 12, 14, 15, 21]), MAX_TIMESTAMP)]
-        verify(maker(GlobalWindows.create(), trigger=DeltaTrigger.of(3, delta)), steps, then)  # type: ignore[arg-type]

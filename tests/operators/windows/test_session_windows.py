@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rayflink.common.functions.function_classes import AggregateFunction, ProcessWindowFunction, WindowFunction
 from rayflink.common.records.batches import MAX_TIMESTAMP
-from rayflink.common.time import Duration, Time
+from rayflink.common.time import Time
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.windows.continuous_triggers import ContinuousEventTimeTrigger
 from rayflink.operators.windows.merging_window_set import MergingWindowSet, UnknownWindow
@@ -20,11 +20,7 @@ from rayflink.operators.windows.session_windows import (
     SessionWindowTimeGapExtractor,
 )
 from rayflink.operators.windows.triggers import (
-    CountTrigger,
     EventTimeTrigger,
-    ProcessingTimeTrigger,
-    PurgingTrigger,
-    TriggerResult,
 )
 from rayflink.operators.windows.window import TimeWindow
 from rayflink.operators.windows.window_factory import WindowRules, window_operator
@@ -112,22 +108,6 @@ OUT_OF_ORDER = [
 @pytest.mark.parametrize("contents", [lambda: built_in("sum", 1), collecting, lambda: aggregating(Mean())])
 def test_sessions_are_the_same_under_every_hardship(contents: Any, lateness: int) -> None:
     verify(maker(contents, allowed_lateness_ms=lateness, late_tag_id="late"), OUT_OF_ORDER)
-
-
-@pytest.mark.parametrize("trigger", [
-    PurgingTrigger.of(EventTimeTrigger.create()), CountTrigger.of(2), PurgingTrigger.of(CountTrigger.of(2)),
-    ContinuousEventTimeTrigger.of(Duration.of_millis(4)),
-], ids=repr)  # fmt: skip
-@pytest.mark.parametrize("lateness", [pytest.param(0, marks=pytest.mark.slow), 15])
-@pytest.mark.slow
-def test_triggers_that_merge_give_the_same_under_every_hardship(trigger: Any, lateness: int) -> None:
-    verify(maker(evaluation=Listed(), trigger=trigger, allowed_lateness_ms=lateness, late_tag_id="late"), OUT_OF_ORDER)
-
-
-@pytest.mark.spec("F31", "on-merge")
-def test_what_the_triggers_of_merged_sessions_counted_is_added_up() -> None:
-    steps = [rec(("a", 1), 0), rec(("b", 8), 3), rec(("a", 2), 20), rec(("a", 3), 10), rec(("a", 4), 29)]
-    verify(maker(evaluation=Listed(), trigger=CountTrigger.of(3)), steps, [rec(("a", 0, 30, [1, 2, 3]), 29)])
 
 
 @pytest.mark.spec("F34")
@@ -293,46 +273,6 @@ def test_a_merge_into_the_past_or_into_no_window_is_an_error() -> None:
         assert isinstance(failure.value.__cause__, UnknownWindow)
 
 
-@pytest.mark.spec("F35")
-def test_a_timer_that_a_trigger_left_behind_is_passed_over() -> None:
-    class Leaves(EventTimeTrigger[Any]):
-        def clear(self, window: Any, ctx: Any) -> None:
-            """Deletes no timer."""
-
-        def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-            seen.append((time, window.start))
-            return super().on_event_time(time, window, ctx)
-
-    seen: list[Any] = []
-    with OperatorHarness(maker(evaluation=Listed(), trigger=Leaves(), allowed_lateness_ms=3)) as harness:
-        for time in (0, 5):
-            harness.process(("a", time), time)
-        harness.advance_watermark(50)
-        assert harness.output_values() == [("a", 0, 15, [0, 5])]
-    assert seen == [(14, 0), (17, 0)], "the timer of [0, 10) is due too, but that window is no more"
-
-
-@pytest.mark.spec("F35")
-def test_a_timer_of_the_wall_clock_that_a_trigger_left_behind_is_passed_over() -> None:
-    class Leaves(ProcessingTimeTrigger[Any]):
-        def clear(self, window: Any, ctx: Any) -> None:
-            """Deletes no timer."""
-
-        def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-            seen.append((time, window.start))
-            return super().on_processing_time(time, window, ctx)
-
-    seen: list[Any] = []
-    assigner = ProcessingTimeSessionWindows.with_gap(Time.milliseconds(10))
-    with OperatorHarness(maker(evaluation=Listed(), trigger=Leaves(), assigner=assigner)) as harness:
-        for time in (0, 5):
-            harness.set_processing_time(time)
-            harness.process(("a", time))
-        harness.set_processing_time(50)
-        assert harness.output_values() == [("a", 0, 15, [0, 5])]
-    assert seen == [(14, 0)], "the timer of [0, 10) is due too, but that window is no more"
-
-
 def test_state_of_a_merging_window_is_refused_and_that_of_the_key_is_there() -> None:
     class Counts(ProcessWindowFunction):  # type: ignore[type-arg]
         def __init__(self, store: str) -> None:
@@ -352,18 +292,6 @@ def test_state_of_a_merging_window_is_refused_and_that_of_the_key_is_there() -> 
         with pytest.raises(UserCodeError) as failure:
             harness.advance_watermark(9)
         assert "'fired': use global_state()" in str(failure.value.__cause__)
-
-
-def test_a_trigger_may_merge_only_state_that_can_be_merged() -> None:
-    class Wrong(EventTimeTrigger[Any]):
-        def on_merge(self, window: Any, ctx: Any) -> None:
-            ctx.merge_partitioned_state(ValueStateDescriptor("v"))
-
-    with OperatorHarness(maker(trigger=Wrong())) as harness:
-        harness.process(("a", 1), 0)
-        with pytest.raises(UserCodeError, match="on_merge") as failure:
-            harness.process(("a", 1), 5)
-        assert "only list, reducing and aggregating state" in str(failure.value.__cause__)
 
 
 def test_an_accumulator_that_cannot_be_merged_names_the_method() -> None:

@@ -18,12 +18,12 @@ from rayflink.operators.windows.assigners import (
     TumblingProcessingTimeWindows,
 )
 from rayflink.operators.windows.triggered_windows import TriggeredWindowOperator
-from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger, TriggerResult
+from rayflink.operators.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, TriggerResult
 from rayflink.operators.windows.window import TimeWindow
 from rayflink.operators.windows.window_factory import WindowRules, window_operator
 from rayflink.operators.windows.window_functions import WindowEvaluation, aggregating, built_in, collecting, reducing
 from rayflink.operators.windows.window_operator import LATE_METRIC, WindowOperator
-from rayflink.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
+from rayflink.state.descriptors import ValueStateDescriptor
 from tests.operators.laws import Clock, Metrics, answers, context, flat, now, snapshot_of, started, verify
 from tests.operators.write_back import WriteBackTable, write_back_backend
 
@@ -292,54 +292,6 @@ def test_window_contents_are_in_the_snapshot_and_gone_after_firing() -> None:
     again = started(make, context(), (snapshot,))
     assert flat(answers(again, END)) == [(None, ("a", 0, [1]), 9), END]
     assert snapshot_of(again).keyed == {}
-
-
-class Every(Trigger):
-    """Fires every n-th record of a window, and purges when told to."""
-
-    def __init__(self, n: int, result: TriggerResult) -> None:
-        self._result = result
-        self._n = n
-        self._count = ReducingStateDescriptor("count", lambda a, b: a + b)
-
-    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
-        count = ctx.get_partitioned_state(self._count)
-        count.add(1)
-        if count.get() < self._n:
-            return TriggerResult.CONTINUE
-        count.clear()
-        return self._result
-
-    def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def clear(self, window: Any, ctx: Any) -> None:
-        ctx.get_partitioned_state(self._count).clear()
-
-
-@pytest.mark.spec("F05", "record", "decides", "F06", "F07", "F30", "fire", "purge")
-@pytest.mark.parametrize(
-    ("result", "sums"),
-    [(TriggerResult.FIRE, [3, 15]), (TriggerResult.FIRE_AND_PURGE, [3, 12]), (TriggerResult.PURGE, [])],
-)
-def test_a_trigger_decides_by_record_whether_to_fire_and_to_keep(result: TriggerResult, sums: list[int]) -> None:
-    records = batch(("a", 1, 1), ("a", 2, 2), ("b", 9, 2), ("a", 4, 3), ("a", 8, 4), ("a", 5, 5))
-    make = maker(lambda: built_in("sum", 1), trigger=Every(2, result))
-    out = verify(make, [records, END])
-    assert out == [*((None, ("a", total), 9) for total in sums), END]
-    operator = started(make, context())
-    flat(answers(operator, records)), flat(answers(operator, END))
-    assert snapshot_of(operator).keyed == {}, "the trigger's state is cleared with the window"
-
-
-@pytest.mark.spec("F05", "own", "F38", "trigger")
-def test_each_window_of_a_key_has_a_trigger_of_its_own() -> None:
-    records = batch(("a", 1, 2), ("b", 64, 3), ("a", 2, 7), ("a", 4, 9))
-    make = lambda: made(SLIDING, lambda: built_in("sum", 1), trigger=Every(2, TriggerResult.FIRE))  # noqa: E731
-    verify(make, [records, END], [(None, ("a", 3), 9), (None, ("a", 6), 14), END])
 
 
 @pytest.mark.spec("F17", "clock")
