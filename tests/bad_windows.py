@@ -68,7 +68,7 @@ def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).window(TumblingEventTimeWindows.of(5)).side_output_late_data("late")
 
 
-class _Given(WindowAssigner):  # type: ignore[type-arg]
+class _Given(WindowAssigner):
     """Gives what it is made with, whatever it is asked."""
 
     def __init__(self, windows: Any, trigger: Any = None) -> None:
@@ -128,7 +128,7 @@ def _(env: Any, folder: Path) -> None:
     env.from_collection([1]).key_by(lambda v: v).window(TumblingEventTimeWindows.of(5)).trigger(3)
 
 
-class _Answers(EventTimeTrigger):  # type: ignore[type-arg]
+class _Answers(EventTimeTrigger):
     """Answers a record, or else a timer, with what it is made with."""
 
     def __init__(self, answer: Any, to_records: bool) -> None:

@@ -73,7 +73,7 @@ def test_the_counts_are_those_of_the_keys() -> None:
         env = StreamExecutionEnvironment.get_execution_environment({**LOCAL, "state.backend.type": "hashmap"})
         drawn = env.from_source(DrawnKeys(Draw("uniform", 5), fill=True, count=400), None, "Keys")
         counts = drawn.key_by(lambda record: record[0]).process(function)
-        return sorted(dict(counts.execute_and_collect()).items())  # type: ignore[arg-type]
+        return sorted(dict(counts.execute_and_collect()).items())
 
     keys = np.concatenate(list(DrawnKeys(Draw("uniform", 5), fill=True, count=400).batches())).tolist()
     assert last_counts(CountAndTell(5, "hashmap")) == [(key, keys.count(key) // 4 * 4) for key in range(5)]

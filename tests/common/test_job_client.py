@@ -146,11 +146,11 @@ def test_a_savepoint_without_a_place_is_refused_and_the_job_goes_on():
 
 def test_the_folder_of_a_savepoint_may_be_a_path_and_what_is_none_is_refused_at_once(tmp_path: Path):
     client = program().execute_async()
-    asked = client.trigger_savepoint(tmp_path / "sp")  # type: ignore[arg-type]
+    asked = client.trigger_savepoint(tmp_path / "sp")
     with pytest.raises(JobExecutionError, match="the job does not run at the moment"):
         asked.result()
     with pytest.raises(TypeError, match="int"):
-        client.trigger_savepoint(5)  # type: ignore[arg-type]
+        client.trigger_savepoint(5)
     client.get_job_execution_result().result()
 
 

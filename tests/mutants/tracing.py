@@ -44,7 +44,7 @@ class Tracing:
             return (yield)
         finally:
             sys.settrace(before)
-            threading.settrace(before)  # type: ignore[arg-type]
+            threading.settrace(before)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the time of a test, and whether it failed or was skipped."""

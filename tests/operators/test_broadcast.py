@@ -297,11 +297,11 @@ def test_each_key_that_has_state_is_met_once_and_no_other(backend: str, tmp_path
     def operator() -> Any:
         made = KeyedBroadcastProcessOperator(first, Emptied(), RULES)
         if backend == "rocksdb":  # with so little memory that nearly all is on disk
-            made.create_backend = lambda ctx: RocksDBBackend(  # type: ignore[method-assign]
+            made.create_backend = lambda ctx: RocksDBBackend(
                 range(128), 128, ctx.operator_id, tmp_path / "state", StateMemory(20_000)
             )
         else:
-            made.create_backend = hashmap_backend  # type: ignore[method-assign]
+            made.create_backend = hashmap_backend
         return made
 
     keys = [f"key {n}" for n in range(300)]

@@ -305,7 +305,7 @@ def test_many_committables_are_committed_in_parts_with_other_work_between() -> N
             taken.append(f"x-{number}")
         slow = operator._commits
         seconds = iter(range(100))
-        slow._clock = type("Slow", (), {"now_ms": lambda self: 5, "monotonic": lambda self: next(seconds)})()  # type: ignore[assignment]
+        slow._clock = type("Slow", (), {"now_ms": lambda self: 5, "monotonic": lambda self: next(seconds)})()
         harness.notify_checkpoint_complete(1)
         assert shelf.calls == [taken[:2]] and operator.next_upkeep_ms() == 5
         operator.upkeep(5)

@@ -421,7 +421,7 @@ def test_a_program_that_exits_in_getting_state_is_named_and_the_backend_is_close
         made.close = lambda: closed.append(made)  # type: ignore[method-assign]
         return made
 
-    operator.create_backend = backend  # type: ignore[method-assign]
+    operator.create_backend = backend
     operator.setup(context())
     with pytest.raises(UserCodeError, match="failed in initialize_state: SystemExit: bye"):
         operator.initialize_state(())

@@ -63,7 +63,7 @@ def test_a_restored_source_reads_its_splits_before_it_asks_for_more() -> None:
 class ScriptedSource(Source):
     """Polls as the script says."""
 
-    boundedness = Boundedness.BOUNDED  # type: ignore[assignment]
+    boundedness = Boundedness.BOUNDED
 
     def __init__(self, *script: Any) -> None:
         self.script = list(script)

@@ -110,7 +110,7 @@ def test_a_loss_that_nobody_who_restarts_reads_is_left_alone():
 def test_regions_on_a_cycle_of_blocking_edges_restart_together():
     origin = source("A", parallelism=2)
     straight, across = over(origin, Rescale()), over(origin, Rebalance(), blocking=True)
-    graph = job(TwoInput(straight, across, object, name="B", parallelism=2))  # type: ignore[arg-type]
+    graph = job(TwoInput(straight, across, object, name="B", parallelism=2))
     assert regions(graph) == ["A0 B0", "A1 B1"]
     assert restarting(graph, "A0") == "A0 A1 B0 B1"
 

@@ -352,7 +352,7 @@ class Captures(Operator):
         return (batch,)
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        return OperatorSnapshot(capture=self)  # type: ignore[arg-type]
+        return OperatorSnapshot(capture=self)
 
     def write(self, writer: Any) -> KeyedParts:
         self.log.append("written")

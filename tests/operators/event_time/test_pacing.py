@@ -102,7 +102,7 @@ class LongTimer(SlowTimer):
             yield ctx.get_current_key()
 
 
-class SlowWindow(ProcessWindowFunction):  # type: ignore[type-arg]
+class SlowWindow(ProcessWindowFunction):
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
 

@@ -91,7 +91,7 @@ def test_a_split_that_goes_too_far_is_paused_before_the_group_says_more() -> Non
 
 def test_an_ended_split_is_forgotten_and_a_reader_without_split_pauses_pauses_whole() -> None:
     class Stubborn(Several):
-        pause_or_resume_splits = Several.__mro__[1].pause_or_resume_splits  # type: ignore[misc]
+        pause_or_resume_splits = Several.__mro__[1].pause_or_resume_splits
 
     for reader in (Several(), Stubborn()):
         bench = Bench(ALIGNED, reader=reader)

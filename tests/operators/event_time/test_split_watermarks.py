@@ -71,7 +71,7 @@ class Several(SourceReader):
 
 
 class SeveralSource(Source):
-    boundedness = Boundedness.CONTINUOUS_UNBOUNDED  # type: ignore[assignment]
+    boundedness = Boundedness.CONTINUOUS_UNBOUNDED
     create_enumerator = restore_enumerator = None  # type: ignore[assignment]
 
     def __init__(self, reader: SourceReader) -> None:

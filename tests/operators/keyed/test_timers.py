@@ -162,7 +162,7 @@ def test_a_function_of_many_results_and_a_firing_of_many_timers_stop_between_bat
     assert [len(element) for element in answers(operator, RowBatch([("a", None)]))] == [4096, 4096, 1808]
     flat(answers(operator, setting(*((key, 1) for key in range(5000)))))
     firing = iter(answers(operator, Watermark(1)))
-    assert len(next(batch for batch in firing if len(batch))) == 4096  # type: ignore[arg-type]
+    assert len(next(batch for batch in firing if len(batch))) == 4096
     rest = started(lambda: KeyedProcessOperator(first, Many()), context(), (snapshot_of(operator),))
     assert len(flat(answers(rest, Watermark(2)))) == 904 + 1
     assert [element for element in firing if isinstance(element, Watermark)] == [Watermark(1)]

@@ -37,7 +37,7 @@ def program(folder: Path, form: str, width: int, path: str = "", overwrites: boo
     if not overwrites:
         catalogs = t_env._context.catalogs
         found_path, table = catalogs.find(("orders",))
-        catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
+        catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))
     plan = t_env.sql_query(QUERY)._plan
     with t_env._queries.env.apart():
         (sink,) = t_env._queries.optimize([insert_into(t_env._context, "t", plan, overwrites)])

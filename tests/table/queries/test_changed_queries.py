@@ -101,7 +101,7 @@ def job(query: str, path: str = "") -> JobGraph:
     t_env = environment(**OPTIONS, **restored)
     catalogs = t_env._context.catalogs
     found_path, table = catalogs.find(("orders",))
-    catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))  # type: ignore[type-var]
+    catalogs.replace(found_path, replace(table, connected=PacedConnector(4)))
     table = t_env.sql_query(query)
     with t_env._queries.env.apart():
         planned_stream(t_env, table).sink_to(CollectSink()).uid("out")

@@ -46,7 +46,7 @@ def graph(name: str, width: int, path: str = "") -> JobGraph:
     t_env = QUERIES[name].environment(**{"parallelism.default": str(width)}, **OPTIONS, **restored)
     catalogs = t_env._context.catalogs
     found_path, table = catalogs.find(("orders",))
-    catalogs.replace(found_path, replace(table, connected=PacedConnector(2)))  # type: ignore[type-var]
+    catalogs.replace(found_path, replace(table, connected=PacedConnector(2)))
     table = t_env.sql_query(QUERIES[name].text)
     with t_env._queries.env.apart():
         planned_stream(t_env, table).sink_to(CollectSink()).uid("out")
