@@ -57,8 +57,6 @@ class CheckpointCoordinator:
         self.base = settings.base(job.job_id)
         """Address to which the paths of its checkpoints' files are relative; "" where they are in memory."""
         self.history = CheckpointHistory(settings.history)
-        self.refused = ""
-        """Reason why the last checkpoint that was due could not be triggered; "" when it could."""
         self.left = CheckpointsLeft()
         """The checkpoints that are left once the job has ended."""
         self._timing = CheckpointTiming(settings)
@@ -243,18 +241,18 @@ class CheckpointCoordinator:
         return ""
 
     def trigger(self, properties: CheckpointProperties, now_ms: int) -> list[Decision]:
-        """Trigger a checkpoint now, whatever is under way; if it cannot begin, `refused` says why."""
+        """Trigger a checkpoint now, whatever is under way; if it cannot begin, `history.not_triggered` says why."""
         plan = self._plan()
         if isinstance(plan, str):
-            self.refused = plan
+            self.history.not_triggered = plan
             log.info("no checkpoint was triggered: %s", plan, extra={"reason": plan, "kind": properties.kind})
             return self._under_way.refuse(properties, f"no savepoint was triggered: {plan}", now_ms)
-        self.refused = ""
+        self.history.not_triggered = ""
         number, self._next_id = self._next_id, self._next_id + 1
         pending = PendingCheckpoint(number, now_ms, properties, plan, properties.location or self.base)
         may_overtake = self.settings.unaligned and not self._under_way.by_id  # not the barrier of a savepoint
         barrier = pending.barrier(self.settings.aligned_timeout_ms if may_overtake else None)
-        record = CheckpointRecord(number, now_ms, properties.kind, not barrier.aligned, plan.widths)
+        record = CheckpointRecord(number, now_ms, properties.kind, not barrier.aligned, plan.subtasks)
         self.history.triggered(record)
         try:
             pending.enumerators = self._enumerators(number)

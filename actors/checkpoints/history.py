@@ -9,7 +9,7 @@ Source: apache/flink CheckpointStatsTracker, CheckpointingStatistics, Checkpoint
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,14 +39,14 @@ class CheckpointRecord:
 
     Args:
         kind: CHECKPOINT, SAVEPOINT or SYNC_SAVEPOINT.
-        widths: vertex id -> how many of its subtasks acknowledge.
+        awaited: vertex id -> indexes of its subtasks that acknowledge.
     """
 
     checkpoint_id: int
     triggered_ms: int
     kind: str
     unaligned: bool
-    widths: Mapping[str, int]
+    awaited: Mapping[str, Collection[int]]
     status: str = IN_PROGRESS
     ended_ms: int = 0
     reason: str = ""
@@ -92,7 +92,7 @@ class CheckpointRecord:
             "latest_ack_timestamp": max((r.acknowledged_ms for r in records), default=-1),
             "end_to_end_duration": self.duration_ms,
             **self.sizes(),
-            "num_subtasks": sum(self.widths.values()),
+            "num_subtasks": sum(map(len, self.awaited.values())),
             "num_acknowledged_subtasks": len(records),
         }
         if self.status == COMPLETED:
@@ -103,24 +103,29 @@ class CheckpointRecord:
 
     def details(self) -> dict[str, Any]:
         """Return the entry with one of each vertex."""
-        return self.summary() | {"tasks": {vertex: self._vertex(vertex) for vertex in self.widths}}
+        return self.summary() | {"tasks": {vertex: self._vertex(vertex) for vertex in self.awaited}}
 
     def _vertex(self, vertex: str) -> dict[str, Any]:
         records = self.subtasks.get(vertex, {}).values()
         last = max((r.acknowledged_ms for r in records), default=-1)
         return {
             "id": self.checkpoint_id,
-            "status": COMPLETED if len(records) == self.widths[vertex] else self.status,
+            "status": COMPLETED if len(records) == len(self.awaited[vertex]) else self.status,
             "latest_ack_timestamp": last,
             "end_to_end_duration": last - self.triggered_ms if records else -1,
             **_sizes(records),
-            "num_subtasks": self.widths[vertex],
+            "num_subtasks": len(self.awaited[vertex]),
             "num_acknowledged_subtasks": len(records),
         }
 
     def of_vertex(self, vertex: str) -> dict[str, Any]:
-        """Return the entry of a vertex with one of each acknowledged subtask, and a summary of these."""
-        subtasks = [self._subtask(index, r) for index, r in sorted(self.subtasks.get(vertex, {}).items())]
+        """Return the entry of a vertex with one of each acknowledged subtask, a summary of these, and the others.
+
+        `pending_subtasks` are the indexes of the subtasks that have not acknowledged, in ascending order.
+        """
+        acknowledged = self.subtasks.get(vertex, {})
+        subtasks = [self._subtask(index, record) for index, record in sorted(acknowledged.items())]
+        pending = sorted(set(self.awaited[vertex]) - acknowledged.keys())
 
         def over(*path: str) -> dict[str, float]:
             return _spread([_at(entry, path) for entry in subtasks])
@@ -133,7 +138,7 @@ class CheckpointRecord:
             "alignment": {"persisted": over("alignment", "persisted"), "duration": over("alignment", "duration")},
             "start_delay": over("start_delay"),
         }
-        return self._vertex(vertex) | {"summary": amounts, "subtasks": subtasks}
+        return self._vertex(vertex) | {"summary": amounts, "subtasks": subtasks, "pending_subtasks": pending}
 
     def _subtask(self, index: int, record: SubtaskRecord) -> dict[str, Any]:
         measured = record.metrics
@@ -210,6 +215,8 @@ class CheckpointHistory:
     """
 
     def __init__(self, length: int) -> None:
+        self.not_triggered = ""
+        """Reason why the last checkpoint that was due could not be triggered; "" when it could."""
         self._records: deque[CheckpointRecord] = deque(maxlen=length)
         self._under_way: dict[int, CheckpointRecord] = {}
         self._latest: dict[str, CheckpointRecord] = {}
@@ -275,7 +282,10 @@ class CheckpointHistory:
         }
 
     def overview(self) -> dict[str, Any]:
-        """Return the answer of `/jobs/:jobid/checkpoints`; the newest checkpoint stands first in the history."""
+        """Return the answer of `/jobs/:jobid/checkpoints`; the newest checkpoint stands first in the history.
+
+        `not_triggered`, which Flink does not have, is why the last checkpoint that was due could not be triggered.
+        """
         newest = sorted([*self._records, *self._under_way.values()], key=lambda r: -r.checkpoint_id)
         latest: dict[str, Any] = {
             kind: self._latest[kind].summary() if kind in self._latest else None
@@ -286,6 +296,7 @@ class CheckpointHistory:
             "summary": {name: _describe(histogram) for name, histogram in self._spread.items()},
             "latest": latest | {"restored": None if self._restored is None else self._restored.describe()},
             "history": [record.summary() for record in newest],
+            "not_triggered": self.not_triggered or None,
         }
 
     def details(self, checkpoint_id: int) -> dict[str, Any] | None:
@@ -310,7 +321,7 @@ class CheckpointHistory:
     def of_vertex(self, checkpoint_id: int, vertex: str) -> dict[str, Any] | None:
         """Return the answer of `.../details/:checkpointid/subtasks/:vertexid`; None when there is no such subtask."""
         record = self._remembered(checkpoint_id)
-        return None if record is None or vertex not in record.widths else record.of_vertex(vertex)
+        return None if record is None or vertex not in record.awaited else record.of_vertex(vertex)
 
     def _remembered(self, checkpoint_id: int) -> CheckpointRecord | None:
         known = {r.checkpoint_id: r for r in (*self._latest.values(), *self._records, *self._under_way.values())}
@@ -347,4 +358,4 @@ class CheckpointHistory:
         gauge(names.TOTAL_NUMBER_OF_CHECKPOINTS, lambda: self._counts["total"])
 
 
-__all__ = ["CheckpointHistory", "CheckpointRecord", "RestoredRecord", "SubtaskRecord"]
+__all__ = ["IN_PROGRESS", "CheckpointHistory", "CheckpointRecord", "RestoredRecord", "SubtaskRecord"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -61,9 +60,12 @@ class CheckpointPlan:
         return tuple(dict.fromkeys((*self.acknowledge, *self.commit_to)))
 
     @property
-    def widths(self) -> dict[str, int]:
-        """Return for each vertex id the number of its subtasks that acknowledge."""
-        return dict(Counter(vertex for vertex, _ in self.acknowledge.values()))
+    def subtasks(self) -> dict[str, list[int]]:
+        """Return for each vertex id the indexes of its subtasks that acknowledge."""
+        subtasks: dict[str, list[int]] = {}
+        for vertex, subtask in self.acknowledge.values():
+            subtasks.setdefault(vertex, []).append(subtask)
+        return subtasks
 
 
 @dataclass(frozen=True, slots=True)

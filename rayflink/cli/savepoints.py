@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from typing import Any
 
 from rayflink import launch
+from rayflink.actors.checkpoints.history import IN_PROGRESS
 from rayflink.actors.job.recovery import storage_options
 from rayflink.common.job_client import JobClient
 from rayflink.common.metrics.job_report import moment
+from rayflink.common.metrics.live_table import lag_text
 from rayflink.common.text_output.plain_table import table
 from rayflink.state_processor import dispose_savepoint
 
@@ -64,26 +67,30 @@ def checkpoints(chosen: argparse.Namespace) -> int:
     found = one_job(chosen)
     if found is None:
         return FAILED
+    now_ms = int(time.time() * 1000)
     statistics = launch.attach(found["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
     if chosen.json:
         print(json.dumps(statistics, indent=2))
     elif chosen.checkpoint is not None:
-        print(one_checkpoint(statistics, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}))
+        print(one_checkpoint(statistics, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}, now_ms))
     else:
-        print(checkpoint_tables(statistics))
+        print(checkpoint_tables(statistics, now_ms))
     return OK
 
 
-def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str]) -> str:
+def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str], now_ms: int) -> str:
     """Return a table of one checkpoint in each vertex: times of the slowest subtask, sizes of all together.
 
     Only subtasks that have acknowledged count; a vertex without one has no figures.
 
     Args:
         names: of the vertices, by id.
+        now_ms: the time, epoch milliseconds.
     """
     head = f"{checkpoint['checkpoint_type'].lower()} {checkpoint['id']}  {checkpoint['status'].lower()}  "
     head += f"triggered {moment(checkpoint['trigger_timestamp'])}, {checkpoint['end_to_end_duration']:,} ms"
+    if age := _age(checkpoint, now_ms):
+        head += f" to the last acknowledgement; in progress for {age}"
     where = checkpoint.get("failure_message") or checkpoint.get("external_path") or ""
     rows = []
     for vertex, task in checkpoint["tasks"].items():
@@ -104,13 +111,27 @@ def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str]) -> str:
     return f"{head}\n{where}\n\n{table(columns, rows)}" if where else f"{head}\n\n{table(columns, rows)}"
 
 
-def checkpoint_tables(statistics: dict[str, Any]) -> str:
-    """Return tables of counts, spreads and the newest checkpoints, for people."""
+def _age(checkpoint: dict[str, Any], now_ms: int) -> str:
+    """Return how long a checkpoint has been in progress, by this computer's clock; "" when it has ended."""
+    if checkpoint["status"] != IN_PROGRESS:
+        return ""
+    return lag_text(min(checkpoint["trigger_timestamp"], now_ms), now_ms)
+
+
+def checkpoint_tables(statistics: dict[str, Any], now_ms: int) -> str:
+    """Return tables of counts, spreads and the newest checkpoints, for people.
+
+    Args:
+        statistics: of the job's checkpoints, as `JobClient.checkpoints()` returns them.
+        now_ms: the time, epoch milliseconds.
+    """
     counts = statistics["counts"]
     parts = [
         f"{counts['completed']:,} completed, {counts['failed']:,} failed, {counts['in_progress']:,} in progress, "
         f"{counts['restored']:,} restored"
     ]
+    if statistics["not_triggered"]:
+        parts[0] += f"\nno checkpoint is triggered: {statistics['not_triggered']}"
     if counts["completed"]:
         names = {"end_to_end_duration": "duration ms", "state_size": "state bytes", "checkpointed_size": "new bytes"}
         shown = ("min", "avg", "p50", "p99", "max")
@@ -121,14 +142,16 @@ def checkpoint_tables(statistics: dict[str, Any]) -> str:
     rows = [
         (
             str(checkpoint["id"]), checkpoint["checkpoint_type"].lower(), checkpoint["status"].lower(),
-            moment(checkpoint["trigger_timestamp"]),
+            moment(checkpoint["trigger_timestamp"]), _age(checkpoint, now_ms),
             checkpoint["end_to_end_duration"], checkpoint["state_size"], checkpoint["checkpointed_size"],
             f"{checkpoint['num_acknowledged_subtasks']}/{checkpoint['num_subtasks']}",
             checkpoint.get("failure_message") or checkpoint.get("external_path") or "",
         )
         for checkpoint in statistics["history"]
     ]  # fmt: skip
-    head = ("id", "kind", "status", "triggered", "duration ms", "state bytes", "new bytes", "acknowledged", "where")
+    head = (
+        "id", "kind", "status", "triggered", "age", "duration ms", "state bytes", "new bytes", "acknowledged", "where",
+    )  # fmt: skip
     if rows:
         parts.append(table(head, rows))
     restored = statistics["latest"]["restored"]

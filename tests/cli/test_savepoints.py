@@ -110,18 +110,18 @@ def test_a_savepoint_is_disposed_of(other: str, capsys: Any) -> None:
 def history() -> CheckpointHistory:
     """Of one checkpoint that was completed and one that failed."""
     history = CheckpointHistory(10)
-    first = CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: 2})
+    first = CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: [0, 1]})
     history.triggered(first)
     first.acknowledged("a" * 32, 0, CheckpointMetrics(3, 4, 5, 60, 2_000, 100, 7), 1_200)
     first.acknowledged("a" * 32, 1, CheckpointMetrics(30, 2, 6, 50, 1_000, 100, 0), 1_210)
     history.completed(1, "/checkpoints/chk-1", 1_250)
-    history.triggered(CheckpointRecord(2, 2_000, "CHECKPOINT", False, {"a" * 32: 2}))
+    history.triggered(CheckpointRecord(2, 2_000, "CHECKPOINT", False, {"a" * 32: [0, 1]}))
     history.failed(2, "the storage is full", 2_100)
     return history
 
 
 def test_checkpoints_are_shown_in_tables() -> None:
-    shown = checkpoint_tables(history().overview()).splitlines()
+    shown = checkpoint_tables(history().overview(), 3_000).splitlines()
     assert shown[0] == "1 completed, 1 failed, 0 in progress, 0 restored"
     assert shown[4].split() == ["duration", "ms", *["250"] * 5]
     newest, oldest = (line.split() for line in shown[-2:])
@@ -185,11 +185,34 @@ def test_stop_takes_a_savepoint(job: list[Any], capsys: Any) -> None:
 
 def test_a_vertex_that_has_not_acknowledged_has_no_figures() -> None:
     history = CheckpointHistory(10)
-    history.triggered(CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: 2}))
+    history.triggered(CheckpointRecord(1, 1_000, "CHECKPOINT", False, {"a" * 32: [0, 1]}))
     checkpoint = history.describe(1)
     assert checkpoint is not None
-    row = one_checkpoint(checkpoint, {"a" * 32: "Count"}).splitlines()[-1]
+    row = one_checkpoint(checkpoint, {"a" * 32: "Count"}, 3_000).splitlines()[-1]
     assert row.split() == ["Count", "0/2", *["-"] * 8]
+
+
+def test_a_checkpoint_in_progress_has_an_age_and_its_pending_subtasks() -> None:
+    history = CheckpointHistory(10)
+    late = CheckpointRecord(7, 1_000, "CHECKPOINT", False, {"a" * 32: [2, 0, 1]})
+    history.triggered(late)
+    late.acknowledged("a" * 32, 1, CheckpointMetrics(), 1_200)
+    row = checkpoint_tables(history.overview(), 91_000).splitlines()[-1]
+    assert row.split()[2:9] == ["in_progress", "1970-01-01", "00:00:01", "1.5", "min", "200", "0"]
+    details = history.describe(7)
+    assert details is not None and details["tasks"]["a" * 32]["pending_subtasks"] == [0, 2]
+    head = one_checkpoint(details, {}, 91_000).splitlines()[0]
+    assert head.endswith("00:00:01, 200 ms to the last acknowledgement; in progress for 1.5 min")
+    assert one_checkpoint(details, {}, 500).splitlines()[0].endswith("for 0 ms"), "clocks that differ"
+    history.completed(7, "", 1_300)
+    assert checkpoint_tables(history.overview(), 91_000).splitlines()[-1].split()[5] == "300"
+
+
+def test_the_reason_why_no_checkpoint_is_triggered_follows_the_counts() -> None:
+    refusing = history()
+    refusing.not_triggered = "not all required tasks are running: Map (1/2) is DEPLOYING"
+    shown = checkpoint_tables(refusing.overview(), 3_000).splitlines()
+    assert shown[1] == "no checkpoint is triggered: not all required tasks are running: Map (1/2) is DEPLOYING"
 
 
 def test_checkpoints_of_a_job_are_shown(job: list[Any], capsys: Any) -> None:

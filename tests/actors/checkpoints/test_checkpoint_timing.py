@@ -54,12 +54,12 @@ def test_no_checkpoint_is_triggered_until_all_tasks_run_and_it_is_retried_later(
     with caplog.at_level("INFO", logger="rayflink"):
         assert job.at(100) == []
     assert [line.getMessage() for line in caplog.records] == [f"no checkpoint was triggered: {job.plan}"]
-    assert job.it.refused == job.plan
+    assert job.it.history.overview()["not_triggered"] == job.plan
     assert job.it.history.counts()["total"] == 0
     job.plan = PLAN
     assert job.at(150) == []
     assert begun(job.at(200)) == [1]
-    assert job.it.refused == ""
+    assert job.it.history.overview()["not_triggered"] is None
 
 
 def test_no_more_run_at_a_time_than_allowed_and_a_due_one_begins_when_there_is_room() -> None:
