@@ -134,7 +134,7 @@ class InputGate:
         self._restored: deque[tuple[int, bytes]] = deque()
         self._works_restored = False
         self._recording: InputRecording | None = None
-        self.announced: list[CheckpointBarrier] = []
+        self.overtaking: list[CheckpointBarrier] = []
         """Barriers that may overtake records, received since the task looked; they wait in their channels as well."""
         note = self._credit_due.append
         self.channels = [
@@ -280,7 +280,7 @@ class InputGate:
             if self._recording is not None:
                 self._recording.note(channel.index, frame.event)
             if isinstance(frame.event, CheckpointBarrier) and frame.event.overtakes_at_ms is not None:
-                self.announced.append(frame.event)
+                self.overtaking.append(frame.event)
             if isinstance(frame.event, Watermark) and channel.queue and isinstance(channel.queue[-1], Watermark):
                 channel.queue.pop()
             channel.queue.append(frame.event)

@@ -18,6 +18,7 @@ from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME, BUSY_TIME, IDLE_TIME
+from rayflink.common.metrics.waits import WAITS
 from rayflink.common.text_output.logs import bind, get_logger, spoken_by
 from rayflink.common.user_code.python_files import IMPORT_REMEDY
 from rayflink.common.user_code.stalled import STALLED, stalled_text
@@ -58,8 +59,8 @@ SNAPSHOT_UPLOADS = 4
 """Files of a snapshot that are stored at the same time."""
 YOUNG_OBJECTS = 100_000
 """The number of objects created since the last collection that starts a collection among these."""
-WHILE_STALLED = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0}
-"""Rates of the time metrics, in ms per second, of a task whose function does not return."""
+WHILE_STALLED: dict[str, Any] = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0, WAITS: ()}
+"""Rates of the time metrics, in ms per second, of a task whose function does not return; it waits for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

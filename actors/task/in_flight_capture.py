@@ -91,7 +91,12 @@ class InFlightCapture:
             else:
                 watched.append((name, sub))
         self._watched = watched
-        return not watched and (self._recording is None or self._recording.is_whole)
+        return not watched and self.has_all_barriers
+
+    @property
+    def has_all_barriers(self) -> bool:
+        """Return whether every channel has delivered its barrier, or its end."""
+        return self._recording is None or self._recording.is_whole
 
     def take(self) -> tuple[dict[str, tuple[str, tuple[bytes, ...]]], int]:
         """Return the state lists of all captured records, and their bytes in total; the capture is empty then."""

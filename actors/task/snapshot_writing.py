@@ -24,7 +24,7 @@ log = get_logger(__name__)
 class SnapshotPhase(Enum):
     """The phases of one snapshot of a task, after it was captured and all that belongs to it has arrived.
 
-    Before, it is an entry of `OpenSnapshots`; afterwards, when its `SnapshotWritten` is answered, the task forgets it.
+    Before, it is an entry of `IncompleteSnapshots`; when its `SnapshotWritten` is answered, the task forgets it.
     """
 
     WRITING = "writing"

@@ -13,6 +13,7 @@ from typing import Any
 
 from rayflink.common.errors import assert_never
 from rayflink.common.managed_memory import MemoryManager
+from rayflink.common.metrics.waits import WAITS
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.records.batches import (
     CheckpointBarrier,
@@ -43,7 +44,7 @@ from ..messages.settings import MemorySplit, TaskSettings
 from ..messages.states import ExecutionState
 from .data_loop import DataLoop
 from .polled_source import PolledSource
-from .progress import Mail, Progress, reasons_to_wait
+from .progress import Mail, Progress
 from .satisfaction import Satisfaction
 from .services import TaskServices
 from .slicing import Slicer
@@ -53,6 +54,7 @@ from .task_checkpoints import TaskCheckpoints
 from .task_lifecycle import TaskLifecycle, TaskParts, TaskPhase
 from .task_metrics import TaskMetrics
 from .task_statistics import TaskStatistics
+from .waits import Wait, WaitTimes, reasons_to_wait
 from .wiring import make_chain, make_gate, make_writers
 
 log = get_logger(__name__)
@@ -115,6 +117,7 @@ class StreamTask:
             self._peers, self._buffer, writing, self._checkpoints, settings.exit_on_out_of_memory,
         )  # fmt: skip
         self._life = TaskLifecycle(parts, self._reports, self.report)
+        self._wait_times = WaitTimes()
         self._loop = DataLoop(parts, self._life, source, self._room, self._slicer, settings)
 
     # what a runner calls
@@ -218,11 +221,10 @@ class StreamTask:
         return reports
 
     def report(self) -> TaskReport:
-        """Return a heartbeat with the current counters."""
-        return TaskReport(
-            self.deployment.attempt,
-            self.metrics.snapshot(self._chain.links, self._writers, self._gate, self._loop.valve, self._peers),
-        )
+        """Return a heartbeat with the current counters, and what the task waits for if it does."""
+        metrics = self.metrics.snapshot(self._chain.links, self._writers, self._gate, self._loop.valve, self._peers)
+        waits = self._wait_times.report(self._waits(), self.clock.monotonic())
+        return TaskReport(self.deployment.attempt, {**metrics, WAITS: waits} if waits else metrics)
 
     def deadline_ms(self) -> int | None:
         """Return when `step` has work without a mail: a timer, a buffer timeout, a source's next poll."""
@@ -236,13 +238,20 @@ class StreamTask:
         """Describe what the task waits for, apart from time (`deadline_ms`)."""
         if self.state is not ExecutionState.RUNNING:
             return f"is {self.state.value}"
-        reasons = reasons_to_wait(self._room.is_full(), self._chain, self._gate, self._checkpoints.final)
+        reasons = [wait.reason for wait in self._waits()]
         if self._life.phase is TaskPhase.SERVING:
             unsent = [str(w.partition.id) for w in self._writers if not w.partition.fully_consumed]
             reasons = [f"has finished, waits until {len(unsent)} partitions are fetched"]
         elif self._loop.source is not None:
             reasons.append("waits for its source to give records")
         return "; ".join(reasons)
+
+    def _waits(self) -> list[Wait]:
+        if self._life.phase not in _WORKING:
+            return []
+        is_idle = self._chain.idle and self._buffer.empty
+        is_full = self._room.is_full()
+        return reasons_to_wait(is_full, is_idle, self.work_done, self._chain, self._gate, self._checkpoints)
 
     def statistics(self) -> TaskStatistics:
         """Return the sizes of all queues, pools and buffers of the task."""

@@ -27,7 +27,7 @@ from ..messages.messages import (
 from ..messages.settings import TaskSettings
 from .final_checkpoint import FinalCheckpoint
 from .in_flight_capture import forward_barrier
-from .open_snapshots import OpenSnapshots
+from .incomplete_snapshots import IncompleteSnapshots
 from .snapshot_writing import SnapshotWriting, SnapshotWritten
 
 
@@ -61,11 +61,9 @@ class TaskCheckpoints:
         )
         self._triggered: deque[CheckpointBarrier | AssignSplits] = deque()
         self._writing = writing
-        self._open = OpenSnapshots(chain.links[0].operator, chain.late_snapshots, writing)
+        self._incomplete = IncompleteSnapshots(chain.links[0].operator, chain.deferred_snapshots, writing)
         self._looked_ms = 0
         self.final = FinalCheckpoint(deployment.checkpointing, deployment.finished)
-        self.measured = CheckpointMetrics()
-        """The metrics of the newest checkpoint, as known when its snapshot was taken."""
 
     def trigger(self, barrier: CheckpointBarrier) -> None:
         """Queue a checkpoint that the coordinator begins here: at a source, or where every producer has finished.
@@ -83,6 +81,22 @@ class TaskCheckpoints:
         """Return whether a checkpoint that was triggered waits to begin."""
         return bool(self._triggered)
 
+    @property
+    def measured(self) -> CheckpointMetrics:
+        """Return the metrics of the newest checkpoint, as far as they are known."""
+        return self._incomplete.measured
+
+    @property
+    def triggered_id(self) -> int | None:
+        """Return the number of the oldest checkpoint that was triggered and waits to begin; None: there is none."""
+        numbers = (item.checkpoint_id for item in self._triggered if isinstance(item, CheckpointBarrier))
+        return next(numbers, None)
+
+    @property
+    def aligning_id(self) -> int | None:
+        """Return the number of the checkpoint whose barriers are not all here; None: there is none."""
+        return self._aligner.pending_id
+
     def begin_triggered(self, now_ms: int) -> bool:
         """Begin the oldest checkpoint that was triggered; return False if there is none."""
         if not self._triggered:
@@ -93,19 +107,19 @@ class TaskCheckpoints:
         return True
 
     def look_on(self, now_ms: int) -> None:
-        """Complete open snapshots by what has arrived, and look at barriers that have arrived but wait in a queue."""
-        self._open.look(now_ms)
+        """Complete snapshots by what has arrived, and look at barriers that have arrived but wait in a queue."""
+        self._incomplete.look(now_ms)
         self._looked_ms = now_ms
-        if self._gate.announced:
-            announced, self._gate.announced = self._gate.announced, []
+        if self._gate.overtaking:
+            overtaking, self._gate.overtaking = self._gate.overtaking, []
             if isinstance(self._aligner, alignment.BarrierAligner):
-                for barrier in announced:
+                for barrier in overtaking:
                     self._act(self._aligner.announce(barrier, now_ms))
 
     def deadline_ms(self) -> int | None:
         """Return when `look_on` or `overtake` is due without a mail, or None."""
         due = self._overtakes_at_ms
-        times = [self._open.next_ms, due if due is None or due > self._looked_ms else None]
+        times = [self._incomplete.next_ms, due if due is None or due > self._looked_ms else None]
         return min((time for time in times if time is not None), default=None)
 
     def overtakes(self, now_ms: int) -> bool:
@@ -181,7 +195,7 @@ class TaskCheckpoints:
 
     def aborted(self, checkpoint_id: int) -> None:
         """Notify every operator that the checkpoint will never be complete, and discard the task's part of it."""
-        self._open.give_up(checkpoint_id)
+        self._incomplete.give_up(checkpoint_id)
         for operator in self._chain.checkpoint_listeners:
             operator.notify_checkpoint_aborted(checkpoint_id)
         self.final.aborted(checkpoint_id)
@@ -205,7 +219,7 @@ class TaskCheckpoints:
     def abandon(self) -> None:
         """Drop all checkpoints that have not begun, and all parts that are not complete."""
         self._triggered.clear()
-        self._open.close()
+        self._incomplete.close()
 
     def _act(self, actions: list[alignment.Action], worked: CurrentBuffer | None = None) -> None:
         for action in actions:
@@ -237,8 +251,8 @@ class TaskCheckpoints:
         captured = self._captured(number)
         took = int((self._clock.monotonic() - started) * 1000)
         self.final.taken(barrier)
-        self.measured = CheckpointMetrics(delay, aligned.alignment_ms, took)
-        self._open.begin(barrier, captured, self.measured, in_flight)
+        metrics = CheckpointMetrics(delay, aligned.alignment_ms, took)
+        self._incomplete.begin(barrier, captured, metrics, in_flight)
 
     def _captured(self, checkpoint_id: int) -> dict[str, OperatorSnapshot]:
         """Capture the state of all operators of the chain; if one fails, release what the others have captured."""

@@ -16,6 +16,7 @@ from rayflink.common.metrics.job_report import VERTEX_COLUMNS, moment, short, ve
 from rayflink.common.metrics.live_table import is_terminal, lag_text
 from rayflink.common.metrics.metric_report import USER_METRIC_COLUMNS, user_metrics
 from rayflink.common.metrics.status_report import status_report
+from rayflink.common.metrics.waits import waiting_tasks
 from rayflink.common.text_output.plain_table import table
 from rayflink.common.user_code.stalled import stalled_tasks
 
@@ -75,7 +76,8 @@ def status_text(found: Status, now_ms: int) -> str:
     """
     report = status_report(found, now_ms)
     parts = [status_head(found), vertex_table(found["vertices"], report["vertices"], now_ms)]
-    parts += ["\n".join(stalled_tasks(found["vertices"])), report["held_back"] or ""]
+    held_up = [*stalled_tasks(found["vertices"]), *waiting_tasks(found["vertices"])]
+    parts += ["\n".join(held_up), report["held_back"] or ""]
     counted = [row for row in user_metrics(found["vertices"]) if row[2] != 0 or row[3] or row[4]]
     parts.append(table(USER_METRIC_COLUMNS, counted) if counted else "")
     if report["recovery"]:

@@ -146,7 +146,7 @@ class PreBarrier(ABC):
         """Called before the barrier is passed on. Return the elements that must precede it."""
 
 
-class LateSnapshot(ABC):
+class DeferredSnapshot(ABC):
     """An operator whose snapshot is complete only some time after `snapshot_state`, which returns None."""
 
     ctx: OperatorContext
@@ -174,7 +174,7 @@ class SplitReceiver(ABC):
 
 CAPABILITIES: tuple[type, ...] = (
     ProcessingTimers, Upkeep, AsyncCompletion, EventHandler, BoundedMultiInput, BroadcastInput, Satisfiable,
-    StatePrefetch, CheckpointListener, PreBarrier, LateSnapshot, SplitReceiver,
+    StatePrefetch, CheckpointListener, PreBarrier, DeferredSnapshot, SplitReceiver,
 )  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def missing_capability(operator: type) -> tuple[str, type] | None:
 
 
 __all__ = [
-    "AsyncCompletion", "BoundedMultiInput", "BroadcastInput", "CheckpointListener", "EventHandler", "LateSnapshot",
+    "AsyncCompletion", "BoundedMultiInput", "BroadcastInput", "CheckpointListener", "EventHandler", "DeferredSnapshot",
     "PreBarrier", "ProcessingTimers", "Satisfiable", "SplitReceiver", "StatePrefetch", "Upkeep", "methods_of",
     "missing_capability",
 ]  # fmt: skip

@@ -33,8 +33,8 @@ from .capabilities import (
     AsyncCompletion,
     BoundedMultiInput,
     CheckpointListener,
+    DeferredSnapshot,
     EventHandler,
-    LateSnapshot,
     PreBarrier,
     ProcessingTimers,
     Satisfiable,
@@ -121,7 +121,7 @@ class OperatorChain:
         self._pre_barrier = [(index, o) for index, o in operators if isinstance(o, PreBarrier)]
         self.checkpoint_listeners = [o for _, o in operators if isinstance(o, CheckpointListener)]
         """Operators to notify of checkpoints, head first."""
-        self.late_snapshots: list[LateSnapshot] = [o for _, o in operators if isinstance(o, LateSnapshot)]
+        self.deferred_snapshots: list[DeferredSnapshot] = [o for _, o in operators if isinstance(o, DeferredSnapshot)]
         """Operators whose snapshot is completed after the barrier, head first."""
         head = operators[0][1] if operators else None
         self.prefetch = head if isinstance(head, StatePrefetch) else None

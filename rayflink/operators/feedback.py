@@ -44,7 +44,7 @@ from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 from rayflink.state.errors import RayflinkError
 
 from .base import Operator, OperatorContext, OperatorSnapshot, SourceOperator
-from .capabilities import CheckpointListener, EventHandler, LateSnapshot
+from .capabilities import CheckpointListener, DeferredSnapshot, EventHandler
 from .user_function import list_of, timestamps_of
 
 _LENGTH_BYTES = 8
@@ -201,7 +201,7 @@ def forget_job(job_id: str) -> None:
         _queues.pop(key).close()
 
 
-class IterationHead(SourceOperator, CheckpointListener, LateSnapshot):
+class IterationHead(SourceOperator, CheckpointListener, DeferredSnapshot):
     """Gives what is fed back.
 
     Args:

@@ -89,6 +89,25 @@ def test_a_function_that_does_not_return_is_named():
     assert status_report(held_up, NOW)["vertices"][0]["subtasks"][1]["stalled"] == stalled
 
 
+def test_a_long_wait_for_room_or_a_barrier_is_shown_and_all_are_in_the_json():
+    waits = [
+        {"for": "room", "reason": "outputs are full, waits for credit", "ms": 61_000},
+        {"for": "trigger", "reason": "a triggered checkpoint waits for room", "ms": 7_000},
+        {"for": "barrier", "reason": "holds back channels [1] for a barrier", "ms": 4_900},
+        {"for": "input", "reason": "waits for input on channels [0]", "ms": 99_000},
+    ]
+    waiting = vertex("Join", subtask(0, operator("join")), subtask(1, operator("join"), waits=waits))
+    assert status_text(job(waiting), NOW).splitlines()[-2:] == [
+        "Join (2/2) waits for room in its outputs, for 61 s",
+        "Join (2/2) cannot begin a triggered checkpoint: its outputs have no room, for 7 s",
+    ]
+    first, second = status_report(job(waiting), NOW)["vertices"][0]["subtasks"]
+    assert (first["waits"], second["waits"]) == ([], waits)
+    ended = vertex("Join", subtask(0, operator("join"), state="FINISHED", waits=waits))
+    assert "waits" not in status_text(job(ended), NOW)
+    assert status_report(job(ended), NOW)["vertices"][0]["subtasks"][0]["waits"] == []
+
+
 def test_failures_of_one_kind_are_shown_once_with_their_number():
     said = "lost task Map (1/2) (attempt #{}): silent for {} ms, pid {}"
     failures = [
@@ -128,7 +147,7 @@ def test_the_report_is_json_with_the_documented_keys():
     }  # fmt: skip
     assert list(source["subtasks"][0]) == [
         "subtask", "attempt", "state", "host", "pid", "reported_ms", "records_in_per_second", "records_out_per_second",
-        "busy_ms_per_second", "idle_ms_per_second", "back_pressured_ms_per_second", "stalled",
+        "busy_ms_per_second", "idle_ms_per_second", "back_pressured_ms_per_second", "stalled", "waits",
     ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from ..records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP
 from ..user_code.stalled import STALLED
 from . import metric_names as names
 from .job_report import late_records, records_in, watermark
+from .waits import WAITS
 from .watermark_lag import held_back
 
 SCHEMA = 1
@@ -127,6 +128,7 @@ def _subtask(subtask: Status) -> dict[str, Any]:
         "records_out_per_second": _number(metrics.get(names.NUM_RECORDS_OUT_RATE)),
         **{key: _number(metrics.get(name)) for key, name in _TIMES.items()},
         STALLED: dict(stalled) if stalled and subtask["state"] not in ("FINISHED", "CANCELED", "FAILED") else None,
+        WAITS: [dict(wait) for wait in metrics.get(WAITS, ())] if subtask["state"] == "RUNNING" else [],
     }
 
 

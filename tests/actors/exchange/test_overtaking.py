@@ -90,7 +90,7 @@ def test_what_comes_before_the_barrier_is_in_the_snapshot_and_nothing_behind_it(
     gate.receive(event(0, 2, barrier(1)))
     gate.receive(data(0, 3, b"behind"))
     gate.receive(data(1, 0, b"b0"))
-    assert gate.announced == [barrier(1)]
+    assert gate.overtaking == [barrier(1)]
     recording = gate.record(1, {0, 1, 2}, (1, [b"half"]))
     assert not recording.is_whole
     gate.receive(data(1, 1, b"late"))
@@ -107,9 +107,9 @@ def test_what_comes_before_the_barrier_is_in_the_snapshot_and_nothing_behind_it(
 def test_barriers_that_stay_aligned_are_not_announced() -> None:
     gate = gate_of(1)
     gate.receive(event(0, 0, barrier(1, aligned=True)))
-    assert gate.announced == []
+    assert gate.overtaking == []
     gate.receive(event(0, 1, barrier(2, aligned=True, until=5)))
-    assert gate.announced == [barrier(2, aligned=True, until=5)]
+    assert gate.overtaking == [barrier(2, aligned=True, until=5)]
 
 
 def test_a_newer_barrier_ends_what_an_older_one_records() -> None:

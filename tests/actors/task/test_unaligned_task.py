@@ -61,6 +61,22 @@ def test_the_first_barrier_takes_the_snapshot_and_late_records_follow_into_it() 
     assert ack.metrics.in_flight_bytes == sum(len(encode_batch(RowBatch([n]))) for n in (2, 4, 5))
 
 
+def test_the_alignment_lasts_to_the_last_barrier_though_the_first_overtakes() -> None:
+    bench = TaskBench([Gathers()], (0, 0)).start()
+    bench.feed(0, BARRIER)
+    bench.work()
+    bench.clock.advance(30)
+    bench.feed(1, 5)
+    bench.work()
+    assert bench.task.report().metrics["checkpointAlignmentTime"] == 0, "it is not over yet"
+    bench.clock.advance(12)
+    bench.feed(1, BARRIER)
+    bench.work()
+    (ack,) = acknowledged(bench)
+    assert (ack.metrics.start_delay_ms, ack.metrics.alignment_ms) == (100, 42)
+    assert bench.task.report().metrics["checkpointAlignmentTime"] == 42_000_000
+
+
 def state_alone(ack: CheckpointAcknowledged) -> dict[str, Any]:
     return {
         name: replace(part, lists={n: entry for n, entry in part.lists.items() if entry[0] != CHANNELS})

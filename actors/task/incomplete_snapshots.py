@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.operators.base import Operator
-from rayflink.operators.capabilities import LateSnapshot
+from rayflink.operators.capabilities import DeferredSnapshot
 from rayflink.state.snapshots import OperatorSnapshot
 
 from ..messages.checkpoint_statistics import CheckpointMetrics
@@ -17,25 +17,31 @@ _LOOK_AGAIN_MS = 10
 
 
 @dataclass(slots=True)
-class _Open:
+class _Incomplete:
     barrier: CheckpointBarrier
     captured: dict[str, OperatorSnapshot]
     metrics: CheckpointMetrics
     in_flight: InFlightCapture
-    late: list[LateSnapshot] = field(default_factory=list)
+    begun_ms: int
+    deferred: list[DeferredSnapshot] = field(default_factory=list)
+    is_aligned: bool = False
 
     def is_complete(self, now_ms: int) -> bool:
         """Return whether nothing is missing, after adding what has arrived since the last call."""
         records_are_here = self.in_flight.is_complete(now_ms)
-        still_late = []
-        for operator in self.late:
+        if not self.is_aligned and self.in_flight.has_all_barriers:
+            self.is_aligned = True
+            alignment_ms = self.metrics.alignment_ms + max(0, now_ms - self.begun_ms)
+            self.metrics = replace(self.metrics, alignment_ms=alignment_ms)
+        still_deferred = []
+        for operator in self.deferred:
             rest = operator.rest_of_snapshot(self.barrier.checkpoint_id)
             if rest is None:
-                still_late.append(operator)
+                still_deferred.append(operator)
             else:
                 self.captured[operator.ctx.operator_id] = rest
-        self.late = still_late
-        return records_are_here and not still_late
+        self.deferred = still_deferred
+        return records_are_here and not still_deferred
 
     def join(self, operator_id: str) -> None:
         """Add the records to the snapshot of an operator."""
@@ -53,21 +59,24 @@ class _Open:
                 snapshot.capture.release()
 
 
-class OpenSnapshots:
+class IncompleteSnapshots:
     """Hands the parts of one task over to be written, each when it is whole.
 
     Args:
         head: of the task's chain; its snapshot includes the records in flight.
-        late: the operators whose snapshot is completed after the barrier.
+        deferred: the operators whose snapshot is completed after the barrier.
         writing: takes what is whole.
     """
 
-    def __init__(self, head: Operator, late: list[LateSnapshot], writing: SnapshotWriting) -> None:
-        self._head, self._late = head, late
+    def __init__(self, head: Operator, deferred: list[DeferredSnapshot], writing: SnapshotWriting) -> None:
+        self._head, self._deferred = head, deferred
         self._writing = writing
-        self._open: dict[int, _Open] = {}
+        self._incomplete: dict[int, _Incomplete] = {}
+        self._newest = 0
+        self.measured = CheckpointMetrics()
+        """The metrics of the newest checkpoint, as far as they are known; the alignment counts once it is over."""
         self.next_ms: int | None = None
-        """The time to look again though nothing came; None: nothing is open."""
+        """The time to look again though nothing came; None: none is incomplete."""
 
     def begin(
         self,
@@ -77,24 +86,30 @@ class OpenSnapshots:
         in_flight: InFlightCapture,
     ) -> None:
         """Add a snapshot that was taken."""
-        self._open[barrier.checkpoint_id] = _Open(barrier, captured, metrics, in_flight, list(self._late))
-        self.look(self._writing.clock.now_ms())
+        now_ms = self._writing.clock.now_ms()
+        part = _Incomplete(barrier, captured, metrics, in_flight, now_ms, list(self._deferred))
+        self._incomplete[barrier.checkpoint_id] = part
+        self._newest, self.measured = barrier.checkpoint_id, metrics
+        self.look(now_ms)
 
     def look(self, now_ms: int) -> None:
         """Hand over the snapshots that are complete by now."""
-        if not self._open:
+        if not self._incomplete:
             return
-        for number, part in list(self._open.items()):
-            if part.is_complete(now_ms):
-                del self._open[number]
+        for number, part in list(self._incomplete.items()):
+            is_complete = part.is_complete(now_ms)
+            if number == self._newest:
+                self.measured = part.metrics
+            if is_complete:
+                del self._incomplete[number]
                 part.join(self._head.ctx.operator_id)
                 self._writing.begin(part.barrier, part.captured, part.metrics)
-        self.next_ms = now_ms + _LOOK_AGAIN_MS if self._open else None
+        self.next_ms = now_ms + _LOOK_AGAIN_MS if self._incomplete else None
 
     def give_up(self, checkpoint_id: int) -> None:
         """Discard a snapshot whose checkpoint was aborted."""
-        part = self._open.pop(checkpoint_id, None)
-        self.next_ms = self.next_ms if self._open else None
+        part = self._incomplete.pop(checkpoint_id, None)
+        self.next_ms = self.next_ms if self._incomplete else None
         if part is None:
             self._writing.give_up(checkpoint_id)
             return
@@ -102,9 +117,9 @@ class OpenSnapshots:
 
     def close(self) -> None:
         """Discard all snapshots: the task has ended."""
-        for number in list(self._open):
+        for number in list(self._incomplete):
             self.give_up(number)
         self._writing.close()
 
 
-__all__ = ["OpenSnapshots"]
+__all__ = ["IncompleteSnapshots"]
