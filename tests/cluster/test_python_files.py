@@ -45,8 +45,8 @@ def priced_late(number):
 env = StreamExecutionEnvironment({"execution.target": "ray", "parallelism.default": "2",
                                   "rayflink.ray.placement-strategy": "STRICT_SPREAD"})
 
-from rayflink import launch
-taken_along = launch.beside_program
+from rayflink.launch import ray_jobs
+taken_along = ray_jobs.beside_program
 
 def gone_then():
     files = taken_along()
@@ -54,7 +54,7 @@ def gone_then():
         (Path(__file__).parent / name).rename(Path(__file__).parent.parent / f"not_{name}")
     return files
 
-launch.beside_program = gone_then
+ray_jobs.beside_program = gone_then
 rows = env.from_sequence(1, 4).rebalance().map(beside.twice).map(priced_late).execute_and_collect()
 print(json.dumps(sorted(rows)))
 """
