@@ -12,6 +12,7 @@ from ..messages.commands import (
     Answer,
     AnswerRescale,
     AnswerSavepoint,
+    CallForEnumerator,
     Command,
     DeployTask,
     DiscardFiles,
@@ -58,6 +59,10 @@ class CommandPerformer(Protocol):
         """Delete files of a checkpoint, after all earlier work on files; nothing answers."""
         ...
 
+    def call_for_enumerator(self, command: CallForEnumerator) -> None:
+        """Run work that may block, beside the decisions; `EnumeratorAnswered` answers."""
+        ...
+
     def answer(self, answer: Answer) -> None:
         """Give the answer to whoever made the request."""
         ...
@@ -91,6 +96,8 @@ def _perform(command: Command, performer: CommandPerformer) -> None:
             performer.publish_checkpoint(command)
         case DiscardFiles():
             performer.discard_files(command)
+        case CallForEnumerator():
+            performer.call_for_enumerator(command)
         case AnswerSavepoint() | AnswerRescale():
             performer.answer(command)
         case EndJob():

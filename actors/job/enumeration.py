@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
 
 from rayflink.common.connector_base.source import SplitEnumerator
 from rayflink.common.errors import described
@@ -13,16 +15,44 @@ from rayflink.connectors.files.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from rayflink.user_types import SourceSplit
 
+from ..messages.commands import CallForEnumerator, EnumeratorAnswered
 from ..messages.messages import AssignSplits, TaskFailure
 from ..task.failures import is_outage, is_recoverable
 
+_NUMBERS = count(1)
+"""Numbers of calls, each used once in this process: an answer to an enumerator that is closed finds no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Work that blocks, which an enumerator has asked for."""
+
+    work: Callable[[], Any]
+    then: Callable[[Any, Exception | None], None]
+    period_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What an enumerator wants to happen.
+
+    Args:
+        assigned: messages for readers, in order.
+        calls: work to run beside the decisions.
+    """
+
+    vertex_id: str
+    assigned: Sequence[tuple[int, AssignSplits]] = ()
+    calls: Sequence[CallForEnumerator] = ()
+
 
 class _Context:
-    """Collects the splits that an enumerator assigns while it answers."""
+    """Collects the splits that an enumerator assigns, and the work that it asks for, while it answers."""
 
     def __init__(self, operator_id: str, parallelism: int) -> None:
         self._operator_id, self._parallelism = operator_id, parallelism
         self.assigned: list[tuple[int, AssignSplits]] = []
+        self.calls: list[_Call] = []
 
     def assign_splits(self, assignment: Mapping[int, Sequence[SourceSplit]]) -> None:
         """Assign splits to subtasks."""
@@ -37,12 +67,23 @@ class _Context:
         """Return the number of readers."""
         return self._parallelism
 
+    def call_async(
+        self, work: Callable[[], Any], then: Callable[[Any, Exception | None], None], period_ms: int | None = None
+    ) -> None:
+        """Run work that blocks beside the decisions."""
+        self.calls.append(_Call(work, then, period_ms))
+
 
 @dataclass(slots=True)
 class _Running:
     context: _Context
     enumerator: SplitEnumerator
     node: ChainedOperator
+    vertex_id: str
+    called: dict[int, _Call] = field(default_factory=dict)
+    """Number -> work whose answer is awaited."""
+    repeated: list[tuple[int, _Call]] = field(default_factory=list)
+    """Work that is due again, with the epoch milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +109,53 @@ class Enumerators:
         self._assigned: dict[str, deque[_Assigned]] = {}
         self._last_id = 0
 
-    def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> list[tuple[int, AssignSplits]]:
-        """Handle a reader's request for a split; return messages for this and other readers of the vertex."""
+    def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> Consequences:
+        """Handle a reader's request for a split; return what follows for this and other readers of the vertex."""
         running = self._running.get(operator_id)
         if running is None:
             running = self._running[operator_id] = self._create(vertex, operator_id)
         running.enumerator.handle_split_request(subtask)
-        assigned, running.context.assigned = running.context.assigned, []
+        return self._consequences(operator_id, running)
+
+    def source_of(self, answer: EnumeratorAnswered) -> ChainedOperator | None:
+        """Return the source whose enumerator awaits an answer; None: it is closed, and nothing does."""
+        return next((running.node for running in self._running.values() if answer.number in running.called), None)
+
+    def answer(self, answer: EnumeratorAnswered, now_ms: int) -> Consequences:
+        """Give an enumerator the answer to its call.
+
+        Raises: whatever a user's enumerator raises.
+        """
+        operator_id, running = next(entry for entry in self._running.items() if answer.number in entry[1].called)
+        call = running.called.pop(answer.number)
+        if call.period_ms is not None:
+            running.repeated.append((now_ms + call.period_ms, call))
+        call.then(answer.answer, answer.error)
+        return self._consequences(operator_id, running)
+
+    @property
+    def next_call_ms(self) -> int | None:
+        """Return when the next work is due again, in epoch milliseconds; None: none is."""
+        return min((due for running in self._running.values() for due, _ in running.repeated), default=None)
+
+    def calls_due(self, now_ms: int) -> list[CallForEnumerator]:
+        """Return the work that is due again."""
+        calls = []
+        for running in self._running.values():
+            due = [call for due_ms, call in running.repeated if due_ms <= now_ms]
+            running.repeated = [entry for entry in running.repeated if entry[0] > now_ms]
+            calls += [_number(running, call) for call in due]
+        return calls
+
+    def _consequences(self, operator_id: str, running: _Running) -> Consequences:
+        context = running.context
+        assigned, context.assigned = context.assigned, []
+        calls, context.calls = context.calls, []
         assigned_since = self._assigned.setdefault(operator_id, deque())
         for to, message in assigned:
             if splits := tuple(split for split in message.splits if not isinstance(split, AskLater)):
                 assigned_since.append(_Assigned(self._last_id, to, splits))
-        return assigned
+        return Consequences(running.vertex_id, assigned, [_number(running, call) for call in calls])
 
     def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
         """Return operator id -> state of the enumerators; splits assigned from now on belong to a later checkpoint.
@@ -136,7 +212,13 @@ class Enumerators:
         else:
             enumerator = source.restore_enumerator(context, from_bytes(state))
         enumerator.start()
-        return _Running(context, enumerator, node)
+        return _Running(context, enumerator, node, vertex.id)
+
+
+def _number(running: _Running, call: _Call) -> CallForEnumerator:
+    number = next(_NUMBERS)
+    running.called[number] = call
+    return CallForEnumerator(number, call.work)
 
 
 def enumerator_failed(source: ChainedOperator, error: BaseException, when: str = "") -> TaskFailure:

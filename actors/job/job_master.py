@@ -21,6 +21,7 @@ from ..messages.commands import (
     Command,
     CommandLost,
     DeploymentFailed,
+    EnumeratorAnswered,
     JobResult,
     RescaleRequested,
     SavepointRequested,
@@ -107,7 +108,10 @@ class JobMaster:
         """Return when a `Tick` is due that does more than check heartbeats, in epoch milliseconds; None: none is."""
         if self.status is JobStatus.RESTARTING:
             return self.restarts.due_ms
-        return self.checkpoints.next_tick_ms if self.status is JobStatus.RUNNING else None
+        if self.status is not JobStatus.RUNNING:
+            return None
+        times = (self.checkpoints.next_tick_ms, self.sources.next_call_ms)
+        return min((due for due in times if due is not None), default=None)
 
     # events
 
@@ -132,6 +136,8 @@ class JobMaster:
                 return self.sources.stop_all()
             case Tick():
                 return self._tick()
+            case EnumeratorAnswered():
+                return self._enumerator_answered(event)
             case RescaleRequested():
                 return self._scheduler.rescale(event)
             case SavepointRequested():
@@ -183,6 +189,15 @@ class JobMaster:
                 return self.sources.satisfied(event)
             case _:
                 assert_never(event)
+
+    def _enumerator_answered(self, event: EnumeratorAnswered) -> list[Command]:
+        if self.status not in (JobStatus.RUNNING, JobStatus.RESTARTING):  # a region may restart around the enumerator
+            return []
+        match answer := self.sources.answer(event, self._life.now_ms):
+            case TaskFailure():
+                return self._scheduler.fail(None, answer)
+            case _:
+                return answer
 
     # the states of attempts
 
@@ -278,6 +293,7 @@ class JobMaster:
             commands += self._scheduler.apply(checkpoints.tick(now_ms))
             commands += self._scheduler.apply(checkpoints.final_if_due(now_ms))
             commands += self._scheduler.trigger_for_rescale()
+            commands += self.sources.calls_due(now_ms)
             commands += self._scheduler.apply(checkpoints.announcement(now_ms))
         return commands
 

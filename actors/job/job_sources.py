@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from rayflink.common.records.batches import MAX_TIMESTAMP
 from rayflink.graph.job_graph import JobGraph
 
-from ..messages.commands import Command, SendToTask
+from ..messages.commands import Command, EnumeratorAnswered, SendToTask
 from ..messages.executions import Execution
 from ..messages.messages import OperatorsSatisfied, SplitRequest, TaskFailure, WatermarkAnnounced, WatermarkReported
 from ..messages.states import ExecutionState
 from .attempts import Attempts
-from .enumeration import Enumerators, enumerator_failed
+from .enumeration import Consequences, Enumerators, enumerator_failed
 from .source_stops import SourceStops
 from .watermark_groups import WatermarkGroups
 
@@ -35,11 +35,35 @@ class JobSources:
     def assign(self, execution: Execution, event: SplitRequest) -> list[Command] | TaskFailure:
         """Answer a reader that has nothing left to read: with splits for it, and for others that waited."""
         try:
-            assigned = self.enumerators.request(execution.vertex, event.operator_id, execution.subtask)
+            consequences = self.enumerators.request(execution.vertex, event.operator_id, execution.subtask)
         except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
             return enumerator_failed(execution.vertex.head, error)
-        readers = {e.subtask: e.attempt for e in self._attempts if e.vertex is execution.vertex}
-        return [SendToTask(readers[subtask], message) for subtask, message in assigned]
+        return self._commands(consequences)
+
+    def answer(self, event: EnumeratorAnswered, now_ms: int) -> list[Command] | TaskFailure:
+        """Give an enumerator the answer to work that it asked for; one that is closed needs none."""
+        source = self.enumerators.source_of(event)
+        if source is None:
+            return []
+        try:
+            consequences = self.enumerators.answer(event, now_ms)
+        except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
+            return enumerator_failed(source, error)
+        return self._commands(consequences)
+
+    @property
+    def next_call_ms(self) -> int | None:
+        """Return when work of an enumerator is due again, in epoch milliseconds; None: none is."""
+        return self.enumerators.next_call_ms
+
+    def calls_due(self, now_ms: int) -> list[Command]:
+        """Repeat the work of enumerators that is due again."""
+        return [*self.enumerators.calls_due(now_ms)]
+
+    def _commands(self, consequences: Consequences) -> list[Command]:
+        readers = {e.subtask: e.attempt for e in self._attempts if e.vertex.id == consequences.vertex_id}
+        sent = [SendToTask(readers[subtask], message) for subtask, message in consequences.assigned]
+        return [*sent, *consequences.calls]
 
     def align(self, execution: Execution, event: WatermarkReported) -> list[Command]:
         """Answer the watermark of an aligned source with the greatest one with which it may read on."""

@@ -6,6 +6,7 @@ A debugger works in user code, which is what the local runner is for. Tests pass
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -20,6 +21,7 @@ from ..job.job_master import JobMaster
 from ..job.recovery import recover_or_start, storage_options
 from ..messages.commands import (
     Answer,
+    CallForEnumerator,
     CancelRequested,
     Command,
     DeployTask,
@@ -81,7 +83,7 @@ class InProcessCluster:
         self._executor = TaskExecutor(graph.configuration, clock, self, open_at, wake)
         self.answers: dict[str, Answer] = {}
         self._requests: set[str] = set()
-        self._wait = wait
+        self._wait, self._wake = wait, wake
         self._events: deque[ToCoordinator | Signal] = deque()
         self._last_report_ms = 0
         self._ticked_for: int | None = None
@@ -252,6 +254,19 @@ class InProcessCluster:
     def discard_files(self, command: DiscardFiles) -> None:
         """Delete files of a checkpoint."""
         self._files.discard(command)
+
+    def call_for_enumerator(self, command: CallForEnumerator) -> None:
+        """Run work of an enumerator in a thread, or at once where there are none."""
+        wake = self._wake
+        if wake is None:
+            self.post(command.run())
+            return
+
+        def run() -> None:
+            self.post(command.run())
+            wake()
+
+        threading.Thread(target=run, name="enumerator", daemon=True).start()
 
     def answer(self, answer: Answer) -> None:
         """Keep the answer to a request in `answers`."""

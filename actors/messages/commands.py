@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -134,6 +134,21 @@ class CheckpointNotPublished:
     in_doubt: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class EnumeratorAnswered:
+    """Work that a split enumerator asked for is done; stays in the coordinator's process.
+
+    Args:
+        number: of the `CallForEnumerator`.
+        answer: what the work returned; None where it raised.
+        error: what it raised.
+    """
+
+    number: int
+    answer: object = None
+    error: Exception | None = None
+
+
 CheckpointSignal: TypeAlias = SavepointRequested | CheckpointPublished | CheckpointNotPublished
 Signal: TypeAlias = (
     SlotsGranted
@@ -145,6 +160,7 @@ Signal: TypeAlias = (
     | StopRequested
     | CheckpointSignal
     | RescaleRequested
+    | EnumeratorAnswered
     | Tick
 )
 
@@ -260,6 +276,26 @@ class DiscardFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class CallForEnumerator:
+    """Run work of a split enumerator that may block, beside the decisions; stays in the coordinator's process.
+
+    Args:
+        number: comes back with the answer.
+        work: takes nothing.
+    """
+
+    number: int
+    work: Callable[[], object]
+
+    def run(self) -> EnumeratorAnswered:
+        """Do the work, and return its answer."""
+        try:
+            return EnumeratorAnswered(self.number, self.work())
+        except Exception as error:  # whatever a user's enumerator raises; it decides what follows
+            return EnumeratorAnswered(self.number, error=error)
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSavepoint:
     """The outcome of a savepoint: its address, or why there is none."""
 
@@ -287,4 +323,6 @@ Answer: TypeAlias = AnswerSavepoint | AnswerRescale
 CheckpointCommand: TypeAlias = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
 FileWork: TypeAlias = PublishCheckpoint | DiscardFiles
 """A command that the checkpoint storage carries out."""
-Command: TypeAlias = RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | EndJob
+Command: TypeAlias = (
+    RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | CallForEnumerator | EndJob
+)

@@ -43,6 +43,7 @@ from ..messages.commands import (
     Answer,
     AnswerRescale,
     AnswerSavepoint,
+    CallForEnumerator,
     CancelRequested,
     Command,
     DeployTask,
@@ -416,6 +417,11 @@ class Coordinator:
         self._files.discard(command)
         if self._stored is not None and command.folder == "":
             delete_submissions(self._stored.open())
+
+    def call_for_enumerator(self, command: CallForEnumerator) -> None:
+        """Run work of an enumerator in a thread of its own: an outside system that hangs delays no decision."""
+        work = threading.Thread(target=lambda: self._events.put(command.run()), name="enumerator", daemon=True)
+        work.start()
 
     def answer(self, answer: Answer) -> None:
         """Give the answer to the clients that wait for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -158,6 +158,21 @@ class _HybridEnumerator(SplitEnumerator):
         """Return how many readers there are."""
         return self._ctx.current_parallelism()
 
+    def call_async(
+        self,
+        work: Callable[[], Any],
+        then: Callable[[Any, Exception | None], None],
+        period_ms: int | None = None,
+    ) -> None:
+        """Run the work of the inner enumerator; an answer that comes when the next source is read is dropped."""
+        index = self._index
+
+        def then_if_current(answer: Any, error: Exception | None) -> None:
+            if self._index == index:
+                then(answer, error)
+
+        self._ctx.call_async(work, then_if_current, period_ms)
+
     def add_reader(self, subtask: int) -> None:
         self._inner.add_reader(subtask)
 
@@ -224,6 +239,11 @@ class _HybridReader(SourceReader):
     def snapshot_state(self) -> list[Any]:
         splits = [] if self._inner is None else self._inner.snapshot_state()
         return [HybridSplit(self._index, split) for split in splits]
+
+    def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[Any]) -> None:
+        inner = [wrapped.split for wrapped in splits if wrapped.index == self._index]
+        if self._inner is not None and (inner or not splits):
+            self._inner.notify_checkpoint_complete(checkpoint_id, inner)
 
     def close(self) -> None:
         inner, self._inner = self._inner, None

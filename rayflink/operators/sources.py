@@ -9,11 +9,11 @@ from typing import Any
 
 from rayflink.common.connector_base.source import END, PENDING, ReaderContext, Source, SourceReader
 from rayflink.common.functions.checkpointed_function import checkpointed_of
-from rayflink.common.records.batches import Element, Watermark, WatermarkStatus
+from rayflink.common.records.batches import Element, Tagged, Watermark, WatermarkStatus
 from rayflink.common.watermarks import WatermarkStrategy
 
 from .base import OperatorContext, OperatorSnapshot, SourceOperator
-from .capabilities import ProcessingTimers, SplitReceiver
+from .capabilities import CheckpointListener, ProcessingTimers, SplitReceiver
 from .event_time.source_watermarks import SourceWatermarks
 from .event_time.watermark_operator import is_progressive
 from .function_state import FunctionState
@@ -23,7 +23,7 @@ from .user_function import UserCode
 SPLITS_STATE = "source-splits"
 
 
-class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver):
+class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, CheckpointListener):
     """Runs the reader of a `Source`.
 
     It asks the coordinator for a split when it opens and whenever its reader has used up those it had. Latency markers
@@ -41,6 +41,8 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver):
         self._restored: list[Any] = []
         self._asked = False
         self._no_more = False
+        self._listens = False
+        self._snapshots: dict[int, list[Any]] = {}
 
     @property
     def source(self) -> Source:
@@ -74,6 +76,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver):
             if self._restored:
                 self._reader.add_splits(self._restored)
         self._restored = []
+        self._listens = type(self._reader).notify_checkpoint_complete is not SourceReader.notify_checkpoint_complete
         self._splits_changed()
         self._ask_if_needed()
 
@@ -92,7 +95,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver):
         element: Any = answer
         if self._is_batch and isinstance(element, Watermark | WatermarkStatus):
             return ()
-        if self._timestamps is None:
+        if self._timestamps is None or isinstance(element, Tagged):
             return (element,)
         if hasattr(element, "slice"):
             return self._timestamps.work(element, reader)
@@ -140,12 +143,24 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver):
         inner = None if self._timestamps is None else self._timestamps.snapshot_state(checkpoint_id)
         with UserCode(self.ctx, "snapshot_state"):
             splits = self._open_reader().snapshot_state()
+        if self._listens:
+            self._snapshots[checkpoint_id] = splits
         entries = tuple(pickle.dumps(split, protocol=5) for split in splits)
         lists = {SPLITS_STATE: ("split", entries)}
         for part in (inner, functions):
             lists |= {} if part is None else part.lists
         states = () if functions is None else functions.states
         return OperatorSnapshot({} if inner is None else inner.keyed, lists, states=states)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        splits = self._snapshots.pop(checkpoint_id, None)
+        self._snapshots = {number: kept for number, kept in self._snapshots.items() if number > checkpoint_id}
+        if splits is not None and self._reader is not None:
+            with UserCode(self.ctx, "notify_checkpoint_complete"):
+                self._reader.notify_checkpoint_complete(checkpoint_id, splits)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self._snapshots.pop(checkpoint_id, None)
 
     def close(self) -> None:
         reader, self._reader = self._reader, None

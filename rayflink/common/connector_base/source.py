@@ -7,10 +7,10 @@ from one thread; neither blocks.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from rayflink.state.clock import Clock
 from rayflink.user_types import EnumeratorState
@@ -18,7 +18,9 @@ from rayflink.user_types import EnumeratorState
 from ..data_types.type_base import TypeInformation
 from ..functions.type_variables import Output
 from ..metrics.metric_group import MetricGroup
-from ..records.batches import ArrowBatch, RowBatch, Watermark, WatermarkStatus
+from ..records.batches import ArrowBatch, RowBatch, Tagged, Watermark, WatermarkStatus
+
+_Answer = TypeVar("_Answer")
 
 
 class Boundedness(Enum):
@@ -40,8 +42,11 @@ class Poll(Enum):
 PENDING = Poll.PENDING
 END = Poll.END
 
-Polled = RowBatch | ArrowBatch | Watermark | WatermarkStatus | Poll
-"""The answers of a reader's `poll`; a source that knows event time emits watermarks between its batches."""
+Polled = RowBatch | ArrowBatch | Tagged | Watermark | WatermarkStatus | Poll
+"""The answers of a reader's `poll`.
+
+A source that knows event time emits watermarks between its batches; a `Tagged` batch goes to a side output.
+"""
 
 
 @dataclass
@@ -79,6 +84,24 @@ class EnumeratorContext(Protocol):
 
     def current_parallelism(self) -> int:
         """Return how many readers there are."""
+        ...
+
+    def call_async(
+        self,
+        work: Callable[[], _Answer],
+        then: Callable[[_Answer | None, Exception | None], None],
+        period_ms: int | None = None,
+    ) -> None:
+        """Run work that blocks beside the coordinator's decisions, such as the listing of a bucket.
+
+        Args:
+            work: runs in another thread, so it must not touch what the enumerator changes.
+            then: called with the answer, or with the exception that `work` raised, like any other method of the
+                enumerator: it may assign splits. An exception that it raises fails the job.
+            period_ms: the pause, in milliseconds, after which the work is done again; None: it is done once.
+
+        Source: apache/flink SplitEnumeratorContext.callAsync.
+        """
         ...
 
 
@@ -130,6 +153,15 @@ class SourceReader(ABC):
     @abstractmethod
     def snapshot_state(self) -> list[Any]:
         """Return the splits not yet finished, each with the position up to which its records were given out."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[Any]) -> None:  # noqa: B027
+        """Act on a checkpoint that is complete: commit offsets, or acknowledge messages; without blocking.
+
+        A checkpoint may be skipped; the next one that is complete contains it.
+
+        Args:
+            splits: what `snapshot_state` returned for this checkpoint.
+        """
 
     def close(self) -> None:  # noqa: B027
         """Release files and connections; called exactly once."""

@@ -13,6 +13,7 @@ from rayflink.actors.job.job_master import JobMaster
 from rayflink.actors.job.recovery import Beginning, recover_or_start
 from rayflink.actors.messages.commands import (
     Answer,
+    CallForEnumerator,
     CheckpointPublished,
     CommandLost,
     DeployTask,
@@ -45,6 +46,8 @@ from .tasks import SimulatedTasks
 
 _CLUSTER = "cluster"
 """Sender of the events that come from no task."""
+_ENUMERATOR = "enumerator"
+"""Sender of the answers to work of enumerators: they overtake other events."""
 
 
 class SimulatedCoordinator:
@@ -118,6 +121,10 @@ class SimulatedCoordinator:
     def discard_files(self, command: DiscardFiles) -> None:
         """Queue the work."""
         self._add_file_work(command)
+
+    def call_for_enumerator(self, command: CallForEnumerator) -> None:
+        """Run work of an enumerator; its answer arrives like the other events, after other moves."""
+        self._coordinators.mail(self.epoch, _ENUMERATOR, command.run())
 
     def answer(self, answer: Answer) -> None:
         """Keep the answer for the user who made the request."""
@@ -278,6 +285,7 @@ class SimulatedCoordinators:
         del self._alive[epoch]
         self.drop_tasks(epoch)
         self.events.drop((epoch, _CLUSTER))
+        self.events.drop((epoch, _ENUMERATOR))
         for attempt, its_epoch in self.tasks.epochs.items():
             if its_epoch == epoch:
                 self.events.drop((epoch, attempt))

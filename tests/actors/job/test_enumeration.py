@@ -23,5 +23,5 @@ def test_a_reader_that_begins_anew_backs_off_from_the_shortest_pause_again(tmp_p
         enumerators.request(vertex, source, 0)
     (tmp_path / "new.txt").write_text("line\n")
     enumerators.take_back(source, 0)
-    ((_, assigned),) = enumerators.request(vertex, source, 0)
+    ((_, assigned),) = enumerators.request(vertex, source, 0).assigned
     assert [split.path for split in assigned.splits] == [str(tmp_path / "new.txt")]
