@@ -6,14 +6,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
 
 from rayflink.common.connector_base.source import SplitEnumerator
 from rayflink.common.errors import described
 from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 from rayflink.connectors.files.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
-from rayflink.user_types import SourceSplit
+from rayflink.user_types import SourceSplit, UserValue
 
 from ..messages.commands import CallForEnumerator, EnumeratorAnswered
 from ..messages.messages import AssignSplits, TaskFailure
@@ -27,14 +26,14 @@ _NUMBERS = count(1)
 class _Call:
     """Work that blocks, which an enumerator has asked for."""
 
-    work: Callable[[], Any]
-    then: Callable[[Any, Exception | None], None]
+    work: Callable[[], object]
+    then: Callable[[UserValue, Exception | None], None]
     period_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """What an enumerator wants to happen.
+    """The wishes of an enumerator, as messages and work.
 
     Args:
         assigned: messages for readers, in order.
@@ -68,7 +67,10 @@ class _Context:
         return self._parallelism
 
     def call_async(
-        self, work: Callable[[], Any], then: Callable[[Any, Exception | None], None], period_ms: int | None = None
+        self,
+        work: Callable[[], object],
+        then: Callable[[UserValue, Exception | None], None],
+        period_ms: int | None = None,
     ) -> None:
         """Run work that blocks beside the decisions."""
         self.calls.append(_Call(work, then, period_ms))

@@ -12,7 +12,7 @@ from .data_types.basic_types import PickledBytesTypeInfo
 from .data_types.type_base import TypeInformation
 from .errors import shorten
 from .records import charsets
-from .records.batches import Batch, rows_of
+from .records.batches import Batch, RowBatch, rows_of
 from .typeinfo import Types
 from .types import Row
 
@@ -36,9 +36,16 @@ class SerializationSchema(ABC):
     def serialize(self, element: UserRecord) -> bytes:
         """Return the record as bytes."""
 
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
+        """Return the bytes of each record of a batch; formats of columns override it."""
+        return list(map(self.serialize, rows_of(batch)))
+
 
 class DeserializationSchema(ABC):
-    """Turns bytes into a record; subclass it with `deserialize`."""
+    """Turns bytes into a record; subclass it with `deserialize`.
+
+    Connectors decode whole batches of messages; a schema that can do so by columns overrides `deserialize_batch`.
+    """
 
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:
@@ -47,6 +54,23 @@ class DeserializationSchema(ABC):
         Raises:
             ValueError: they stand for none.
         """
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        """Return the records of many messages and, for each record, the index of its message.
+
+        None in place of the indices says that there is one record a message. A message that `deserialize` makes None
+        of has no record.
+
+        >>> SimpleStringSchema().deserialize_batch([b"a", b"b"])
+        (RowBatch(['a', 'b']), None)
+
+        Raises: what `deserialize` raises for one of them; it need not name which.
+        """
+        records = list(map(self.deserialize, messages))
+        if None not in records:
+            return RowBatch(records), None
+        indices = [index for index, record in enumerate(records) if record is not None]
+        return RowBatch([records[index] for index in indices]), indices
 
     def is_end_of_stream(self, next_element: UserRecord) -> bool:
         """Return whether this record says that no other follows."""

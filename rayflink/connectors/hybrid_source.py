@@ -160,14 +160,14 @@ class _HybridEnumerator(SplitEnumerator):
 
     def call_async(
         self,
-        work: Callable[[], Any],
-        then: Callable[[Any, Exception | None], None],
+        work: Callable[[], Result],
+        then: Callable[[Result | None, Exception | None], None],
         period_ms: int | None = None,
     ) -> None:
         """Run the work of the inner enumerator; an answer that comes when the next source is read is dropped."""
         index = self._index
 
-        def then_if_current(answer: Any, error: Exception | None) -> None:
+        def then_if_current(answer: Result | None, error: Exception | None) -> None:
             if self._index == index:
                 then(answer, error)
 
@@ -240,7 +240,7 @@ class _HybridReader(SourceReader):
         splits = [] if self._inner is None else self._inner.snapshot_state()
         return [HybridSplit(self._index, split) for split in splits]
 
-    def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[Any]) -> None:
+    def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[HybridSplit]) -> None:
         inner = [wrapped.split for wrapped in splits if wrapped.index == self._index]
         if self._inner is not None and (inner or not splits):
             self._inner.notify_checkpoint_complete(checkpoint_id, inner)

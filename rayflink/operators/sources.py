@@ -11,6 +11,7 @@ from rayflink.common.connector_base.source import END, PENDING, ReaderContext, S
 from rayflink.common.functions.checkpointed_function import checkpointed_of
 from rayflink.common.records.batches import Element, Tagged, Watermark, WatermarkStatus
 from rayflink.common.watermarks import WatermarkStrategy
+from rayflink.user_types import SourceSplit
 
 from .base import OperatorContext, OperatorSnapshot, SourceOperator
 from .capabilities import CheckpointListener, ProcessingTimers, SplitReceiver
@@ -42,7 +43,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, Chec
         self._asked = False
         self._no_more = False
         self._listens = False
-        self._snapshots: dict[int, list[Any]] = {}
+        self._snapshots: dict[int, list[SourceSplit]] = {}
 
     @property
     def source(self) -> Source:

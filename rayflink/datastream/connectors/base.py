@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee
+from rayflink.common.connector_base.malformed_records import MalformedRecord, MalformedRecords
 from rayflink.common.connector_base.sink import (
     Committer,
     Sink,
@@ -15,6 +16,6 @@ from rayflink.common.connector_base.sink import (
 from rayflink.common.connector_base.source import Source
 
 __all__ = [
-    "CommitRequest", "Committer", "DeliveryGuarantee", "Sink", "SinkWriter", "Source", "TwoPhaseCommittingSink",
-    "UnwritableRecord", "WriterContext",
+    "CommitRequest", "Committer", "DeliveryGuarantee", "MalformedRecord", "MalformedRecords", "Sink", "SinkWriter",
+    "Source", "TwoPhaseCommittingSink", "UnwritableRecord", "WriterContext",
 ]  # fmt: skip
