@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from rayflink.common.serialization import DeserializationSchema, SerializationSchema
 
-from ..errors import SqlError, nearest
-from ..plan.changelog import Change
-from ..plan.logical import Schema
-from .contract import Option
+from ...plan.changelog import Change
+from ...plan.logical import Schema
+from ..contract import Option
 
 
 class MessageFormat(ABC):
@@ -64,27 +63,4 @@ class MessageFormat(ABC):
         """
 
 
-class MessageFormats:
-    """The formats by name, which modules of formats add theirs to."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, MessageFormat] = {}
-
-    def add(self, *formats: MessageFormat) -> None:
-        """Add formats."""
-        for message_format in formats:
-            self._known[message_format.name] = message_format
-
-    def named(self, name: str, table: str) -> MessageFormat:
-        """Return a format.
-
-        Raises:
-            SqlError: there is none of this name.
-        """
-        if name not in self._known:
-            problem = f"{table} has the format {name!r}, which does not exist{nearest(name, self._known)}"
-            raise SqlError(problem, f"the formats of messages are {', '.join(sorted(self._known))}")
-        return self._known[name]
-
-
-__all__ = ["MessageFormat", "MessageFormats"]
+__all__ = ["MessageFormat"]

@@ -1,0 +1,8 @@
+"""The formats of messages in SQL: JSON, CSV, Avro, Protobuf, raw bytes, and those of change data capture.
+
+- `contract`: what a format of messages gives: a schema that decodes batches of messages to columns, and one back.
+- `known_formats`: the formats by name.
+
+Formats of whole files are in `rayflink.table.connectors.formats`; connectors that carry messages, such as Kafka's, are
+in rooms of their own above this one.
+"""

@@ -1,0 +1,24 @@
+"""The formats of messages by name."""
+
+from __future__ import annotations
+
+from ...errors import SqlError, nearest
+from .contract import MessageFormat
+
+_FORMATS: tuple[MessageFormat, ...] = ()
+_KNOWN = {known.name: known for known in _FORMATS}
+
+
+def message_format(name: str, table: str) -> MessageFormat:
+    """Return the format of a name.
+
+    Args:
+        table: its full name, for the error.
+
+    Raises:
+        SqlError: there is none of this name.
+    """
+    if name not in _KNOWN:
+        problem = f"{table} has the format {name!r}, which does not exist{nearest(name, _KNOWN)}"
+        raise SqlError(problem, f"the formats of messages are {', '.join(sorted(_KNOWN))}")
+    return _KNOWN[name]
