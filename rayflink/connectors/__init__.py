@@ -3,6 +3,7 @@
 - `files`: the file source and the file sink, whatever the format.
 - `formats`: CSV, JSON, Parquet, ORC, Arrow and text, read and written as records or columns.
 - `frames`: tables in blocks of columns, from and for Spark, Ray Data and the cache.
+- `kafka`: the source, the exactly-once sink and their client;
 - `postgres`: an exactly-once sink.
 
 Each implements `rayflink.common.connector_base`. The builders that users call are in

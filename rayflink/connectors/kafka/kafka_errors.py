@@ -1,0 +1,36 @@
+"""The errors of the connectors of Kafka."""
+
+from __future__ import annotations
+
+from rayflink.common.errors import RayflinkError, SuppressRestarts
+
+
+class KafkaClientError(RayflinkError):
+    """Kafka cannot be used as the source or sink needs it.
+
+    Args:
+        problem: what was found and what was wanted.
+        remedy: what to do.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
+
+
+class KafkaBrokerUnavailable(KafkaClientError):
+    """No broker answered in time: an outage, after which a restart may help."""
+
+
+class KafkaPropertyError(KafkaClientError, ValueError):
+    """A property of the client is unknown, or has a value that it cannot take."""
+
+
+class KafkaAccessDenied(KafkaClientError, SuppressRestarts):
+    """A broker refuses the credentials, or what the user may do: a restart would only repeat it."""
+
+
+__all__ = ["KafkaAccessDenied", "KafkaBrokerUnavailable", "KafkaClientError", "KafkaPropertyError"]
