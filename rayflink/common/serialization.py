@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rayflink.user_types import TypeHint, UserRecord
 
@@ -15,6 +15,9 @@ from .records import charsets
 from .records.batches import Batch, RowBatch, rows_of
 from .typeinfo import Types
 from .types import Row
+
+if TYPE_CHECKING:
+    from .metrics.metric_group import MetricGroup
 
 __all__ = [
     "BulkWriter",
@@ -71,6 +74,10 @@ class DeserializationSchema(ABC):
             return RowBatch(records), None
         indices = [index for index, record in enumerate(records) if record is not None]
         return RowBatch([records[index] for index in indices]), indices
+
+    def counting(self, metrics: MetricGroup) -> DeserializationSchema:
+        """Return this schema, extended to count in a reader's metrics what it leaves out itself."""
+        return self
 
     def is_end_of_stream(self, next_element: UserRecord) -> bool:
         """Return whether this record says that no other follows."""

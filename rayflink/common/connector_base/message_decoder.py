@@ -55,7 +55,8 @@ class MessageDecoder:
         policy: MalformedRecords | None = None,
         metrics: MetricGroup | None = None,
     ) -> None:
-        self._schema, self._policy = schema, policy or MalformedRecords.fail()
+        self._schema = schema if metrics is None else schema.counting(metrics)
+        self._policy = policy or MalformedRecords.fail()
         self._errors = None if metrics is None else metrics.counter(NUM_RECORDS_IN_ERRORS)
         self._is_logged = False
 

@@ -26,7 +26,7 @@ from .option_values import one_of
 from .print_and_blackhole import truth
 
 if TYPE_CHECKING:
-    pass
+    from .json_strings import JsonColumns
 
 
 class Format(ABC):
@@ -86,7 +86,7 @@ class Csv(Format):
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         import pyarrow
 
-        _refuse_nested(tuple(column_named(schema, name) for name in names))
+        refuse_nested(tuple(column_named(schema, name) for name in names))
         quote = None if options["disable-quote-character"] else options["quote-character"]
         dialect = CsvDialect(
             options["field-delimiter"], (options["null-literal"] or "",), quote=quote,
@@ -100,7 +100,7 @@ class Csv(Format):
         return CsvFormat(fields, dialect, header="none", columns=tuple(names))
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
-        _refuse_nested(schema)
+        refuse_nested(schema)
         quote = None if options["disable-quote-character"] else options["quote-character"]
         marks = CsvMarks(
             options["field-delimiter"], quote, options["escape-character"], null=options["null-literal"] or "",
@@ -108,7 +108,7 @@ class Csv(Format):
         return CsvColumns(marks, not options["write-bigdecimal-in-scientific-notation"])
 
 
-def _refuse_nested(schema: Schema) -> None:
+def refuse_nested(schema: Schema) -> None:
     """Check that values of columns are no bytes, and not nested.
 
     Raises:
@@ -140,7 +140,7 @@ class Json(Format):
             raise SqlError(problem, "set only one of them")
 
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
-        _refuse_maps(schema)
+        refuse_maps(schema)
         return JsonFormat(
             tuple(column_named(schema, name) for name in names),
             options["timestamp-format.standard"] == "ISO-8601",
@@ -149,9 +149,17 @@ class Json(Format):
         )
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
+        return self.columns(schema, options)
+
+    def columns(self, schema: Schema, options: Mapping[str, Any]) -> JsonColumns:
+        """Return what makes objects of columns.
+
+        Raises:
+            SqlError: JSON cannot represent a column.
+        """
         from .json_strings import JsonColumns  # slow: it loads pyarrow
 
-        _refuse_maps(schema)
+        refuse_maps(schema)
         return JsonColumns(
             schema,
             options["timestamp-format.standard"] == "ISO-8601",
@@ -160,7 +168,7 @@ class Json(Format):
         )
 
 
-def _refuse_maps(schema: Schema) -> None:
+def refuse_maps(schema: Schema) -> None:
     """Check that the keys of maps are strings.
 
     Raises:

@@ -2,6 +2,8 @@
 
 - `contract`: what a format of messages gives: a schema that decodes batches of messages to columns, and one back.
 - `known_formats`: the formats by name.
+- `column_schemas`: the base of schemas that work by columns.
+- `json_messages`, `raw_messages`: the formats `json` and `raw`.
 
 Formats of whole files are in `rayflink.table.connectors.formats`; connectors that carry messages, such as Kafka's, are
 in rooms of their own above this one.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from ...errors import SqlError, nearest
 from .contract import MessageFormat
+from .json_messages import JsonMessages
+from .raw_messages import RawMessages
 
-_FORMATS: tuple[MessageFormat, ...] = ()
+_FORMATS: tuple[MessageFormat, ...] = (JsonMessages(), RawMessages())
 _KNOWN = {known.name: known for known in _FORMATS}
 
 
