@@ -3,12 +3,15 @@
 `hardships` runs one case of an operator in many ways; `elements`, `cases` and `harness` describe the case and step it.
 `simulation` runs a whole job; `faults`, `random_faults`, `story` and `simulated_storage` are its input and output, and
 the room `simulator` is the engine. `conformance` and `storage_laws` check state backends and checkpoint storages
-against laws, which are in the room `backend_laws`.
+against laws, which are in the room `backend_laws`. `connector_laws` holds a source or a sink, with the outside system
+behind it, against crashes at every place.
 """
 
 from .cases import TO_ALL
 from .committed_sink import CommittedSink, LostTransaction
 from .conformance import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
+from .connector_laws.laws import check_sink, check_source
+from .connector_laws.subjects import SinkSubject, SourceSubject
 from .elements import MAX_WATERMARK, CaseElement, active, at, columns, end, idle, in2, rec, side, wm
 from .faults import (
     UNRELIABLE_NETWORK,
@@ -96,10 +99,12 @@ __all__ = [
     "ScriptedSource",
     "SimulatedCluster",
     "SimulatedDisk",
+    "SinkSubject",
     "SlowSink",
     "SlowStorage",
     "SlowRecords",
     "SlowTask",
+    "SourceSubject",
     "StaleAttempt",
     "StopJob",
     "StopWithSavepoint",
@@ -111,6 +116,8 @@ __all__ = [
     "active",
     "at",
     "check_backend",
+    "check_sink",
+    "check_source",
     "check_storage",
     "columns",
     "end",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee
 from rayflink.common.connector_base.malformed_records import MalformedRecord, MalformedRecords
+from rayflink.common.connector_base.message_decoder import MessageDecoder
 from rayflink.common.connector_base.sink import (
     Committer,
     Sink,
@@ -13,9 +14,22 @@ from rayflink.common.connector_base.sink import (
     UnwritableRecord,
     WriterContext,
 )
-from rayflink.common.connector_base.source import Source
+from rayflink.common.connector_base.source import (
+    END,
+    PENDING,
+    Boundedness,
+    EnumeratorContext,
+    PendingSplits,
+    ReaderContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 
 __all__ = [
-    "CommitRequest", "Committer", "DeliveryGuarantee", "MalformedRecord", "MalformedRecords", "Sink", "SinkWriter",
-    "Source", "TwoPhaseCommittingSink", "UnwritableRecord", "WriterContext",
+    "END", "PENDING", "Boundedness", "CommitRequest", "Committer", "DeliveryGuarantee", "EnumeratorContext",
+    "MalformedRecord", "MalformedRecords", "MessageDecoder", "OneByOneReader", "PendingSplits", "ReaderContext", "Sink",
+    "SinkWriter", "Source", "SourceReader", "SplitCursor", "SplitEnumerator", "TwoPhaseCommittingSink", "UnwritableRecord",
+    "WriterContext",
 ]  # fmt: skip

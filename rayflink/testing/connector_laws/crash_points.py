@@ -1,0 +1,268 @@
+"""Places in a connector at which a run is made to fail, and wrappers that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from random import Random
+
+from rayflink.common.connector_base.commits import CommitRequest
+from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.source import (
+    Boundedness,
+    EnumeratorContext,
+    Polled,
+    ReaderContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.records.batches import Batch
+from rayflink.user_types import EnumeratorState, SourceSplit
+
+SINK_PLACES = (
+    "before write", "after write", "after flush", "after prepare_commit", "after snapshot_state", "before commit",
+    "after commit",
+)  # fmt: skip
+SOURCE_PLACES = (
+    "before poll", "after poll", "after add_splits", "after snapshot_state", "before notify_checkpoint_complete",
+    "after notify_checkpoint_complete",
+)  # fmt: skip
+MOST_PASSES = 6
+"""Times that a place is passed, at most, before it fails."""
+
+
+class InjectedCrash(Exception):
+    """A place of a connector was made to fail; `str()` names it."""
+
+
+class CrashPoints:
+    """The places of the connector of one run, of which one at most is armed.
+
+    Wrappers find it by its name, since a job copies its operators.
+
+    Args:
+        name: unique in this process.
+        draw: of the choices.
+    """
+
+    _all: dict[str, CrashPoints] = {}
+
+    def __init__(self, name: str, places: Sequence[str], draw: Random) -> None:
+        self.name, self._places, self._draw = name, places, draw
+        self._armed, self._passes = "", 0
+        self.crashed: list[str] = []
+        """The places that failed, in order."""
+        self._all[name] = self
+
+    def arm(self) -> str:
+        """Choose a place that fails when it is passed next, or some times later; return its name."""
+        self._armed = self._draw.choice(self._places)
+        self._passes = self._draw.randint(1, MOST_PASSES)
+        return self._armed
+
+    def disarm(self) -> None:
+        """Let no place fail."""
+        self._armed = ""
+
+    def close(self) -> None:
+        """Forget the run."""
+        self._all.pop(self.name, None)
+
+    @classmethod
+    def reach(cls, name: str, place: str) -> None:
+        """Pass a place.
+
+        Raises:
+            InjectedCrash: it is to fail.
+        """
+        points = cls._all.get(name)
+        if points is None or points._armed != place:
+            return
+        points._passes -= 1
+        if points._passes <= 0:
+            points._armed = ""
+            points.crashed.append(place)
+            raise InjectedCrash(place)
+
+
+class CrashingSink(Sink):
+    """A sink with crash points.
+
+    Args:
+        inner: the sink under test.
+        points: name of the `CrashPoints`.
+    """
+
+    def __init__(self, inner: Sink, points: str) -> None:
+        self._inner, self._points = inner, points
+
+    @property
+    def max_parallelism(self) -> int | None:
+        return self._inner.max_parallelism
+
+    @property
+    def writes_alone_to(self) -> str:
+        return self._inner.writes_alone_to
+
+    @property
+    def shows_with_checkpoints(self) -> bool:
+        return self._inner.shows_with_checkpoints
+
+    def for_type(self, type_info: TypeInformation | None) -> CrashingSink:
+        return CrashingSink(self._inner.for_type(type_info), self._points)
+
+    def create_writer(self, ctx: WriterContext) -> SinkWriter:
+        inner = self._inner.create_writer(ctx)
+        kind = type("CrashingWriter", (_CrashingWriter,), {"state_mode": inner.state_mode})
+        writer: SinkWriter = kind(inner, self._points)
+        return writer
+
+    def create_committer(self) -> Committer | None:
+        inner = self._inner.create_committer()
+        if inner is None:
+            return None
+        kind = type("CrashingCommitter", (_CrashingCommitter,), {"most_at_once": inner.most_at_once})
+        committer: Committer = kind(inner, self._points)
+        return committer
+
+
+class _CrashingWriter(SinkWriter):
+    def __init__(self, inner: SinkWriter, points: str) -> None:
+        self._inner, self._points = inner, points
+
+    def write(self, batch: Batch) -> None:
+        CrashPoints.reach(self._points, "before write")
+        self._inner.write(batch)
+        CrashPoints.reach(self._points, "after write")
+
+    def flush(self, end_of_input: bool) -> None:
+        self._inner.flush(end_of_input)
+        CrashPoints.reach(self._points, "after flush")
+
+    def next_time_ms(self) -> int | None:
+        return self._inner.next_time_ms()
+
+    def on_time(self, now_ms: int) -> None:
+        self._inner.on_time(now_ms)
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        self._inner.on_watermark(watermark_ms)
+
+    def snapshot_state(self) -> object:
+        state = self._inner.snapshot_state()
+        CrashPoints.reach(self._points, "after snapshot_state")
+        return state
+
+    def prepare_commit(self) -> Sequence[object]:
+        committables = self._inner.prepare_commit()
+        CrashPoints.reach(self._points, "after prepare_commit")
+        return committables
+
+    def snapshot_unfinished(self) -> Sequence[object]:
+        return self._inner.snapshot_unfinished()
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _CrashingCommitter(Committer):
+    def __init__(self, inner: Committer, points: str) -> None:
+        self._inner, self._points = inner, points
+
+    def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
+        CrashPoints.reach(self._points, "before commit")
+        self._inner.commit(requests)
+        CrashPoints.reach(self._points, "after commit")
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class CrashingSource(Source):
+    """A source with crash points in its readers.
+
+    Args:
+        inner: the source under test.
+        points: name of the `CrashPoints`.
+    """
+
+    def __init__(self, inner: Source, points: str) -> None:
+        self._inner, self._points = inner, points
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return self._inner.boundedness
+
+    @property
+    def max_parallelism(self) -> int | None:
+        return self._inner.max_parallelism
+
+    def check(self) -> None:
+        self._inner.check()
+
+    @property
+    def produced_type(self) -> TypeInformation | None:
+        return self._inner.produced_type
+
+    def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
+        return self._inner.create_enumerator(ctx)
+
+    def restore_enumerator(self, ctx: EnumeratorContext, state: EnumeratorState) -> SplitEnumerator:
+        return self._inner.restore_enumerator(ctx, state)
+
+    def create_reader(self, ctx: ReaderContext) -> SourceReader:
+        return _CrashingReader(self._inner.create_reader(ctx), self._points)
+
+
+class _CrashingReader(SourceReader):
+    def __init__(self, inner: SourceReader, points: str) -> None:
+        self._inner, self._points = inner, points
+
+    def start(self) -> None:
+        self._inner.start()
+
+    def add_splits(self, splits: list[SourceSplit]) -> None:
+        self._inner.add_splits(splits)
+        CrashPoints.reach(self._points, "after add_splits")
+
+    def notify_no_more_splits(self) -> None:
+        self._inner.notify_no_more_splits()
+
+    def poll(self, max_records: int) -> Polled:
+        CrashPoints.reach(self._points, "before poll")
+        answer = self._inner.poll(max_records)
+        if hasattr(answer, "slice"):
+            CrashPoints.reach(self._points, "after poll")
+        return answer
+
+    def needs_split(self) -> bool:
+        return self._inner.needs_split()
+
+    def next_poll_ms(self) -> int | None:
+        return self._inner.next_poll_ms()
+
+    def split_ids(self) -> Collection[str] | None:
+        return self._inner.split_ids()
+
+    def current_split(self) -> str:
+        return self._inner.current_split()
+
+    def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
+        self._inner.pause_or_resume_splits(splits_to_pause, splits_to_resume)
+
+    def snapshot_state(self) -> list[SourceSplit]:
+        splits = self._inner.snapshot_state()
+        CrashPoints.reach(self._points, "after snapshot_state")
+        return splits
+
+    def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[SourceSplit]) -> None:
+        CrashPoints.reach(self._points, "before notify_checkpoint_complete")
+        self._inner.notify_checkpoint_complete(checkpoint_id, splits)
+        CrashPoints.reach(self._points, "after notify_checkpoint_complete")
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+__all__ = ["CrashPoints", "CrashingSink", "CrashingSource", "InjectedCrash", "SINK_PLACES", "SOURCE_PLACES"]
