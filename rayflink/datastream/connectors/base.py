@@ -30,6 +30,6 @@ from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCur
 __all__ = [
     "END", "PENDING", "Boundedness", "CommitRequest", "Committer", "DeliveryGuarantee", "EnumeratorContext",
     "MalformedRecord", "MalformedRecords", "MessageDecoder", "OneByOneReader", "PendingSplits", "ReaderContext", "Sink",
-    "SinkWriter", "Source", "SourceReader", "SplitCursor", "SplitEnumerator", "TwoPhaseCommittingSink", "UnwritableRecord",
-    "WriterContext",
+    "SinkWriter", "Source", "SourceReader", "SplitCursor", "SplitEnumerator", "TwoPhaseCommittingSink",
+    "UnwritableRecord", "WriterContext",
 ]  # fmt: skip
