@@ -15,6 +15,7 @@ from rayflink.connectors.hybrid_source import HybridSource
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.cluster import watching
 from tests.connectors import jobs
+from tests.simulation.discovering_source import DiscoveringSource
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -32,6 +33,12 @@ def test_a_watched_folder_gives_each_file_once_while_the_job_runs(tmp_path: Path
 
 def test_an_async_generator_and_a_hybrid_source() -> None:
     assert jobs.plain_python(ON_RAY) == ([0, 1, 2, 3, 4], list(range(1, 10)))
+
+
+def test_splits_that_are_discovered_beside_the_decisions_are_read_once() -> None:
+    env = StreamExecutionEnvironment({**ON_RAY, "execution.checkpointing.interval": "50 ms"})
+    rows = env.from_source(DiscoveringSource(4, 10), source_name="found").execute_and_collect()
+    assert sorted(rows) == list(range(40))
 
 
 @pytest.mark.soak
