@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from rayflink.common.serialization import DeserializationSchema, SerializationSchema
 
+from ...errors import SqlError
 from ...plan.changelog import Change
 from ...plan.logical import Schema
 from ..contract import Option
@@ -25,6 +26,8 @@ class MessageFormat(ABC):
     """Option name without the format's prefix -> option."""
     changes = Change.INSERT
     """The kinds of change of the rows; more than INSERT for formats of change data capture."""
+    topic_option = ""
+    """An option whose default is the name of the topic with `-key` or `-value` behind it; "": there is none."""
     metadata: Mapping[str, str] = {}
     """Key of metadata inside a message -> its SQL type, such as `ingestion-timestamp` of `debezium-json`."""
 
@@ -51,6 +54,25 @@ class MessageFormat(ABC):
         Raises:
             SqlError: the format cannot represent a column.
         """
+
+    def decoder_with_metadata(
+        self, schema: Schema, names: Sequence[str], options: Mapping[str, object], metadata: Mapping[str, str]
+    ) -> DeserializationSchema:
+        """Return a schema as `decoder` does, for a table some of whose columns are metadata inside the messages.
+
+        Args:
+            schema: the columns of the rows in the messages, and those of metadata, with the types of `metadata`.
+            names: the columns to decode, of both sorts, in the order that is wanted.
+            options: the options of the format, parsed.
+            metadata: name of a column -> key of `metadata`.
+
+        Raises:
+            SqlError: the format does not have such metadata, or cannot represent a column.
+        """
+        for name, key in metadata.items():
+            problem = f"column {name!r} is metadata {key!r}, which {self.name!r} does not have"
+            raise SqlError(problem, "its messages contain no metadata: make it a column of the rows, or leave it out")
+        return self.decoder(schema, names, options)
 
     @abstractmethod
     def encoder(self, schema: Schema, options: Mapping[str, object]) -> SerializationSchema:

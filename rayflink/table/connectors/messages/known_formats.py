@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from ...errors import SqlError, nearest
+from .canal_json import CanalJson, MaxwellJson
 from .contract import MessageFormat
+from .debezium_json import DebeziumJson, OggJson
 from .json_messages import JsonMessages
 from .raw_messages import RawMessages
 
-_FORMATS: tuple[MessageFormat, ...] = (JsonMessages(), RawMessages())
+_FORMATS: tuple[MessageFormat, ...] = (
+    JsonMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(),
+)  # fmt: skip
 _KNOWN = {known.name: known for known in _FORMATS}
 
 
