@@ -4,6 +4,10 @@
 - `known_formats`: the formats by name.
 - `column_schemas`: the base of schemas that work by columns.
 - `json_messages`, `raw_messages`: the formats `json` and `raw`.
+- `change_rows`: the rows that messages of change data capture stand for, by columns.
+- `change_json`: what the formats of change data capture in JSON share.
+- `debezium_json`: `debezium-json` and `ogg-json`.
+- `canal_json`: `canal-json` and `maxwell-json`.
 
 Formats of whole files are in `rayflink.table.connectors.formats`; connectors that carry messages, such as Kafka's, are
 in rooms of their own above this one.

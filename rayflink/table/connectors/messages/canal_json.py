@@ -19,12 +19,14 @@ from .change_json import (
     refuse_missing,
     refuse_unknown,
 )  # fmt: skip
-from .change_rows import DELETE, INSERT, NOTHING, UPDATE, Operations, Positions, chosen, operations_of, struct_columns
+from .change_rows import DELETE, INSERT, NOTHING, UPDATE, chosen, operations_of, struct_columns
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow
     from numpy.typing import NDArray
+
+    from .change_rows import Operations, Positions
 
 
 def rows_before(

@@ -1,4 +1,4 @@
-"""What the formats of change data capture in JSON share: the options, and the decoding of envelopes by columns."""
+"""The common base of the formats of change data capture in JSON: options, and the decoding of envelopes by columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from rayflink.common.errors import shorten
-from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
 from rayflink.common.records.batches import ArrowBatch, Batch
 from rayflink.common.records.row_kinds import kinds_of, without_kinds
@@ -21,17 +21,15 @@ from ...plan.logical import Schema
 from ...types import DataType, DataTypes
 from ..contract import Option
 from ..formats import Json, column_named, refuse_maps
-from .change_rows import NOTHING, Operations, Positions, change_batch, unfold
+from .change_rows import change_batch, unfold
 from .column_schemas import ColumnDecoder, ColumnEncoder
 from .contract import MessageFormat
-from .json_messages import JsonDecoder
+from .json_messages import JsonDecoder, JsonEncoder, JsonMessages
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from rayflink.common.metrics.metric_types import Counter
-
-    from ..json_strings import JsonColumns
+    from .change_rows import Operations, Positions
 
 _SHARED = ("ignore-parse-errors", "timestamp-format.standard", "map-null-key.mode", "map-null-key.literal",
            "encode.decimal-as-plain-number", "encode.ignore-null-fields")  # fmt: skip
@@ -243,21 +241,24 @@ class ChangeEncoder(ColumnEncoder):
     """Encodes rows with kinds as envelopes: insertions and rows after an update as one, the others as deletions.
 
     Args:
-        form: writes the rows.
+        schema: of the rows.
+        rows: writes them.
         insertion: the strings before and after an inserted row.
         deletion: the same of a deleted one.
     """
 
-    def __init__(self, form: JsonColumns, insertion: tuple[str, str], deletion: tuple[str, str]) -> None:
-        super().__init__(form.schema)
-        self._form, self._insertion, self._deletion = form, insertion, deletion
+    def __init__(
+        self, schema: Schema, rows: JsonEncoder, insertion: tuple[str, str], deletion: tuple[str, str]
+    ) -> None:
+        super().__init__(schema)
+        self._of_rows, self._insertion, self._deletion = rows, insertion, deletion
 
     def messages_of(self, data: pyarrow.RecordBatch) -> Sequence[bytes | None]:
         import pyarrow
         from pyarrow import compute
 
         kinds = kinds_of(data)
-        rows = self._form.strings(without_kinds(data))
+        rows = self._of_rows.strings_of(without_kinds(data))
         if kinds is None:
             strings = compute.binary_join_element_wise(self._insertion[0], rows, self._insertion[1], "")
         else:
@@ -304,18 +305,12 @@ class ChangeJson(MessageFormat):
         )
 
     def encoder(self, schema: Schema, options: Mapping[str, object]) -> SerializationSchema:
-        from ..json_strings import JsonColumns  # slow: it loads pyarrow
-
-        refuse_maps(schema)
         ignores = bool(options["encode.ignore-null-fields"])
-        form = JsonColumns(
-            schema, options["timestamp-format.standard"] == "ISO-8601", ignores,
-            bool(options["encode.decimal-as-plain-number"]),
-        )  # fmt: skip
+        rows = JsonMessages().encoder(schema, options)
         ends = (self.insertion, self.deletion)
         if ignores:
             ends = tuple(tuple(_without_nulls(end) for end in pair) for pair in ends)  # type: ignore[assignment]
-        return ChangeEncoder(form, *ends)
+        return ChangeEncoder(schema, rows, *ends)
 
 
 def check_metadata(form: MessageFormat, metadata: Mapping[str, str]) -> None:
@@ -342,6 +337,6 @@ def milliseconds(column: pyarrow.Array) -> pyarrow.Array:
 
 
 __all__ = [
-    "NOTHING", "BadEnvelopes", "ChangeEncoder", "ChangeJson", "ChangeJsonDecoder", "Changes", "Wanted",
+    "BadEnvelopes", "ChangeEncoder", "ChangeJson", "ChangeJsonDecoder", "Changes", "Wanted",
     "check_metadata", "milliseconds", "refuse_missing", "refuse_unknown",
 ]  # fmt: skip

@@ -107,6 +107,5 @@ def _typed(column: pyarrow.Array, kind: pyarrow.DataType) -> pyarrow.Array:
 
 
 __all__ = [
-    "DELETE", "INSERT", "NOTHING", "UPDATE", "Operations", "Positions", "change_batch", "chosen", "operations_of",
-    "struct_columns", "unfold",
+    "DELETE", "INSERT", "NOTHING", "UPDATE", "change_batch", "chosen", "operations_of", "struct_columns", "unfold",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from rayflink.common.errors import shorten
 from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
 from rayflink.common.records.batches import ArrowBatch, Batch
-from rayflink.common.serialization import DeserializationSchema, SerializationSchema
+from rayflink.common.serialization import DeserializationSchema
 
 from ...plan.logical import Schema
 from ..formats import Json, column_named, refuse_maps
@@ -42,7 +42,7 @@ class JsonMessages(MessageFormat):
             bool(options["ignore-parse-errors"]),
         )
 
-    def encoder(self, schema: Schema, options: Mapping[str, object]) -> SerializationSchema:
+    def encoder(self, schema: Schema, options: Mapping[str, object]) -> JsonEncoder:
         return JsonEncoder(Json().columns(schema, options))
 
 
@@ -124,10 +124,14 @@ class JsonEncoder(ColumnEncoder):
         super().__init__(form.schema)
         self._form = form
 
+    def strings_of(self, data: pyarrow.RecordBatch) -> pyarrow.Array:
+        """Return the object of each row."""
+        return self._form.strings(data)
+
     def messages_of(self, data: pyarrow.RecordBatch) -> Sequence[bytes | None]:
         import pyarrow
 
-        messages: list[bytes | None] = self._form.strings(data).cast(pyarrow.binary()).to_pylist()
+        messages: list[bytes | None] = self.strings_of(data).cast(pyarrow.binary()).to_pylist()
         return messages
 
 

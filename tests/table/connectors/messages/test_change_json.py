@@ -341,9 +341,7 @@ def test_a_table_with_the_schema_of_debezium_cannot_be_written() -> None:
         message_format("debezium-json", "t").encoder(PRODUCT, options_of("debezium-json", schema_include=True))
 
 
-_ROWS = st.fixed_dictionaries(
-    {"id": st.integers(0, 9), "name": st.none() | st.text(max_size=4), "weight": st.none() | st.integers(0, 99)}
-)
+_ROWS = st.builds(row, st.integers(0, 9), st.none() | st.text(max_size=4), st.none() | st.integers(0, 99))
 
 
 def envelope_of(name: str, operation: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
