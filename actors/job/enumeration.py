@@ -10,7 +10,6 @@ from itertools import count
 from rayflink.common.connector_base.source import SplitEnumerator
 from rayflink.common.errors import described
 from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
-from rayflink.connectors.files.file_enumeration import AskLater
 from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from rayflink.user_types import SourceSplit, UserValue
 
@@ -155,8 +154,8 @@ class Enumerators:
         calls, context.calls = context.calls, []
         assigned_since = self._assigned.setdefault(operator_id, deque())
         for to, message in assigned:
-            if splits := tuple(split for split in message.splits if not isinstance(split, AskLater)):
-                assigned_since.append(_Assigned(self._last_id, to, splits))
+            if message.splits:
+                assigned_since.append(_Assigned(self._last_id, to, tuple(message.splits)))
         return Consequences(running.vertex_id, assigned, [_number(running, call) for call in calls])
 
     def snapshot(self, checkpoint_id: int) -> dict[str, bytes]:
@@ -206,7 +205,7 @@ class Enumerators:
     def _create(self, vertex: JobVertex, operator_id: str) -> _Running:
         node = next(node for node in vertex.operators if node.operator_id == operator_id)
         assert node.factory is not None
-        source = node.factory().source
+        source = node.factory().source.configured(self._graph.configuration)
         context = _Context(operator_id, vertex.parallelism)
         state = self._states.pop(operator_id, None)
         if state is None:

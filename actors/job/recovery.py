@@ -31,19 +31,6 @@ from .rescaled_graph import as_it_ran
 
 log = get_logger(__name__)
 
-_OF_STORES = (
-    options.S3_ENDPOINT,
-    options.S3_ACCESS_KEY,
-    options.S3_SECRET_KEY,
-    options.S3_PATH_STYLE,
-    options.S3_REGION,
-)
-
-
-def storage_options(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options of a job that configure access to an object store, as strings."""
-    return {option.key: str(config[option.key]) for option in _OF_STORES if option.key in config}
-
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
@@ -178,4 +165,4 @@ def _sweep(
         files.discard(DiscardFiles(base, abandoned))
 
 
-__all__ = ["Beginning", "recover_or_start", "storage_options"]
+__all__ = ["Beginning", "recover_or_start"]

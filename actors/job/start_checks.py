@@ -34,7 +34,7 @@ def ensure_can_start(graph: JobGraph, named: Sequence[CompletedCheckpoint]) -> N
         source = getattr(operator.factory, "source", None)
         if source is not None and hasattr(source, "check"):
             try:
-                source.check()
+                source.configured(graph.configuration).check()
             except Exception as error:  # whatever a source of the program raises
                 problem = f"source {operator.name!r} cannot be read: {described(error)}"
                 raise PlanError(problem, "then submit the job again", operator.call_site) from error

@@ -15,6 +15,7 @@ import cloudpickle
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.options import registry as options
+from rayflink.common.options.store_options import storage_options
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import DamagedFileError, VersionMismatch
 from rayflink.state.storage.storage import Storage, StorageError, put_own
@@ -22,7 +23,6 @@ from rayflink.state.storage.storage_schemes import open_storage
 
 from ..messages.checkpoint_settings import CheckpointSettings
 from .job_checkpoints import takes_checkpoints
-from .recovery import storage_options
 
 FOLDER = "job"
 FORMAT = 1

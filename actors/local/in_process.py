@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
+from rayflink.common.options.store_options import storage_options
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import Clock
 from rayflink.state.storage.storage_schemes import open_storage
@@ -18,7 +19,7 @@ from rayflink.state.storage.storage_schemes import open_storage
 from ..exchange.frames import Envelope, TaskAddress
 from ..job.command_performer import perform
 from ..job.job_master import JobMaster
-from ..job.recovery import recover_or_start, storage_options
+from ..job.recovery import recover_or_start
 from ..messages.commands import (
     Answer,
     CallForEnumerator,

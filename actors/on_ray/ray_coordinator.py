@@ -20,6 +20,7 @@ from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import JobExecutionError, PlanError, described
 from rayflink.common.options.log_levels import LogLevels
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.logs import bind, get_logger, keep_logs
 from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.connectors.frames.frame_source import hold_blocks
@@ -33,7 +34,7 @@ from ..exchange.frames import TaskAddress
 from ..job.command_performer import deployments_first, perform
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
-from ..job.recovery import recover_or_start, storage_options
+from ..job.recovery import recover_or_start
 from ..job.recovery_times import describe_recovery
 from ..job.rescaled_graph import rescaled_graph
 from ..job.slot_wait import described_waiting

@@ -19,6 +19,7 @@ from ray.exceptions import ActorDiedError
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME, BUSY_TIME, IDLE_TIME
 from rayflink.common.metrics.waits import WAITS
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.logs import bind, get_logger, spoken_by
 from rayflink.common.user_code.python_files import IMPORT_REMEDY
 from rayflink.common.user_code.stalled import STALLED, stalled_text
@@ -29,7 +30,6 @@ from rayflink.state.storage.storage_schemes import open_storage
 
 from ..exchange.envelopes import split_envelope
 from ..exchange.frames import BufferResponse, Envelope, TaskAddress
-from ..job.recovery import storage_options
 from ..messages.messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
 from ..messages.states import ExecutionState
 from ..task.failures import describe_failure, halt_process

@@ -9,7 +9,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
-from rayflink.actors.job.recovery import storage_options
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.plain_table import table
 from rayflink.datastream.environment import intercepted
 from rayflink.state_processor import check_savepoint, read_savepoint

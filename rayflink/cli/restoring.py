@@ -8,13 +8,13 @@ import sys
 from dataclasses import replace
 
 from rayflink import launch
-from rayflink.actors.job.recovery import storage_options
 from rayflink.actors.job.submission import Stored, read_submission
 from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
 from rayflink.actors.on_ray.driver.user_program import unpack
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, DriverEnded, JobCancelled, JobExecutionError
 from rayflink.common.options import registry as options
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.user_code.python_files import IMPORT_REMEDY, check_python_file, put_on_path, unpacked
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.storage import ledger

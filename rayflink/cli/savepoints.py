@@ -10,10 +10,10 @@ from typing import Any
 
 from rayflink import launch
 from rayflink.actors.checkpoints.history import IN_PROGRESS
-from rayflink.actors.job.recovery import storage_options
 from rayflink.common.job_client import JobClient
 from rayflink.common.metrics.job_report import moment
 from rayflink.common.metrics.live_table import lag_text
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.plain_table import table
 from rayflink.state_processor import dispose_savepoint
 

@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayflink.actors.job.recovery import storage_options
 from rayflink.common.errors import shorten
 from rayflink.common.metrics.job_report import moment
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.plain_table import table
 from rayflink.state.classes.plain_classes import only_plain_classes
 from rayflink.state_processor import differences, read_savepoint

@@ -99,6 +99,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
             ctx.epoch,
         )  # fmt: skip
         with UserCode(ctx, "open"):
+            self._sink = self._sink.configured(ctx.config)
             self._committer = self._sink.create_committer()
             if self._committer is not None:
                 retries = reading(ctx.config).get(COMMITTER_RETRIES)

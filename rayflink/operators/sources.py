@@ -72,7 +72,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, Chec
         ctx = self.ctx
         reader_ctx = ReaderContext(ctx.subtask, ctx.parallelism, ctx.clock, ctx.metrics, ctx.config)
         with UserCode(self.ctx, "open"):
-            self._reader = self._source.create_reader(reader_ctx)
+            self._reader = self._source.configured(ctx.config).create_reader(reader_ctx)
             self._reader.start()
             if self._restored:
                 self._reader.add_splits(self._restored)

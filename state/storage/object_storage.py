@@ -8,15 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from .object_store_options import S3_SCHEMES, SCHEMES, client_configuration
 from .storage import MissingFileError, StorageError, StorageNotSupported, checked_path
 
-S3_SCHEMES = ("s3", "s3a")
-SCHEMES = (*S3_SCHEMES, "gs", "az", "adl", "azure", "abfs", "abfss")
-_S3_OPTIONS = {"s3.endpoint": "endpoint", "s3.access-key": "access_key_id", "s3.secret-key": "secret_access_key"}
-_S3_OPTIONS |= {"s3.endpoint.region": "region", "s3.region": "region"}
-_PATH_STYLE = "s3.path.style.access"
 _MOVED_AT_ONCE = 16 << 20
-_CLIENT = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)}
 _RETRIES = {
     "max_retries": 5,
     "retry_timeout": timedelta(seconds=30),
@@ -52,7 +47,7 @@ class ObjectStorage:
         self._refused = BaseError
         self._errors_of_calls = (BaseError, OSError, ValueError)
         self._taken = (AlreadyExistsError, FileExistsError)
-        config, client = _configuration(self.url, options)
+        config, client = client_configuration(self.url, options)
         with self._errors("be opened", self.url):
             self._store: Any = from_url(self.url, config=config, client_options=client, retry_config=_RETRIES)  # type: ignore[call-overload]
 
@@ -130,25 +125,6 @@ class ObjectStorage:
             if verb == "read" and isinstance(error, FileNotFoundError) and error.errno is None:
                 raise MissingFileError(f"read {path}", self.url, cause) from error
             raise StorageError(verb if path == self.url else f"{verb} {path}", self.url, cause) from error
-
-
-def _configuration(url: str, options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the client's configuration: the store, and how to connect to it."""
-    config: dict[str, Any] = {}
-    client: dict[str, Any] = dict(_CLIENT)
-    scheme, _, rest = url.partition("://")
-    if scheme not in S3_SCHEMES:
-        return config, client
-    config = {name: options[option] for option, name in _S3_OPTIONS.items() if options.get(option)}
-    in_host = options.get(_PATH_STYLE, "true").lower() == "false"
-    config["virtual_hosted_style_request"] = in_host
-    if endpoint := config.get("endpoint", ""):
-        protocol, separator, host = endpoint.rpartition("://")
-        protocol = protocol if separator else "https"
-        config["endpoint"] = f"{protocol}://{rest.partition('/')[0]}.{host}" if in_host else f"{protocol}://{host}"
-        config.setdefault("region", "us-east-1")
-    client["allow_http"] = True  # where an address says so
-    return config, client
 
 
 __all__ = ["S3_SCHEMES", "SCHEMES", "ObjectStorage"]

@@ -14,8 +14,9 @@ class Coordinator:
     """Carries splits from one enumerator to readers of one source."""
 
     def __init__(self, source: Source, parallelism: int = 1, state: Any = None, clock: Any = None) -> None:
-        self.parallelism = parallelism
-        contexts = [ReaderContext(index, parallelism, clock or FixedClock()) for index in range(parallelism)]
+        self.parallelism, self._clock = parallelism, clock or FixedClock()
+        self._repeated: list[tuple[int, Any, Any, int]] = []
+        contexts = [ReaderContext(index, parallelism, self._clock) for index in range(parallelism)]
         if state is None:
             self.enumerator = source.create_enumerator(self)
         else:
@@ -32,10 +33,24 @@ class Coordinator:
     def signal_no_more_splits(self, subtask: int) -> None:
         self.readers[subtask].notify_no_more_splits()
 
+    def call_async(self, work: Any, then: Any, period_ms: int | None = None) -> None:
+        """Does the work at once; it is repeated when a reader is polled after the pause."""
+        try:
+            answer, error = work(), None
+        except Exception as failure:
+            answer, error = None, failure
+        if period_ms is not None:
+            self._repeated.append((self._clock.now_ms() + period_ms, work, then, period_ms))
+        then(answer, error)
+
     def current_parallelism(self) -> int:
         return self.parallelism
 
     def poll(self, subtask: int = 0, max_records: int = 1000) -> Any:
+        due = [call for call in self._repeated if call[0] <= self._clock.now_ms()]
+        self._repeated = [call for call in self._repeated if call not in due]
+        for _, work, then, period_ms in due:
+            self.call_async(work, then, period_ms)
         reader = self.readers[subtask]
         if reader.needs_split():
             self.enumerator.handle_split_request(subtask)

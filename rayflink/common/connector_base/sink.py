@@ -180,6 +180,15 @@ class Sink(ABC, Generic[Input]):
         """Return the sink for a stream of this declared type; None: none was declared."""
         return self
 
+    def configured(self, config: Mapping[str, Any]) -> Sink[Input]:
+        """Return the sink with what it needs of the job's options; called before a writer or committer is created. By
+        itself, it uses none.
+
+        Args:
+            config: option key -> value. Secrets among them belong into no pickle and no message.
+        """
+        return self
+
     @abstractmethod
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         """Return the writer of one subtask."""

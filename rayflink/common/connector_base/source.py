@@ -205,6 +205,15 @@ class Source(ABC, Generic[Output]):
         """Return the highest parallelism at which it can run; None: any."""
         return None
 
+    def configured(self, config: Mapping[str, Any]) -> Source[Output]:
+        """Return the source with what it needs of the job's options; called before `check`, and before an enumerator or
+        a reader is created. By itself, it uses none.
+
+        Args:
+            config: option key -> value. Secrets among them belong into no pickle and no message.
+        """
+        return self
+
     def check(self) -> None:
         """Check that it can be read; called where its enumerator will run, before a job that starts afresh has slots.
 

@@ -325,15 +325,22 @@ SAVEPOINT_DIRECTORY = _option(_K, "execution.checkpointing.savepoint-dir", STRIN
 HA_STORAGE_DIR = _option(_K, "high-availability.storageDir", STRING, None,
                          "Directory in which a job with checkpoints is stored, so that it can resume when its "
                          "coordinator or cluster is lost. Default: the directory of checkpoints.")
-S3_ENDPOINT = _option(_K, "s3.endpoint", STRING, None,
-                      "URL of the server for `s3://` directories. Default: from the environment, else Amazon's.")
+S3_ENDPOINT = _option(_K, "s3.endpoint", STRING, None, "URL of the server for `s3://`. Default: from the "
+                      "environment, else Amazon's.", ("fs.s3a.endpoint",))
 S3_ACCESS_KEY = _option(_K, "s3.access-key", STRING, None,
-                        "Access key for this server. Default: the environment's credentials.")
-S3_SECRET_KEY = _option(_K, "s3.secret-key", STRING, None, "Secret of the access key.")
+                        "Access key for this server. Default: the environment's credentials.", ("fs.s3a.access.key",))
+S3_SECRET_KEY = _option(_K, "s3.secret-key", STRING, None, "Secret of the access key.", ("fs.s3a.secret.key",))
+S3_TOKEN = _option(_K, "s3.session-token", STRING, None, "Token of a temporary key.", ("fs.s3a.session.token",))
 S3_PATH_STYLE = _option(_K, "s3.path.style.access", BOOLEAN, True,
-                        "Put the bucket into the path, not into the host name.")
+                        "Put the bucket into the path, not into the host name.", ("fs.s3a.path.style.access",))
 S3_REGION = _option(_K, "s3.region", STRING, None, "Region of the bucket. Default: from the environment.",
-                    ("s3.endpoint.region",))
+                    ("s3.endpoint.region", "fs.s3a.endpoint.region"))
+GS_KEY_FILE = _option(_K, "fs.gs.auth.service.account.json.keyfile", STRING, None,
+                      "Key file of the account for `gs://`. Default: the environment's, else the machine's account.")
+GS_ENDPOINT = _option(_K, "fs.gs.storage.root.url", STRING, None, "URL of the server for `gs://`. Default: Google's.")
+AZURE_ACCOUNT = _option(_K, "fs.azure.account.name", STRING, None, "Account of `az://`. Default: the environment's.")
+AZURE_KEY = _option(_K, "fs.azure.account.key", STRING, None, "Key of the account. Default: the environment's.")
+AZURE_ENDPOINT = _option(_K, "fs.azure.endpoint", STRING, None, "URL of the server for `az://`. Default: Azure's.")
 STATE_BACKEND = _option(_K, "state.backend.type", enum_type(StateBackendType), StateBackendType.ROCKSDB,
                         "State backend for keyed state: hashmap stores objects in memory; rocksdb stores them behind a "
                         "cache and writes nothing to disk before the cache is full. Batch jobs store the state of one "

@@ -11,6 +11,10 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any
 
+from ..file_systems.object_paths import ObjectPath
+from ..file_systems.object_reading import open_object
+from ..file_systems.store_errors import MissingObjectError
+
 UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError)
 """Errors that the readers of packed files raise on bytes that are not of their format."""
 
@@ -28,12 +32,24 @@ def open_bytes(path: str) -> IO[bytes]:
     Raises:
         FileNotFoundError: the file is gone.
     """
+    if isinstance(path, ObjectPath):
+        return _open_object(path)
     opener = _OPENERS.get(os.path.splitext(path)[1], open)
     try:
         opened: IO[bytes] = opener(path, "rb")
     except FileNotFoundError as error:
         remedy = "leave files in place until the job has read them, where every node sees them"
         raise FileNotFoundError(f"{path!r} is gone, or not on this node; {remedy}") from error
+    return opened
+
+
+def _open_object(path: ObjectPath) -> IO[bytes]:
+    try:
+        raw = open_object(path)
+    except MissingObjectError as error:
+        raise FileNotFoundError(str(error)) from error
+    opener = _OPENERS.get(os.path.splitext(path)[1])
+    opened: IO[bytes] = raw if opener is None else opener(raw, "rb")
     return opened
 
 
@@ -81,15 +97,15 @@ class _Unpacking(io.RawIOBase):
         super().close()
 
 
-def _open_zstd(path: str, mode: str) -> IO[bytes]:
+def _open_zstd(path: str | IO[bytes], mode: str) -> IO[bytes]:
     import pyarrow
 
-    stream = pyarrow.CompressedInputStream(open(path, mode), "zstd")
+    stream = pyarrow.CompressedInputStream(open(path, mode) if isinstance(path, str) else path, "zstd")
     return io.BufferedReader(_Unpacking(stream.read, stream.close), 1 << 16)
 
 
-def _open_deflate(path: str, mode: str) -> IO[bytes]:
-    file = open(path, mode)
+def _open_deflate(path: str | IO[bytes], mode: str) -> IO[bytes]:
+    file = open(path, mode) if isinstance(path, str) else path
     inflate = zlib.decompressobj()
 
     def read(wanted: int) -> bytes:

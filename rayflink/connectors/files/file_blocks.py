@@ -5,9 +5,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ..file_systems.object_listing import find_objects
+from ..file_systems.object_paths import ObjectPath
 from .compression import UNPACK_ERRORS, is_compressed, open_bytes
 from .fingerprint import Fingerprint
 
@@ -34,6 +36,8 @@ class FileSplit:
         offset: where reading goes on, as the format counts: for lines the first byte of one; None: not begun.
         skip: records from `offset` on that were given out already.
         mark: the first bytes there were at `offset`, or at `start` where reading has not begun; empty: not known.
+        size: bytes of the object, which is in an object store; 0: not known, or a local file.
+        version: the ETag of the object, by which it is found out when it is written anew; "": not known.
     """
 
     path: str
@@ -42,6 +46,8 @@ class FileSplit:
     offset: int | None = None
     skip: int = 0
     mark: bytes = b""
+    size: int = 0
+    version: str = ""
 
     @property
     def split_id(self) -> str:
@@ -51,7 +57,7 @@ class FileSplit:
 
 def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
     """Return the files named by `paths`: a file, a folder (all in it, hidden ones left out, in order of name) or a glob
-    pattern.
+    pattern; the same of addresses of object stores.
 
     Args:
         may_be_empty: a pattern may have no match.
@@ -62,7 +68,9 @@ def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
-        if os.path.isdir(path):
+        if isinstance(path, ObjectPath):
+            found += find_objects(path, may_be_empty)
+        elif os.path.isdir(path):
             for folder, folders, names in os.walk(path):
                 folders[:] = sorted(name for name in folders if name[0] not in "._")
                 shown = [os.path.join(folder, name) for name in sorted(names) if name[0] not in "._"]
@@ -86,6 +94,8 @@ def refuse_special(path: str) -> None:
     Raises:
         ValueError: it is a pipe, socket or device, whose bytes can be read only once and have no size.
     """
+    if isinstance(path, ObjectPath):
+        return
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         remedy = "write what comes from it to a file first, or read it in a function given to add_source()"
         raise ValueError(f"{path!r} is a pipe, socket or device, a regular file is wanted; {remedy}")
@@ -101,19 +111,34 @@ def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) ->
     """
     splits = []
     for path in paths:
-        size = os.path.getsize(path)
+        size = size_of(path)
         if not size:
             continue
+        version = path.known().version if isinstance(path, ObjectPath) else ""
+        whole = FileSplit(str(path), 0, TO_THE_END, size=size if version else 0, version=version)
         if not divisible or is_compressed(path):
-            splits.append(FileSplit(path, 0, TO_THE_END))
+            splits.append(whole)
             continue
         width = max(BLOCK_BYTES, min(SPLIT_BYTES, -(-size // parallelism)))
+        if version:
+            splits += [replace(whole, start=at, stop=min(at + width, size)) for at in range(0, size, width)]
+            continue
         with open_bytes(path) as file:
             for start in range(0, size, width):
                 file.seek(start)
                 stop = min(start + width, size)
-                splits.append(FileSplit(path, start, stop, mark=file.read(min(MARK_BYTES, stop - start))))
+                mark = file.read(min(MARK_BYTES, stop - start))
+                splits.append(replace(whole, start=start, stop=stop, mark=mark))
     return splits
+
+
+def size_of(path: str) -> int:
+    """Return the bytes of a file.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    return path.known().size if isinstance(path, ObjectPath) else os.path.getsize(path)
 
 
 def line_number(path: str, offset: int) -> int:
@@ -133,7 +158,8 @@ class LineBlocks:
     """Reads a split in blocks of whole lines.
 
     A file may grow meanwhile, which is not looked at. One that is written anew in place is found out at the end of the
-    split, where time or size have changed and what was read is no longer there; packed files have checksums instead.
+    split, where time or size have changed and what was read is no longer there; packed files have checksums instead,
+    and the ranges of an object are all of one version.
 
     Args:
         block_bytes: of a block, about.
@@ -147,7 +173,7 @@ class LineBlocks:
         self._path = split.path
         self._file = open_bytes(split.path)
         self._stop, self._block_bytes = split.stop, block_bytes
-        self._is_packed = is_compressed(split.path)
+        self._is_checked = is_compressed(split.path) or isinstance(split.path, ObjectPath)
         try:
             self._state = self._state_now()
             self._refuse_other_content(split)
@@ -203,21 +229,21 @@ class LineBlocks:
             raise ValueError(f"{found}; {_LEAVE}")
         if not block:
             self._refuse_rewritten()
-        elif not self._is_packed:
+        elif not self._is_checked:
             self._read.add(block)
         self.offset += len(block)
         return block
 
     def _state_now(self) -> tuple[int, int] | None:
-        """Return size and time of the last change; None for packed files."""
-        if self._is_packed:
+        """Return size and time of the last change; None for packed files and objects."""
+        if self._is_checked:
             return None
         found = os.fstat(self._file.fileno())
         return found.st_size, found.st_mtime_ns
 
     def _refuse_other_content(self, split: FileSplit) -> None:
         """Check that the split begins as it did when it was listed or its position was saved."""
-        if self._is_packed or not split.mark:
+        if self._is_checked or not split.mark:
             return
         at = split.start if split.offset is None else split.offset
         self._file.seek(at)

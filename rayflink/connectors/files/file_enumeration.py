@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.connector_base.source import EnumeratorContext, SplitEnumerator
 
-from .file_blocks import FileSplit, find_files
-
-
-@dataclass(frozen=True)
-class AskLater:
-    """In place of a split: there is none now, and the reader shall ask again after the discovery interval."""
+from .file_blocks import FileSplit, find_files, size_of
 
 
 class FileEnumeratorProvider:
@@ -68,24 +62,26 @@ class FileEnumeratorState:
     Args:
         splits: not assigned yet.
         seen: paths found so far, where folders are watched.
+        is_listed: the files there at the start were found; where they were not, a restored job looks for them.
     """
 
     splits: tuple[FileSplit, ...] = ()
     seen: frozenset[str] = frozenset()
+    is_listed: bool = True
 
 
 class FileEnumerator(SplitEnumerator):
-    """Lists files, and assigns their splits to readers that ask.
+    """Lists files beside the coordinator's decisions, and assigns their splits to readers that ask.
 
-    Watching, it lists again when a reader asks and nothing is left. A path is read once, with the bytes it has when it
-    is found; an empty file is found when it has some.
+    Watching, it lists again at an interval; readers that asked before wait. A path is read once, with the bytes it has
+    when it is found; an empty file is found when it has some.
 
     Args:
         ctx: the coordinator.
         list_files: gives the files there are.
         divide: paths, parallelism -> splits.
         choose: splits, subtask -> index of the one to give.
-        watching: more files may come.
+        discovery_ms: pause between two listings; None: there is one.
         restored: what `snapshot_state` gave; None: the job starts afresh.
     """
 
@@ -95,51 +91,83 @@ class FileEnumerator(SplitEnumerator):
         list_files: Callable[[], list[str]],
         divide: Callable[[Sequence[str], int], list[FileSplit]],
         choose: Callable[[Sequence[FileSplit], int], int],
-        watching: bool,
+        discovery_ms: int | None,
         restored: FileEnumeratorState | None,
     ) -> None:
-        self._ctx, self._list_files, self._divide = ctx, list_files, divide
-        self._choose, self._watching, self._fresh = choose, watching, restored is None
-        state = restored or FileEnumeratorState()
-        self._splits, self._seen = list(state.splits), set(state.seen)
-        self._idle: set[int] = set()
+        self._ctx, self._choose, self._discovery_ms = ctx, choose, discovery_ms
+        state = restored or FileEnumeratorState(is_listed=False)
+        self._splits, self._seen, self._is_listed = list(state.splits), set(state.seen), state.is_listed
+        self._waiting: dict[int, None] = {}
+        """Readers that asked and got nothing yet, in the order in which they asked."""
+        known = None if discovery_ms is None else set(state.seen)
+        self._listing = _Listing(list_files, divide, ctx.current_parallelism(), known)
 
     def start(self) -> None:
-        if self._fresh:
-            self._discover()
+        if self._discovery_ms is not None or not self._is_listed:
+            self._ctx.call_async(self._listing.look, self._discovered, self._discovery_ms)
 
     def handle_split_request(self, subtask: int) -> None:
-        if not self._splits and self._watching:
-            self._discover()
-        if not self._splits:
-            if self._watching:
-                self._idle.add(subtask)
-                self._ctx.assign_splits({subtask: [AskLater()]})
-            else:
-                self._ctx.signal_no_more_splits(subtask)
-            return
-        self._idle.discard(subtask)
-        for reader in (subtask, *sorted(self._idle)):
-            if self._splits:
-                self._idle.discard(reader)
-                self._ctx.assign_splits({reader: [self._splits.pop(self._choose(self._splits, reader))]})
+        self._waiting[subtask] = None
+        self._assign()
 
     def add_splits_back(self, splits: list[Any], subtask: int) -> None:
         self._splits[:0] = splits
+        self._assign()
 
     def snapshot_state(self) -> FileEnumeratorState:
-        return FileEnumeratorState(tuple(self._splits), frozenset(self._seen))
+        return FileEnumeratorState(tuple(self._splits), frozenset(self._seen), self._is_listed)
 
-    def _discover(self) -> None:
+    def _discovered(self, found: tuple[list[str], list[FileSplit]] | None, error: Exception | None) -> None:
+        if error is not None:
+            raise error
+        assert found is not None
+        paths, splits = found
+        if self._discovery_ms is not None:
+            self._seen.update(paths)
+        self._splits += splits
+        self._is_listed = True
+        self._assign()
+
+    def _assign(self) -> None:
+        for reader in list(self._waiting):
+            if self._splits:
+                self._ctx.assign_splits({reader: [self._splits.pop(self._choose(self._splits, reader))]})
+            elif self._discovery_ms is None and self._is_listed:
+                self._ctx.signal_no_more_splits(reader)
+            else:
+                return
+            del self._waiting[reader]
+
+
+class _Listing:
+    """A listing of files; its own thread calls it, so nothing of the enumerator is in it.
+
+    Args:
+        known: paths that are not new any more, which grows; None: each listing finds all.
+    """
+
+    def __init__(
+        self,
+        list_files: Callable[[], list[str]],
+        divide: Callable[[Sequence[str], int], list[FileSplit]],
+        parallelism: int,
+        known: set[str] | None,
+    ) -> None:
+        self._list_files, self._divide, self._parallelism, self._known = list_files, divide, parallelism, known
+
+    def look(self) -> tuple[list[str], list[FileSplit]]:
+        """Return the new files and their splits."""
         found = self._list_files()
-        if self._watching:
-            found = [path for path in found if path not in self._seen and _has_bytes(path)]
-            self._seen.update(found)
-        self._splits += self._divide(found, self._ctx.current_parallelism())
+        if self._known is None:
+            return found, self._divide(found, self._parallelism)
+        new = [path for path in found if path not in self._known and _has_bytes(path)]
+        splits = self._divide(new, self._parallelism)
+        self._known.update(map(str, new))
+        return list(map(str, new)), splits
 
 
 def _has_bytes(path: str) -> bool:
     try:
-        return os.path.getsize(path) > 0
+        return size_of(path) > 0
     except FileNotFoundError:  # taken away between the listing and this look: it was never found
         return False

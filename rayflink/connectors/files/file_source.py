@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -23,18 +24,22 @@ from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.functions.callables import ensure_takes
 from rayflink.common.functions.type_variables import Output, Result
 from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_names import NUM_STORE_RETRIES
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.time import Duration, to_millis
 
+from ..file_systems.object_paths import ObjectEntry, is_object_address
+from ..file_systems.object_store import ObjectStores
 from .compression import open_bytes
 from .file_blocks import FileSplit, refuse_special, splits_of
 from .file_enumeration import (
-    AskLater,
     FileEnumerator,
     FileEnumeratorProvider,
     FileEnumeratorState,
     FileSplitAssignerProvider,
 )
+from .prefetching import LOOK_MS, PrefetchingCursor
 
 
 class FileFormat(ABC, Generic[Output]):
@@ -109,7 +114,7 @@ class FileSource(Source[Output]):
         enumerator: FileEnumeratorProvider | None = None,
         assigner: FileSplitAssignerProvider | None = None,
     ) -> None:
-        self._paths = [_local_path(path) for path in paths]
+        self._paths = [rooted_path(path) for path in paths]
         if not self._paths:
             raise ValueError("at least one path is needed")
         for path in self._paths:
@@ -117,6 +122,7 @@ class FileSource(Source[Output]):
         self._format, self._discovery_ms = form, discovery_ms
         self._enumerator = enumerator or FileEnumeratorProvider()
         self._assigner = assigner or FileSplitAssignerProvider()
+        self._stores = ObjectStores()
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat[Result], *paths: str) -> FileSourceBuilder[Result]:
@@ -132,8 +138,15 @@ class FileSource(Source[Output]):
     def boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED if self._discovery_ms is None else Boundedness.CONTINUOUS_UNBOUNDED
 
+    def configured(self, config: Mapping[str, Any]) -> FileSource[Output]:
+        if not any(map(is_object_address, self._paths)):
+            return self
+        source = copy(self)
+        source._stores = ObjectStores(storage_options(config))
+        return source
+
     def check(self) -> None:
-        self._enumerator.list_files(self._paths, self._discovery_ms is not None)
+        self._list_files()
 
     @property
     def produced_type(self) -> TypeInformation | None:
@@ -146,14 +159,19 @@ class FileSource(Source[Output]):
         return self._enumerator_of(ctx, state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        return _FileReader(self._format, ctx, self._discovery_ms)
+        return _FileReader(self._format, ctx, self._stores)
 
     def _enumerator_of(self, ctx: EnumeratorContext, state: FileEnumeratorState | None) -> SplitEnumerator:
-        watching = self._discovery_ms is not None
         divisible = self._format.divisible and self._enumerator.divides
-        list_files = partial(self._enumerator.list_files, self._paths, watching)
         divide = partial(splits_of, divisible=divisible)
-        return FileEnumerator(ctx, list_files, divide, self._assigner.choose, watching, state)
+        return FileEnumerator(ctx, self._list_files, divide, self._assigner.choose, self._discovery_ms, state)
+
+    def _list_files(self) -> list[str]:
+        return self._enumerator.list_files(self._located_paths(), self._discovery_ms is not None)
+
+    def _located_paths(self) -> list[str]:
+        """Return the paths; those in object stores with the stores."""
+        return [self._stores.path(path) if is_object_address(path) else path for path in self._paths]
 
 
 class FileSourceBuilder(Generic[Output]):
@@ -202,21 +220,17 @@ class FileSourceBuilder(Generic[Output]):
         return FileSource(self._format, self._paths, self._discovery_ms, self._enumerator, self._assigner)
 
 
-def _local_path(path: str | os.PathLike[str]) -> str:
-    """Return the path itself, or the local path that a `file:` address names, from the root: tasks have another working
-    directory.
+def rooted_path(path: str | os.PathLike[str]) -> str:
+    """Return the path from the root, as tasks have another working directory, the local path that a `file:` address
+    names, or the address of an object store without slashes on end.
 
     Raises:
         ValueError: the address is of something else.
     """
-    text = os.fspath(path)
-    scheme, found, rest = text.partition("://")
-    if not found:
-        return os.path.abspath(text.removeprefix("file:"))
-    if scheme != "file":
-        remedy = "mount it on every node, or read it in a function given to add_source()"
-        raise ValueError(f"{text!r}: files are read from paths, {scheme} is not known; {remedy}")
-    return os.path.abspath(rest)
+    address = os.fspath(path)
+    if is_object_address(address):
+        return address.rstrip("/")
+    return os.path.abspath(address.removeprefix("file://").removeprefix("file:"))
 
 
 def _checked(given: object, wanted: type) -> Any:
@@ -227,28 +241,21 @@ def _checked(given: object, wanted: type) -> Any:
 
 
 class _FileReader(OneByOneReader):
-    def __init__(self, form: FileFormat, ctx: ReaderContext, discovery_ms: int | None) -> None:
+    def __init__(self, form: FileFormat, ctx: ReaderContext, stores: ObjectStores) -> None:
         super().__init__()
         self._format = form if ctx.metrics is None else form.counting(ctx.metrics)
-        self._ctx, self._discovery_ms = ctx, discovery_ms
-        self._ask_ms: int | None = None
+        counter = None if ctx.metrics is None else ctx.metrics.counter(NUM_STORE_RETRIES)
+        self._ctx, self._stores = ctx, ObjectStores(stores.options, counter)
 
     def open_split(self, split: FileSplit) -> SplitCursor:
-        return self._format.open_split(split)
-
-    def add_splits(self, splits: list[Any]) -> None:
-        given = [split for split in splits if not isinstance(split, AskLater)]
-        if given:
-            self._ask_ms = None
-        elif self._discovery_ms is not None and not self._splits:
-            self._ask_ms = self._ctx.now_ms() + self._discovery_ms
-        super().add_splits(given)
-
-    def needs_split(self) -> bool:
-        return super().needs_split() and (self._ask_ms is None or self._ctx.now_ms() >= self._ask_ms)
+        if not is_object_address(split.path):
+            return self._format.open_split(split)
+        entry = ObjectEntry(split.size, split.version, 0) if split.version else None
+        located = replace(split, path=self._stores.path(split.path, entry, split.stop))
+        return PrefetchingCursor(located, partial(self._format.open_split, located))
 
     def next_poll_ms(self) -> int | None:
-        return None if self._splits else self._ask_ms
+        return self._ctx.now_ms() + LOOK_MS if isinstance(self._cursor, PrefetchingCursor) else None
 
 
 class _FunctionFormat(StreamFormat[Output]):

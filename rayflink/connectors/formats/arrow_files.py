@@ -11,6 +11,7 @@ from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.serialization import BulkWriter, RowDataBulkWriterFactory
 from rayflink.user_types import TypeHint
 
+from ..file_systems.object_paths import ObjectPath
 from ..files.compression import is_compressed, open_bytes
 from ..files.file_blocks import FileSplit
 from ..files.file_source import BulkFormat
@@ -42,6 +43,8 @@ class ArrowFormat(BulkFormat):
         if is_compressed(path):
             with open_bytes(path) as packed:
                 source = pyarrow.BufferReader(packed.read())
+        elif isinstance(path, ObjectPath):
+            source = pyarrow.PythonFile(open_bytes(path), "r")
         else:
             source = pyarrow.OSFile(path)  # no map: a file that is cut while it is read would end the process
         with opening(path, "Arrow file or stream", source.close):

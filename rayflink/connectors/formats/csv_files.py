@@ -15,7 +15,7 @@ from rayflink.common.records.arrow_rows import arrow_to_rows
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 
 from ..files.compression import open_bytes
-from ..files.file_blocks import BLOCK_BYTES, MARK_BYTES, FileSplit, LineBlocks, find_files, line_number
+from ..files.file_blocks import BLOCK_BYTES, MARK_BYTES, FileSplit, LineBlocks, find_files, line_number, size_of
 from ..files.file_source import FileSource, StreamFormat
 from .csv_dialect import NO_VALUE_TEXTS, CsvDialect
 
@@ -193,14 +193,14 @@ class CsvFileSource(FileSource):
             ValueError: no file has a header line.
         """
         if self._csv.schema is None:
-            found = next(filter(None, map(self._csv.schema_of, find_files(self._paths))), None)
+            found = next(filter(None, map(self._csv.schema_of, find_files(self._located_paths()))), None)
             if found is None:
                 raise ValueError(f"no header line in {', '.join(self._paths)}: a CSV file begins with its column names")
             self._csv = self._format = replace(self._csv, schema=found)
         return self._csv.schema
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        if any(map(os.path.getsize, find_files(self._paths))):
+        if any(map(size_of, find_files(self._located_paths()))):
             self.schema()  # one for all files, by the first of them
         return super().create_reader(ctx)
 

@@ -13,6 +13,7 @@ from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.serialization import BulkWriter, RowDataBulkWriterFactory
 from rayflink.user_types import TypeHint
 
+from ..file_systems.object_paths import ObjectPath
 from ..files.compression import open_bytes
 from ..files.file_blocks import FileSplit
 from ..files.file_source import BulkFormat
@@ -63,7 +64,7 @@ class ParquetFormat(BulkFormat):
 
         raw = open_bytes(split.path)
         with opening(split.path, "Parquet file", raw.close):
-            file = parquet.ParquetFile(raw)
+            file = parquet.ParquetFile(raw, pre_buffer=isinstance(split.path, ObjectPath))
             names = self._shape.names_in(file.schema_arrow.names, split.path)
         groups = [at for at in range(file.num_row_groups) if split.start <= _begin(file, at) < split.stop]
         if self._groups is not None:

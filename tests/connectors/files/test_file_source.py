@@ -129,7 +129,7 @@ def test_a_file_that_appears_is_read_once_and_one_that_grows_is_not_read_again(t
     (tmp_path / "a").write_text("a1\n")
     coordinator = _watching(tmp_path, clock=clock)
     assert _taken(coordinator) == ["a1"]
-    assert coordinator.readers[0].next_poll_ms() == 11_000
+    assert coordinator.readers[0].next_poll_ms() is None, "it waits for a split, which the enumerator assigns"
     (tmp_path / "b").write_text("b1\n")
     (tmp_path / ".hidden").write_text("no\n")
     (tmp_path / "_hidden").write_text("no\n")
@@ -147,7 +147,7 @@ def test_a_file_that_appears_is_read_once_and_one_that_grows_is_not_read_again(t
     assert _taken(coordinator) == []
 
 
-def test_files_that_appear_are_dealt_to_all_readers_that_wait(tmp_path: Path) -> None:
+def test_files_that_appear_are_assigned_to_all_readers_that_wait(tmp_path: Path) -> None:
     clock = FixedClock(0)
     coordinator = _watching(tmp_path, 3, clock=clock)
     assert [_taken(coordinator, subtask) for subtask in range(3)] == [[], [], []]
@@ -181,17 +181,9 @@ def test_the_source_operator_keeps_the_position_in_a_file_across_a_restore(tmp_p
     source = _lines(tmp_path / "f").build()
     assigned: list[Any] = []
 
-    class Noting:
-        def assign_splits(self, assignment: Any) -> None:
-            assigned.extend(assignment[0])
-
-        def signal_no_more_splits(self, subtask: int) -> None: ...
-        def current_parallelism(self) -> int:
-            return 1
-
-    enumerator = source.create_enumerator(Noting())
-    enumerator.start()
-    enumerator.handle_split_request(0)
+    coordinator = Coordinator(source)
+    coordinator.assign_splits = lambda assignment: assigned.extend(assignment[0])  # type: ignore[method-assign]
+    coordinator.enumerator.handle_split_request(0)
     make = lambda: ReaderSourceOperator(source)  # noqa: E731
     harness = OperatorHarness(make)
     assert harness.split_requests == 1
@@ -269,8 +261,10 @@ def test_arguments_are_checked_in_the_line_that_gives_them(tmp_path: Path) -> No
         _lines().build()
     with pytest.raises(ValueError, match="discovery interval must be at least 1 ms"):
         _lines(tmp_path).monitor_continuously(Duration.of_millis(0))
-    with pytest.raises(ValueError, match="s3://bucket/x': files are read from paths, s3 is not known; mount it"):
-        _lines("s3://bucket/x").build()
+    with pytest.raises(ValueError, match="ftp://host/x': files cannot be read or written by ftp://; the schemes"):
+        _lines("ftp://host/x").build()
+    with pytest.raises(ValueError, match="wasbs://.*; write abfss://<container>@<account>"):
+        _lines("wasbs://container@account.blob.core.windows.net/x").build()
     with pytest.raises(TypeError, match="StreamFormat.of wants a function of 1 argument"):
         StreamFormat.of(lambda: [])  # type: ignore[misc,arg-type]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rayflink.common.configuration import Configuration
-from rayflink.state.storage.object_storage import _configuration
+from rayflink.state.storage.object_store_options import client_configuration
 
 MODULES = (
     "storage.manifest", "storage.manifest_format", "storage.memory_storage", "storage.retention", "storage.storage",
@@ -35,7 +35,7 @@ def test_the_options_of_the_page_are_those_of_a_storage(repository: Path, tmp_pa
     (tmp_path / "config.yaml").write_text(block, encoding="utf-8")
     options = Configuration.from_file(tmp_path / "config.yaml")
     assert options.unknown_options() == {}
-    config, _ = _configuration("s3://bucket/folder", options.to_dict())
+    config, _ = client_configuration("s3://bucket/folder", options.to_dict())
     assert config == {
         "endpoint": "http://minio:9000",
         "access_key_id": "flink",

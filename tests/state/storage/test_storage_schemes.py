@@ -12,7 +12,7 @@ import pytest
 
 from rayflink.state.storage.local_storage import LocalStorage
 from rayflink.state.storage.memory_storage import MemoryStorage
-from rayflink.state.storage.object_storage import _configuration
+from rayflink.state.storage.object_store_options import client_configuration
 from rayflink.state.storage.storage import MissingFileError, Storage, StorageError, put_own
 from rayflink.state.storage.storage_schemes import open_storage
 from rayflink.testing import STORAGE_LAWS, check_storage
@@ -149,7 +149,7 @@ def test_a_bucket_that_is_not_there_is_an_error(s3):
     ],
 )
 def test_the_options_say_where_the_bucket_is_named(options, endpoint, in_host):
-    config, _ = _configuration(f"s3://{BUCKET}/folder", options)
+    config, _ = client_configuration(f"s3://{BUCKET}/folder", options)
     assert (config.get("endpoint"), config["virtual_hosted_style_request"]) == (endpoint, in_host)
 
 

@@ -1,0 +1,7 @@
+"""Object stores as places of files: S3 and stores with its protocol, Google Cloud Storage, Azure.
+
+`object_paths` are addresses that know their store, `object_store` makes the requests and repeats those that fail,
+`store_errors` explains what a store refuses. `object_listing` finds objects, `object_reading` reads them as files with
+read-ahead. `multipart_upload` and `staged_upload` are two ways in which an
+object appears whole, at a commit. What is in a file, and which files a source or a sink has, is decided above.
+"""
