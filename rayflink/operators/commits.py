@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import islice, takewhile
 from typing import Any
 
@@ -83,17 +83,29 @@ class Commits:
 
     def restore(self, entries: Iterable[bytes]) -> None:
         """Add the committables of the checkpoint from which the subtask starts; they are due."""
-        pairs = sorted(map(pickle.loads, entries), key=lambda pair: pair[0])
+        pairs = [pair for entry in entries for pair in _pairs(pickle.loads(entry))]
+        pairs.sort(key=lambda pair: pair[0])
         self._take((checkpoint_id, CommitRequest(committable, True)) for checkpoint_id, committable in pairs)
 
     def snapshot(self) -> tuple[bytes, ...]:
         """Return everything that is not committed, for `restore`."""
-        return tuple(self.entry(checkpoint_id, request.get_committable()) for checkpoint_id, request in self._waiting)
+        groups: dict[Hashable, list[tuple[int, Any]]] = {}
+        for index, (checkpoint_id, request) in enumerate(self._waiting):
+            committable = request.get_committable()
+            group = self._committer.group_of(committable)
+            alone = ("", index) if group is None else (group,)
+            groups.setdefault(alone, []).append((checkpoint_id, committable))
+        return tuple(self._entry(pairs) for pairs in groups.values())
 
     @staticmethod
     def entry(checkpoint_id: int, committable: Any) -> bytes:
         """Return a committable of a checkpoint, for `restore`."""
         return pickle.dumps((checkpoint_id, committable), protocol=5)
+
+    @classmethod
+    def _entry(cls, pairs: list[tuple[int, Any]]) -> bytes:
+        """Return committables that stay together."""
+        return cls.entry(*pairs[0]) if len(pairs) == 1 else pickle.dumps(pairs, protocol=5)
 
     def complete(self, checkpoint_id: int) -> None:
         """Make due the committables that were prepared for this complete checkpoint or an older one."""
@@ -201,6 +213,10 @@ class Commits:
         self._has_failed = True
         reason = "the committer asked for a retry" if request.error is None else described(request.error)
         return CommitFailed(shorten(request.get_committable()), request.retries, reason)
+
+
+def _pairs(entry: tuple[int, Any] | list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    return entry if isinstance(entry, list) else [entry]
 
 
 __all__ = ["EVERY_CHECKPOINT", "Commits", "pause_ms"]

@@ -102,6 +102,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
             self._sink = self._sink.configured(ctx.config)
             self._committer = self._sink.create_committer()
             if self._committer is not None:
+                self._committer.open(context)
                 retries = reading(ctx.config).get(COMMITTER_RETRIES)
                 metrics = ctx.metrics or MetricGroup()
                 self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
@@ -142,6 +142,16 @@ class Committer(ABC):
 
     most_at_once: ClassVar[int] = 100
     """The number of requests that a call is given at most; between two calls the task may do other work."""
+
+    def open(self, ctx: WriterContext) -> None:  # noqa: B027
+        """Learn of the subtask; called once, before the first commit. What `ctx` has restored is of the writers."""
+
+    def group_of(self, committable: Any) -> Hashable:
+        """Return the group of a committable; those of a group stay together, in order, when the parallelism changes.
+
+        None: it is on its own.
+        """
+        return None
 
     @abstractmethod
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:

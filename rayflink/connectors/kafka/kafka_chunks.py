@@ -1,0 +1,190 @@
+"""Chunks: messages that wait for their checkpoint, in memory or in a local file, and in the checkpoint as bytes."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from .kafka_messages import KafkaMessages, packed, unpacked
+
+CHUNK_BYTES = 8 << 20
+"""Bytes of messages after which a chunk is complete."""
+MEMORY_BYTES = 128 << 20
+"""Most bytes of complete chunks that a subtask holds in memory."""
+SEGMENT_BYTES = 128 << 20
+"""Bytes of a local file after which the next is begun; a file goes when its chunks are committed."""
+
+
+class Segment:
+    """A local file of spilled chunks; it has no name, so nothing is left of it when the process ends."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="rayflink-kafka-")
+        self.size = 0
+
+    def append(self, data: bytes) -> tuple[int, int]:
+        """Write bytes at the end; return where they begin and how many they are."""
+        place = self.size, len(data)
+        self._file.seek(self.size)
+        self._file.write(data)
+        self._file.flush()
+        self.size += len(data)
+        return place
+
+    def read(self, place: tuple[int, int]) -> bytes:
+        """Return the bytes at a place that `append` returned."""
+        self._file.seek(place[0])
+        return self._file.read(place[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkId:
+    """The place of a chunk in the order of all.
+
+    Args:
+        transactional_id: of the writer: its prefix and subtask.
+        run: of the attempt that wrote it.
+        sequence: from 0 on in each run.
+        ledger_topic: the topic whose partition 0 has the ledger of the run.
+        written_ms: epoch milliseconds at which it was complete.
+        parallelism: of the sink when it was written.
+    """
+
+    transactional_id: str
+    run: str
+    sequence: int
+    ledger_topic: str
+    written_ms: int
+    parallelism: int
+
+
+@dataclass(eq=False)
+class Chunk:
+    """Messages of one writer that are committed in one transaction.
+
+    A pickled chunk contains the messages as bytes.
+
+    Args:
+        count: messages.
+        size: bytes of the messages.
+        compression: of its bytes in a checkpoint: "lz4", "zstd" or None.
+    """
+
+    id: ChunkId
+    count: int
+    size: int
+    compression: str | None = None
+    _parts: Sequence[KafkaMessages] | None = field(default=None, repr=False)
+    _data: bytes | None = field(default=None, repr=False)
+    _spilled: tuple[Segment, tuple[int, int]] | None = field(default=None, repr=False)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Return whether its messages are in this process's memory."""
+        return self._spilled is None
+
+    def data(self) -> bytes:
+        """Return the bytes of its messages."""
+        if self._spilled is not None:
+            segment, place = self._spilled
+            return segment.read(place)
+        if self._data is not None:
+            return self._data
+        assert self._parts is not None
+        return packed(self._parts, self.compression)
+
+    def messages(self) -> Sequence[KafkaMessages]:
+        """Return its messages."""
+        return unpacked(self.data()) if self._parts is None else self._parts
+
+    def spill(self, segment: Segment) -> None:
+        """Move its messages from memory to a local file."""
+        self._spilled = segment, segment.append(self.data())
+        self._parts = self._data = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_parts": None, "_data": self.data(), "_spilled": None}
+
+    def __repr__(self) -> str:
+        chunk = self.id
+        return f"{self.count} messages of {chunk.transactional_id!r} (run {chunk.run}, chunk {chunk.sequence})"
+
+
+class ChunkWriter:
+    """Collects the messages of one run in chunks.
+
+    Args:
+        first: the id of the first chunk; its `ledger_topic` is "" where messages have topics of their own, and then
+            becomes that of the first message.
+        compression: "lz4", "zstd" or None.
+        memory_bytes: of complete chunks, above which they are spilled.
+        folder: of local files; None: that of the system.
+    """
+
+    def __init__(
+        self, first: ChunkId, compression: str | None, memory_bytes: int = MEMORY_BYTES, folder: str | None = None
+    ) -> None:
+        self._next, self._compression = first, compression
+        self._memory_bytes, self._folder = memory_bytes, folder
+        self._parts: list[KafkaMessages] = []
+        self._size = 0
+        self._complete: list[Chunk] = []
+        self._in_memory: weakref.WeakSet[Chunk] = weakref.WeakSet()
+        self._segment: Segment | None = None
+        self.spilled_bytes = 0
+        """Bytes written to local files so far."""
+
+    def add(self, messages: KafkaMessages, sizes: Sequence[int], now_ms: int) -> None:
+        """Add messages.
+
+        Args:
+            sizes: bytes of each.
+            now_ms: epoch milliseconds.
+        """
+        start = 0
+        while self._size + sum(sizes[start:]) >= CHUNK_BYTES:
+            room, stop = CHUNK_BYTES - self._size, start
+            while room > 0:
+                room -= sizes[stop]
+                stop += 1
+            self._append(messages.slice(start, stop), sum(sizes[start:stop]))
+            self._end(now_ms)
+            start = stop
+        if start < len(sizes):
+            self._append(messages if start == 0 else messages.slice(start, len(sizes)), sum(sizes[start:]))
+
+    def take(self, now_ms: int) -> list[Chunk]:
+        """Return all messages since the last call as chunks."""
+        if self._parts:
+            self._end(now_ms)
+        complete, self._complete = self._complete, []
+        return complete
+
+    def _append(self, messages: KafkaMessages, size: int) -> None:
+        self._parts.append(messages)
+        self._size += size
+
+    def _end(self, now_ms: int) -> None:
+        parts, size = self._parts, self._size
+        self._parts, self._size = [], 0
+        if not self._next.ledger_topic:
+            topics = parts[0].topics
+            self._next = replace(self._next, ledger_topic=topics if isinstance(topics, str) else topics[0])
+        own = replace(self._next, written_ms=now_ms)
+        self._next = replace(self._next, sequence=own.sequence + 1)
+        chunk = Chunk(own, sum(map(len, parts)), size, self._compression, parts)
+        self._complete.append(chunk)
+        if size + sum(other.size for other in self._in_memory if other.is_in_memory) > self._memory_bytes:
+            if self._segment is None or self._segment.size >= SEGMENT_BYTES:
+                self._segment = Segment(self._folder)
+            before = self._segment.size
+            chunk.spill(self._segment)
+            self.spilled_bytes += self._segment.size - before
+        else:
+            self._in_memory.add(chunk)
+
+
+__all__ = ["CHUNK_BYTES", "MEMORY_BYTES", "Chunk", "ChunkId", "ChunkWriter", "Segment"]

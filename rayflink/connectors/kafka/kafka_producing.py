@@ -1,0 +1,312 @@
+"""Messages into a producer of the client, with back-pressure; and the writer that waits for no checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.connector_base.sink import SinkWriter, UnwritableRecord, WriterContext
+from rayflink.common.errors import shorten
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.records.batches import Batch, rows_of
+
+from .kafka_client import ClientErrors, as_exception, error_name, library, new_producer, place_of, without_secrets
+from .kafka_errors import KafkaBrokerUnavailable, KafkaClientError
+from .kafka_messages import ANY_PARTITION, NO_TIMESTAMP, KafkaMessages
+from .kafka_record_serialization import KafkaRecordSerializationSchema
+
+if TYPE_CHECKING:
+    import confluent_kafka
+
+SLICE = 1_000
+"""Messages that are given to the client in one call."""
+QUEUE_BYTES = 256 << 20
+"""Bytes of messages in the client's queue after which the writer waits until it is empty."""
+METADATA_S = 10
+"""Seconds for which a subtask waits for the partitions of a topic."""
+METADATA_AGE_S = 60
+"""Seconds after which a partitioner sees that a topic has more partitions."""
+OVERHEAD = 72
+"""Bytes of a message beside key, value and headers, at most; the client counts them too."""
+_WAIT_S = 0.1
+
+
+class TooLargeMessage(KafkaClientError):
+    """A message is larger than the client or the broker allows."""
+
+
+class MessageQueue:
+    """The queue of a producer: messages go in, in order, and it waits where there is no room.
+
+    Args:
+        properties: of the client.
+    """
+
+    def __init__(self, properties: Mapping[str, str], errors: ClientErrors) -> None:
+        self._properties, self._errors = properties, errors
+        self.producer = new_producer({**properties, "delivery.report.only.error": True}, errors)
+        self._most = int(properties.get("queue.buffering.max.messages", 100_000))
+        kbytes = int(properties.get("queue.buffering.max.kbytes", QUEUE_BYTES >> 10))
+        self._most_bytes = min(kbytes << 10, QUEUE_BYTES)
+        self._bytes = 0
+        self.failure: KafkaClientError | None = None
+        """The reason why the first message was not delivered."""
+
+    def put(self, messages: KafkaMessages, size: int) -> None:
+        """Give messages to the client, and wait while its queue is full.
+
+        Args:
+            size: bytes of the messages.
+
+        Raises:
+            KafkaClientError: an earlier message was not delivered, or the client refuses one.
+        """
+        for topic, part in messages.by_topic():
+            for start in range(0, len(part), SLICE):
+                piece = part.slice(start, start + SLICE) if len(part) > SLICE else part
+                self._wait_for_room(min(len(piece), self._most), size * len(piece) // max(1, len(messages)))
+                if piece.headers is None:
+                    self._put_batch(topic, piece)
+                else:
+                    self._put_each(topic, piece)
+        self.producer.poll(0)
+
+    def flush(self, within_s: float | None = None) -> None:
+        """Wait until all messages are delivered, or not: each ends within the client's `delivery.timeout.ms`.
+
+        Raises:
+            KafkaClientError: one was not delivered.
+            KafkaBrokerUnavailable: some still wait after `within_s` seconds.
+        """
+        deadline = None if within_s is None else time.monotonic() + within_s
+        while self.producer.flush(_WAIT_S):
+            self.check()
+            if deadline is not None and time.monotonic() > deadline:
+                problem = f"{len(self.producer)} messages for Kafka at {place_of(self._properties)} still wait"
+                raise KafkaBrokerUnavailable(f"{problem} after {within_s:.0f} s", self._remedy())
+        self._bytes = 0
+        self.check()
+
+    def check(self) -> None:
+        """Raise the error of a message that was not delivered.
+
+        Raises:
+            KafkaClientError: it says why.
+        """
+        self._errors.check()
+        if self.failure is not None:
+            raise self.failure
+
+    def note_delivery(self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+        """Take the report of a message that was delivered, or was not."""
+        if error is not None and self.failure is None:
+            self.failure = self._as_failure(error, str(message.topic()))
+
+    def discard(self) -> None:
+        """Drop the producer with everything that it has not delivered."""
+        self.producer.purge()
+        del self.producer
+
+    def _put_batch(self, topic: str, messages: KafkaMessages) -> None:
+        rows = _rows(messages)
+        while True:
+            if self.producer.produce_batch(topic, rows, on_delivery=self.note_delivery) == len(rows):
+                return
+            rows = [row for row in rows if "_error" in row]
+            for row in rows:
+                error = row.pop("_error")
+                if error_name(error) != "_QUEUE_FULL":
+                    raise self._as_failure(error, topic)
+            self._wait()
+
+    def _put_each(self, topic: str, messages: KafkaMessages) -> None:
+        module = library()
+        assert messages.headers is not None
+        for row, headers in zip(_rows(messages), messages.headers, strict=True):
+            while True:
+                try:
+                    self.producer.produce(topic, headers=headers, on_delivery=self.note_delivery, **row)
+                    break
+                except BufferError:
+                    self._wait()
+                except module.KafkaException as error:
+                    raise self._as_failure(error.args[0], topic) from None
+
+    def _wait_for_room(self, count: int, size: int) -> None:
+        """Wait in front of the client's limits, beyond which it would refuse some of the messages."""
+        self._bytes += size
+        while len(self.producer) + count > self._most:
+            self._wait()
+        if self._bytes > self._most_bytes:
+            self.flush()
+            self._bytes = size
+
+    def _wait(self) -> None:
+        self.producer.poll(_WAIT_S)
+        self.check()
+
+    def _as_failure(self, error: confluent_kafka.KafkaError, topic: str) -> KafkaClientError:
+        name = error_name(error)
+        place = place_of(self._properties)
+        if name == "MSG_SIZE_TOO_LARGE":
+            problem = f"a message for topic {topic!r} at {place} is larger than is allowed: {error.str()}"
+            return TooLargeMessage(problem, "raise max.message.bytes of the topic and message.max.bytes of the sink")
+        if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+            return missing_topic(topic, place)
+        failure = as_exception(error, self._properties, f"writing to topic {topic!r}")
+        if isinstance(failure, KafkaBrokerUnavailable):
+            return KafkaBrokerUnavailable(failure.problem, self._remedy())
+        return failure
+
+    def _remedy(self) -> str:
+        last = without_secrets(self._errors.last, self._properties)
+        seen = f" (the client's last error: {last})" if last else ""
+        return f"check that the brokers run and can be reached from every node{seen}"
+
+
+def _rows(messages: KafkaMessages) -> list[dict[str, Any]]:
+    """Return what the client takes for each message."""
+    if messages.keys is None:
+        rows: list[dict[str, Any]] = [{"value": value} for value in messages.values]
+    else:
+        pairs = zip(messages.values, messages.keys, strict=True)
+        rows = [{"value": value, "key": key} for value, key in pairs]
+    if messages.timestamps is not None:
+        for row, stamp in zip(rows, messages.timestamps, strict=True):
+            if stamp != NO_TIMESTAMP:
+                row["timestamp"] = stamp
+    if messages.partitions is not None:
+        for row, partition in zip(rows, messages.partitions, strict=True):
+            if partition != ANY_PARTITION:
+                row["partition"] = partition
+    return rows
+
+
+def missing_topic(topic: str, place: str) -> KafkaClientError:
+    """Return the error of a topic that is not there."""
+    problem = f"topic {topic!r} does not exist at {place}, or lacks the partition"
+    return KafkaClientError(problem, "create it, or correct its name; the sink creates no topics")
+
+
+class TopicPartitions:
+    """The partitions of topics, which a client asks the brokers for.
+
+    Args:
+        client: a producer; None: one is made when there is something to ask.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, str], subtask: int, parallelism: int, client: Any | None = None
+    ) -> None:
+        self._client, self._properties = client, properties
+        self.subtask, self.parallelism = subtask, parallelism
+        self._found: dict[str, tuple[float, Sequence[int]]] = {}
+
+    def partitions_of(self, topic: str) -> Sequence[int]:
+        """Return the partitions of a topic.
+
+        Raises:
+            KafkaClientError: it does not exist, or no broker answers.
+        """
+        known = self._found.get(topic)
+        if known is not None and time.monotonic() - known[0] < METADATA_AGE_S:
+            return known[1]
+        module, doing = library(), f"looking up topic {topic!r}"
+        if self._client is None:
+            self._client = new_producer(self._properties, ClientErrors(self._properties))
+        try:
+            found = self._client.list_topics(topic, timeout=METADATA_S).topics.get(topic)
+        except module.KafkaException as error:
+            raise as_exception(error.args[0], self._properties, doing) from None
+        if found is None or (found.error is None and not found.partitions):
+            raise missing_topic(topic, place_of(self._properties))
+        if found.error is not None:
+            if error_name(found.error) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
+                raise missing_topic(topic, place_of(self._properties))
+            raise as_exception(found.error, self._properties, doing)
+        partitions = sorted(found.partitions)
+        self._found[topic] = time.monotonic(), partitions
+        return partitions
+
+    def close(self) -> None:
+        """Drop the client."""
+        self._client = None
+
+
+class Encoder:
+    """Turns the records of a subtask into messages that the client takes.
+
+    Args:
+        most_bytes: of a message, the client's `message.max.bytes`.
+    """
+
+    def __init__(self, schema: KafkaRecordSerializationSchema, topics: TopicPartitions, most_bytes: int) -> None:
+        self._schema, self._topics, self._most_bytes = schema, topics, most_bytes
+
+    def encode(self, batch: Batch) -> tuple[KafkaMessages, list[int]]:
+        """Return the messages of a batch and the bytes of each.
+
+        Raises:
+            UnwritableRecord: a record cannot be encoded, or its message is too large.
+        """
+        messages = self._schema.encode_batch(batch, self._topics)
+        sizes = messages.sizes()
+        if sizes and max(sizes) + OVERHEAD > self._most_bytes:
+            index = sizes.index(max(sizes))
+            problem = f"a message of {sizes[index]} bytes is larger than message.max.bytes, {self._most_bytes}"
+            remedy = "set_property('message.max.bytes', ...) on the sink, and max.message.bytes of the topic"
+            raise UnwritableRecord(shorten(list(rows_of(batch))[index])) from TooLargeMessage(problem, remedy)
+        return messages, sizes
+
+
+class DirectWriter(SinkWriter):
+    """Gives messages to the client at once.
+
+    Args:
+        waits: whether a checkpoint waits until the messages before it are delivered.
+    """
+
+    def __init__(self, ctx: WriterContext, queue: MessageQueue, encoder: Encoder, waits: bool) -> None:
+        self._queue, self._encoder, self._waits = queue, encoder, waits
+        metrics = ctx.metrics or MetricGroup()
+        self._sent, self._bytes = metrics.counter("numRecordsSend"), metrics.counter("numBytesSend")
+        self._errors = metrics.counter("numRecordsSendErrors")
+        metrics.gauge("queuedMessages", lambda: len(queue.producer))
+
+    def write(self, batch: Batch) -> None:
+        messages, sizes = self._encoder.encode(batch)
+        size = sum(sizes)
+        with self._counted():
+            self._queue.check()
+            self._queue.put(messages, size)
+        self._sent.inc(len(messages))
+        self._bytes.inc(size)
+
+    def flush(self, end_of_input: bool) -> None:
+        if self._waits or end_of_input:
+            with self._counted():
+                self._queue.flush()
+
+    def close(self) -> None:
+        self._queue.discard()
+
+    def _counted(self) -> _Counted:
+        return _Counted(self._errors)
+
+
+class _Counted:
+    """Counts an error that passes through."""
+
+    def __init__(self, counter: Any) -> None:
+        self._counter = counter
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, KafkaClientError):
+            self._counter.inc()
+
+
+__all__ = ["DirectWriter", "Encoder", "MessageQueue", "TooLargeMessage", "TopicPartitions", "missing_topic"]

@@ -1,0 +1,216 @@
+"""Transactions that write chunks and their ledger together; each is opened, filled and committed at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from rayflink.common.metrics.metric_group import Counter
+from rayflink.common.text_output.logs import get_logger
+
+from .kafka_chunks import Chunk
+from .kafka_client import ClientErrors, as_exception, error_name, is_transient, library, new_consumer, place_of
+from .kafka_errors import KafkaAccessDenied, KafkaBrokerUnavailable, KafkaClientError
+from .kafka_ledger import ChunkFate, Ledger
+from .kafka_producing import MessageQueue, missing_topic
+
+log = get_logger(__name__)
+
+CALL_S = 10.0
+"""Seconds for which a call to the brokers waits."""
+LONGEST_TIMEOUT_MS = 60_000
+"""Most milliseconds that a transaction is given after some were too slow."""
+_FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+
+
+@dataclass
+class TransactionCounts:
+    """The counters of the transactions of a subtask."""
+
+    transactions: Counter = field(default_factory=Counter)
+    aborted: Counter = field(default_factory=Counter)
+    fenced: Counter = field(default_factory=Counter)
+    records: Counter = field(default_factory=Counter)
+    bytes: Counter = field(default_factory=Counter)
+
+
+class LostLedger(KafkaClientError):
+    """The ledger does not say whether a chunk is in Kafka."""
+
+
+class Transactions:
+    """The transactions of one transactional id.
+
+    The first commit fences off whoever had the id before, which aborts a transaction that was left open, and then
+    reads the ledger. After an error the producer is dropped, and the next commit begins in the same way; so it does not
+    matter whether a transaction whose outcome is unknown was committed.
+
+    Args:
+        transactional_id: also the consumer group whose offset is the ledger.
+        properties: of a producer.
+        retention_ms: time for which the brokers keep offsets.
+        counts: what happened.
+    """
+
+    def __init__(
+        self, transactional_id: str, properties: Mapping[str, str], retention_ms: int, counts: TransactionCounts
+    ) -> None:
+        self.id, self._retention_ms, self._counts = transactional_id, retention_ms, counts
+        self._properties = dict(properties)
+        self._timeout_ms = int(properties["transaction.timeout.ms"])
+        self._queue: MessageQueue | None = None
+        self._ledgers: dict[str, Ledger] = {}
+        self._group: Any = None
+
+    def fate(self, chunk: Chunk, now_ms: int) -> ChunkFate:
+        """Return whether a chunk is committed, as of the last time that this producer had the id for itself.
+
+        Raises:
+            KafkaClientError: the ledger cannot be read.
+        """
+        self._open()
+        own = chunk.id
+        if own.ledger_topic not in self._ledgers:
+            self._ledgers[own.ledger_topic] = self._read(own.ledger_topic)
+        ledger = self._ledgers[own.ledger_topic]
+        return ledger.fate(own.run, own.sequence, own.written_ms, now_ms, self._retention_ms)
+
+    def write(self, chunks: Sequence[Chunk]) -> None:
+        """Commit chunks of one run, in the order of their numbers, in one transaction.
+
+        Raises:
+            KafkaClientError: they are not committed, or it is unknown; `fate` says which.
+        """
+        queue, last = self._queue, chunks[-1].id
+        assert queue is not None, "fate() opens it"
+        ledger = self._ledgers[last.ledger_topic].with_chunk(last.run, last.sequence)
+        deadline = time.monotonic() + self._timeout_ms / 1000
+        module = library()
+        try:
+            queue.producer.begin_transaction()
+            for chunk in chunks:
+                parts = chunk.messages()
+                for part in parts:
+                    queue.put(part, chunk.size // len(parts))
+            offset = module.TopicPartition(last.ledger_topic, 0, ledger.commits, ledger.metadata())
+            self._until(deadline, lambda s: queue.producer.send_offsets_to_transaction([offset], self._group, s))
+            self._until(deadline, queue.producer.commit_transaction)
+        except module.KafkaException as error:
+            failure = queue.failure or self._failure(error.args[0], f"a transaction of {self.id!r}")
+            self._leave(failure)
+            raise failure from None
+        except KafkaClientError as failure:
+            self._leave(failure)
+            raise
+        self._ledgers[last.ledger_topic] = ledger
+        self._counts.transactions.inc()
+        self._counts.records.inc(sum(chunk.count for chunk in chunks))
+        self._counts.bytes.inc(sum(chunk.size for chunk in chunks))
+
+    def close(self) -> None:
+        """Drop the producer."""
+        queue, self._queue = self._queue, None
+        self._ledgers.clear()
+        self._group = None
+        if queue is not None:
+            queue.discard()
+
+    def _open(self) -> None:
+        if self._queue is not None:
+            return
+        module = library()
+        properties = {
+            **self._properties, "transactional.id": self.id, "transaction.timeout.ms": str(self._timeout_ms),
+            "delivery.timeout.ms": str(self._timeout_ms),
+        }  # fmt: skip
+        errors = ClientErrors(properties)
+        queue = MessageQueue(properties, errors)
+        try:
+            self._until(time.monotonic() + CALL_S, queue.producer.init_transactions)
+        except module.KafkaException as error:
+            queue.discard()
+            doing = f"initializing the transactions of {self.id!r}"
+            raise errors.denied or self._failure(error.args[0], doing) from None
+        self._queue = queue
+
+    def _read(self, topic: str) -> Ledger:
+        """Return the ledger that stands at partition 0 of a topic."""
+        module = library()
+        own = {
+            name: value for name, value in self._properties.items()
+            if name.startswith(("bootstrap.", "sasl.", "ssl.", "security.", "client.", "socket.", "broker."))
+        }  # fmt: skip
+        own |= {"group.id": self.id, "isolation.level": "read_committed", "enable.auto.commit": "false"}
+        consumer = new_consumer(own, ClientErrors(own))
+        try:
+            place = [module.TopicPartition(topic, 0)]
+            [found] = self._until(time.monotonic() + CALL_S, lambda s: consumer.committed(place, timeout=s))
+            if found.error is not None:
+                raise module.KafkaException(found.error)
+            self._group = consumer.consumer_group_metadata()
+        except module.KafkaException as error:
+            if error_name(error.args[0]) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+                raise missing_topic(topic, place_of(self._properties)) from None
+            raise self._failure(error.args[0], f"reading the ledger of {self.id!r} at topic {topic!r}") from None
+        finally:
+            consumer.close()
+        try:
+            return Ledger.of_metadata(found.offset, found.metadata)
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"the offset of group {self.id!r} for partition 0 of topic {topic!r} is no ledger: {error}"
+            remedy = "another program commits offsets to the group; give the sink a transactional id prefix of its own"
+            raise LostLedger(problem, remedy) from None
+
+    def _until(self, deadline: float, call: Callable[[float], Any]) -> Any:
+        """Call the client, again where an error passes by itself, until a deadline of `time.monotonic`."""
+        module = library()
+        while True:
+            left = max(0.1, deadline - time.monotonic())
+            try:
+                return call(left)
+            except module.KafkaException as error:
+                reason = error.args[0]
+                passes = is_transient(reason) and not reason.txn_requires_abort() and not reason.fatal()
+                if not passes or time.monotonic() >= deadline:
+                    raise
+            time.sleep(0.02)
+
+    def _failure(self, error: Any, doing: str) -> KafkaClientError:
+        if error_name(error) in _FENCED:
+            self._counts.fenced.inc()
+            problem = f"{doing} was ended by another producer with this id, or took longer than {self._timeout_ms} ms"
+            remedy = "it is tried again; no two jobs or sinks may have the same transactional id prefix"
+            return KafkaBrokerUnavailable(problem, remedy)
+        if error_name(error) == "INVALID_TRANSACTION_TIMEOUT":
+            problem = f"the brokers refuse transactions of {self._timeout_ms} ms (transaction.max.timeout.ms)"
+            return KafkaClientError(problem, "set_property('transaction.timeout.ms', ...) to less")
+        if error_name(error) == "OFFSET_METADATA_TOO_LARGE":
+            problem = "the brokers refuse the ledger, which has up to 2048 bytes"
+            return KafkaClientError(problem, "set offset.metadata.max.bytes of the brokers to 2048 or more")
+        return as_exception(error, self._properties, doing)
+
+    def _leave(self, failure: KafkaClientError) -> None:
+        """Abort a transaction where that can be done at once, and drop the producer.
+
+        Where it cannot, the next commit aborts it, or the brokers do after `transaction.timeout.ms`.
+        """
+        assert self._queue is not None
+        self._counts.aborted.inc()
+        if isinstance(failure, KafkaBrokerUnavailable):
+            self._timeout_ms = max(self._timeout_ms, min(2 * self._timeout_ms, LONGEST_TIMEOUT_MS))
+        else:
+            with suppress(Exception):
+                self._queue.producer.abort_transaction(2)
+        log.warning("transaction of %r was not committed: %s", self.id, failure)
+        self.close()
+
+
+def is_permanent(failure: KafkaClientError) -> bool:
+    """Return whether a retry would only repeat the failure."""
+    return isinstance(failure, KafkaAccessDenied) or not isinstance(failure, KafkaBrokerUnavailable)
+
+
+__all__ = ["LostLedger", "TransactionCounts", "Transactions", "is_permanent"]

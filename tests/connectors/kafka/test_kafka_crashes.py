@@ -1,0 +1,194 @@
+"""The exactly-once sink under every order of crashes that a model of Kafka can show: killed at each call, with zombies
+that go on, at other parallelisms, and from older savepoints.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rayflink.common import SimpleStringSchema
+from rayflink.connectors.kafka.kafka_record_serialization import KafkaRecordSerializationSchema
+from rayflink.connectors.kafka.kafka_sink import KafkaSink
+from rayflink.datastream.connectors.base import DeliveryGuarantee
+from rayflink.operators.base import UserCodeError
+from rayflink.testing import OperatorHarness, Place, rescaled_snapshots
+from rayflink.testing.harness import Snapshots
+from tests.connectors.kafka.kafka_topics import started
+from tests.connectors.kafka.model_kafka import Killed, ModelKafka
+
+FAULTS = ("before", "after", "refused", "lost", "intruder")
+
+
+@cache
+def sink(topics: int) -> KafkaSink:
+    schema = KafkaRecordSerializationSchema.builder().set_value_serialization_schema(SimpleStringSchema())
+    if topics == 1:
+        schema.set_topic("t")
+    else:
+        schema.set_topic_selector(lambda value: f"t{int(value.split('-')[1]) % topics}")
+    builder = KafkaSink.builder().set_bootstrap_servers("nowhere:1").set_record_serializer(schema.build())
+    builder = builder.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).set_transactional_id_prefix("p")
+    return builder.set_memory_limit(8).build()  # most chunks are spilled
+
+
+class Zombie:
+    """A subtask that was believed to be dead, and the last of its checkpoints that is complete."""
+
+    def __init__(self, harness: OperatorHarness, complete: int) -> None:
+        self.harness, self.complete = harness, complete
+
+
+class Story:
+    """Subtasks of one sink that are fed with "generation-number"; a generation is a start of the job."""
+
+    def __init__(self, kafka: ModelKafka, parallelism: int, topics: int = 1) -> None:
+        self.kafka, self.topics = kafka, topics
+        self.generation, self.number, self.complete = -1, 0, 0
+        self.lineage: list[str] = []
+        self.savepoints: list[tuple[list[str], list[Snapshots]]] = [([], [])]
+        self.subtasks: list[OperatorHarness] = []
+        self.zombies: list[Zombie] = []
+        self.is_rewound = False
+        kafka.intruder = self.haunt
+        self.start(parallelism)
+
+    def start(self, parallelism: int, savepoint: int = -1) -> None:
+        self.zombies += [Zombie(harness, self.complete) for harness in self.subtasks]
+        self.subtasks, self.generation, self.complete = [], self.generation + 1, 0
+        lineage, taken = self.savepoints[savepoint]
+        self.lineage = list(lineage)
+        snapshots = rescaled_snapshots(taken, parallelism) if taken else [{}] * parallelism
+        order = range(parallelism) if self.generation % 2 else reversed(range(parallelism))
+        own = {n: started(sink(self.topics), Place(n, parallelism), [snapshots[n]]) for n in order}
+        self.subtasks = [own[subtask] for subtask in range(parallelism)]
+
+    def rewind(self, parallelism: int) -> None:
+        """Start from an older savepoint, as a user may; what was written since then stays."""
+        self.is_rewound = self.is_rewound or len(self.savepoints) > 1
+        self.start(parallelism, max(-len(self.savepoints), -3))
+
+    def write(self, count: int) -> None:
+        for _ in range(count):
+            value = f"{self.generation}-{len(self.lineage)}"
+            self.subtasks[len(self.lineage) % len(self.subtasks)].process(value)
+            self.lineage.append(value)
+
+    def checkpoint(self, how: str) -> None:
+        self.number += 1
+        lineage, taken = list(self.lineage), [harness.snapshot(self.number) for harness in self.subtasks]
+        if how == "aborted":
+            return
+        self.savepoints.append((lineage, taken))
+        self.complete = self.number
+        if how == "complete":
+            for harness in self.subtasks:
+                harness.notify_checkpoint_complete(self.number)
+
+    def fault(self, fault: str, after: int) -> None:
+        self.kafka.fault, self.kafka.at = fault, self.kafka.calls + after
+
+    def haunt(self) -> None:
+        """Zombies learn that their last checkpoint is complete, and commit it."""
+        for zombie in self.zombies:
+            with suppress(UserCodeError, Killed):
+                zombie.harness.notify_checkpoint_complete(zombie.complete)
+
+    def step(self, step: str, *arguments: Any) -> None:
+        try:
+            getattr(self, step)(*arguments)
+        except (Killed, UserCodeError):  # the job starts again from its last checkpoint
+            self.kafka.at = -1
+            self.start(max(1, len(self.subtasks)))
+        self.check()
+        self.haunt()
+        self.check()
+
+    def check(self) -> None:
+        counts = Counter(self.kafka.values())
+        assert not counts or max(counts.values()) == 1, f"repeated: {counts.most_common(3)}"
+        if not self.is_rewound:
+            assert set(counts) <= set(self.savepoints[-1][0]), "seen before its checkpoint was complete"
+
+    def finish(self) -> None:
+        self.kafka.at = -1
+        for harness in self.subtasks:
+            harness.clock.advance(60_000)
+        self.checkpoint("complete")
+        for harness in self.subtasks:
+            harness.end_input()
+            harness.close()
+        self.check()
+        assert set(self.lineage) <= set(self.kafka.values()), "lost"
+        if not self.is_rewound:
+            assert sorted(self.lineage) == sorted(self.kafka.values())
+
+
+STORIES: dict[str, list[tuple[Any, ...]]] = {
+    "restarts": [
+        ("write", 3), ("checkpoint", "complete"), ("write", 3), ("checkpoint", "unheard"), ("write", 2),
+        ("checkpoint", "aborted"), ("write", 2), ("checkpoint", "complete"), ("checkpoint", "unheard"), ("start", 2),
+        ("write", 2), ("checkpoint", "complete"),
+    ],
+    "chunks of two checkpoints go to another number of subtasks": [
+        ("write", 4), ("checkpoint", "unheard"), ("write", 4), ("checkpoint", "unheard"), ("start", 3), ("write", 4),
+        ("checkpoint", "unheard"), ("write", 3), ("checkpoint", "unheard"), ("start", 4), ("start", 1),
+    ],
+    "an older savepoint with chunks that are committed since": [
+        ("write", 3), ("checkpoint", "unheard"), ("start", 2), ("write", 4), ("checkpoint", "complete"), ("write", 1),
+        ("checkpoint", "complete"), ("rewind", 2), ("write", 2), ("checkpoint", "complete"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.spec("H24")
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("steps", STORIES.values(), ids=STORIES.keys())
+def test_a_fault_at_any_call_leaves_each_record_once(steps: list[tuple[Any, ...]], fault: str) -> None:
+    number, was_hit = 0, True
+    while was_hit:
+        kafka = ModelKafka()
+        with kafka.installed():
+            story = Story(kafka, 2)
+            story.fault(fault, number)
+            for step in steps:
+                story.step(*step)
+            was_hit = kafka.calls > number
+            story.finish()
+        number += 1
+    assert number > 15
+
+
+histories = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.integers(1, 6)),
+        st.tuples(st.just("checkpoint"), st.sampled_from(["complete", "unheard", "aborted"])),
+        st.tuples(st.just("start"), st.integers(1, 3)),
+        st.tuples(st.just("rewind"), st.integers(1, 3)),
+        st.tuples(st.just("fault"), st.sampled_from(FAULTS), st.integers(0, 12)),
+    ),
+    max_size=14,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("H24")
+@pytest.mark.parametrize("topics", [1, 3])
+@settings(max_examples=60, deadline=None)
+@given(parallelism=st.integers(1, 3), history=histories)
+def test_whatever_happens_each_record_is_written_once(
+    topics: int, parallelism: int, history: list[tuple[Any, ...]]
+) -> None:
+    kafka = ModelKafka()
+    with kafka.installed():
+        story = Story(kafka, parallelism, topics)
+        for step in history:
+            story.step(*step)
+        story.finish()
