@@ -30,6 +30,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.file_system",
     "rayflink.datastream.connectors.hybrid_source",
     "rayflink.datastream.connectors.number_seq",
+    "rayflink.datastream.connectors.kafka",
     "rayflink.datastream.connectors.postgres",
     "rayflink.datastream.formats.arrow",
     "rayflink.datastream.formats.csv",

@@ -18,6 +18,7 @@ from rayflink.common.connector_base.sink import Committer
 from rayflink.common.errors import described, shorten
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.text_output.logs import get_logger
+from rayflink.user_types import UserValue
 
 from .base import ProcessingTime
 
@@ -89,7 +90,7 @@ class Commits:
 
     def snapshot(self) -> tuple[bytes, ...]:
         """Return everything that is not committed, for `restore`."""
-        groups: dict[Hashable, list[tuple[int, Any]]] = {}
+        groups: dict[Hashable, list[tuple[int, UserValue]]] = {}
         for index, (checkpoint_id, request) in enumerate(self._waiting):
             committable = request.get_committable()
             group = self._committer.group_of(committable)
@@ -103,7 +104,7 @@ class Commits:
         return pickle.dumps((checkpoint_id, committable), protocol=5)
 
     @classmethod
-    def _entry(cls, pairs: list[tuple[int, Any]]) -> bytes:
+    def _entry(cls, pairs: list[tuple[int, UserValue]]) -> bytes:
         """Return committables that stay together."""
         return cls.entry(*pairs[0]) if len(pairs) == 1 else pickle.dumps(pairs, protocol=5)
 
@@ -215,7 +216,7 @@ class Commits:
         return CommitFailed(shorten(request.get_committable()), request.retries, reason)
 
 
-def _pairs(entry: tuple[int, Any] | list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+def _pairs(entry: tuple[int, UserValue] | list[tuple[int, UserValue]]) -> list[tuple[int, UserValue]]:
     return entry if isinstance(entry, list) else [entry]
 
 

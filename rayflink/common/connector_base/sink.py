@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rayflink.state.clock import Clock
+from rayflink.user_types import UserValue
 
 from ..data_types.type_base import TypeInformation
 from ..errors import shorten
@@ -146,7 +147,7 @@ class Committer(ABC):
     def open(self, ctx: WriterContext) -> None:  # noqa: B027
         """Learn of the subtask; called once, before the first commit. What `ctx` has restored is of the writers."""
 
-    def group_of(self, committable: Any) -> Hashable:
+    def group_of(self, committable: UserValue) -> Hashable:
         """Return the group of a committable; those of a group stay together, in order, when the parallelism changes.
 
         None: it is on its own.

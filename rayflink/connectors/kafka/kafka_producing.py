@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.sink import SinkWriter, UnwritableRecord, WriterContext
 from rayflink.common.errors import shorten
-from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.records.batches import Batch, rows_of
 
 from .kafka_client import ClientErrors, as_exception, error_name, library, new_producer, place_of, without_secrets
@@ -197,7 +197,11 @@ class TopicPartitions:
     """
 
     def __init__(
-        self, properties: Mapping[str, str], subtask: int, parallelism: int, client: Any | None = None
+        self,
+        properties: Mapping[str, str],
+        subtask: int,
+        parallelism: int,
+        client: confluent_kafka.Producer | None = None,
     ) -> None:
         self._client, self._properties = client, properties
         self.subtask, self.parallelism = subtask, parallelism
@@ -298,7 +302,7 @@ class DirectWriter(SinkWriter):
 class _Counted:
     """Counts an error that passes through."""
 
-    def __init__(self, counter: Any) -> None:
+    def __init__(self, counter: Counter) -> None:
         self._counter = counter
 
     def __enter__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from rayflink.common.connector_base.sink import UnwritableRecord
 from rayflink.common.errors import PlanError, shorten
@@ -18,6 +18,7 @@ HeaderProvider = Callable[[Any], "Mapping[str, bytes | None] | Iterable[tuple[st
 """Record -> the headers of its message: a dict, or pairs of name and value."""
 Partitioner = Callable[[Any, "bytes | None", "bytes | None", str, Sequence[int]], "int | None"]
 """(record, key, value, topic, partitions of the topic) -> one of the partitions; None: the client chooses."""
+_F = TypeVar("_F")
 _BYTES = {bytes, type(None)}
 
 
@@ -227,7 +228,7 @@ def _schema(schema: SerializationSchema, method: str) -> SerializationSchema:
     return schema
 
 
-def _function(function: Any, method: str) -> Any:
+def _function(function: _F, method: str) -> _F:
     if not callable(function):
         raise TypeError(f"{method} takes a function, found {shorten(function)}")
     return function

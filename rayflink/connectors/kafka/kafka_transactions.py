@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from rayflink.common.metrics.metric_group import Counter
 from rayflink.common.text_output.logs import get_logger
@@ -17,6 +17,10 @@ from .kafka_errors import KafkaAccessDenied, KafkaBrokerUnavailable, KafkaClient
 from .kafka_ledger import ChunkFate, Ledger
 from .kafka_producing import MessageQueue, missing_topic
 
+if TYPE_CHECKING:
+    import confluent_kafka
+
+_T = TypeVar("_T")
 log = get_logger(__name__)
 
 CALL_S = 10.0
@@ -63,7 +67,7 @@ class Transactions:
         self._timeout_ms = int(properties["transaction.timeout.ms"])
         self._queue: MessageQueue | None = None
         self._ledgers: dict[str, Ledger] = {}
-        self._group: Any = None
+        self._group: object = None
 
     def fate(self, chunk: Chunk, now_ms: int) -> ChunkFate:
         """Return whether a chunk is committed, as of the last time that this producer had the id for itself.
@@ -164,7 +168,7 @@ class Transactions:
             remedy = "another program commits offsets to the group; give the sink a transactional id prefix of its own"
             raise LostLedger(problem, remedy) from None
 
-    def _until(self, deadline: float, call: Callable[[float], Any]) -> Any:
+    def _until(self, deadline: float, call: Callable[[float], _T]) -> _T:
         """Call the client, again where an error passes by itself, until a deadline of `time.monotonic`."""
         module = library()
         while True:
@@ -178,7 +182,7 @@ class Transactions:
                     raise
             time.sleep(0.02)
 
-    def _failure(self, error: Any, doing: str) -> KafkaClientError:
+    def _failure(self, error: confluent_kafka.KafkaError, doing: str) -> KafkaClientError:
         if error_name(error) in _FENCED:
             self._counts.fenced.inc()
             problem = f"{doing} was ended by another producer with this id, or took longer than {self._timeout_ms} ms"
