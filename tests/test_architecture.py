@@ -61,7 +61,8 @@ BANNED_WORDS = re.compile(
     r"/wor[k]/|/roo[t]/|/tmp/helper[s]|\bTOD[O]\b|\bFIXM[E]\b|\bXX[X]\b|\bsimplifie[d]\b.*\bfor no[w]\b"
     r"|\bissu[e] #?\d|\bsub-?agen[t]|\bste[p] \d of\b",
 )
-HEAVY = {"ray", "pyarrow", "polars", "pandas", "sqlglot", "pyspark", "raydp", "rocksdict", "cloudpickle"}
+HEAVY = {"ray", "pyarrow", "polars", "pandas", "sqlglot", "pyspark", "raydp", "rocksdict", "cloudpickle",
+         "msgspec"}  # fmt: skip
 IMPORT_SECONDS = 0.2
 
 

@@ -22,7 +22,8 @@ from rayflink.user_types import TypeHint, UserRecord, UserValue
 
 from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from ..files.file_source import StreamFormat
-from .json_columns import arrow_table_of
+from .arrow_json import arrow_table_of
+from .json_columns import JsonParser, UnreadableColumn
 from .misfits import first_failing
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ class _JsonCursor:
         self._offset, self._mark = self._blocks.offset, b""
         self._records: Batch = RowBatch([])
         self._given, self._skip = 0, split.skip
+        self._parser = None if form.schema is None else _parser_of(form.schema)
 
     def read(self, max_records: int) -> Batch | None:
         while self._given >= len(self._records):
@@ -127,6 +129,9 @@ class _JsonCursor:
 
         if not block.strip():
             return RowBatch([])
+        data = None if self._parser is None else self._parser.lines(block)
+        if data is not None:
+            return ArrowBatch(data)
         try:
             table = _table_of(block, self._format.schema)
         except (pyarrow.ArrowInvalid, ValueError) as problem:
@@ -143,6 +148,14 @@ class _JsonCursor:
 
     def close(self) -> None:
         self._blocks.close()
+
+
+def _parser_of(schema: pyarrow.Schema) -> JsonParser | None:
+    """Return the parser of columns; None: Arrow reads more types."""
+    try:
+        return JsonParser(schema)
+    except UnreadableColumn:
+        return None
 
 
 def _first_misfit(lines: Sequence[bytes], schema: pyarrow.Schema) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.connectors.formats.json_columns import arrow_table_of
+from rayflink.connectors.formats.json_columns import JsonParser, UnreadableColumn, rows_without_columns
 
 from ..plan.logical import Schema
 from ..types import DataType, Root
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _TEXTUAL = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.BINARY, Root.VARBINARY)
-"""The types that Arrow reads as strings, which become values afterwards."""
+"""The types that are read as strings, which become values afterwards."""
 _NOTHING = type(None)
 _PLAIN = {
     **dict.fromkeys((Root.TINYINT, Root.SMALLINT, Root.INT, Root.BIGINT), frozenset((int, _NOTHING))),
@@ -30,8 +30,8 @@ _SHORTEST = len("2020-01-02 03:04:05")
 class JsonBlocks:
     """Makes columns of JSON objects.
 
-    Blocks of lines are read by Arrow's parser. What it refuses is read by Python, by Flink's rules, which take more:
-    numbers in quotes, strings of what is nested.
+    What `JsonParser` refuses is read by Python, by Flink's rules, which take more: numbers in quotes, strings of what
+    is nested.
 
     Args:
         schema: the columns to read.
@@ -48,13 +48,7 @@ class JsonBlocks:
         self._values = JsonValues(iso, fails_on_missing, skips)
         self._fields = [(column.name, self._values.converter(column.type)) for column in schema]
         self._wanted = pyarrow.schema([(column.name, column.type.to_arrow()) for column in schema])
-        raw = [_raw_type(kind) for kind in self._types]
-        types = [kind for kind in raw if kind is not None]
-        self._raw = (
-            pyarrow.schema(zip([column.name for column in schema], types, strict=True))
-            if len(types) == len(raw)
-            else None
-        )
+        self._parser = _parser_of(schema, fails_on_missing)
 
     @property
     def skipped(self) -> int:
@@ -63,8 +57,13 @@ class JsonBlocks:
 
     def columns(self, block: bytes) -> pyarrow.RecordBatch | None:
         """Return the objects of whole lines; None: a line is malformed, or has to be read alone, by `rows`."""
-        result = self._quickly(block)
-        return self._by_column(block) if result is None else result
+        result = None if self._parser is None else self._typed_columns(self._parser.lines(block))
+        return self._by_column(block.split(b"\n")) if result is None else result
+
+    def messages(self, messages: Sequence[bytes]) -> pyarrow.RecordBatch | None:
+        """Return the object of each message; None: one is malformed, or has to be read alone, by `rows`."""
+        result = None if self._parser is None else self._typed_columns(self._parser.messages(messages))
+        return self._by_column(messages, is_one_each=True) if result is None else result
 
     def rows(self, line: bytes) -> list[list[Any]]:
         """Return the values of the objects of one line, for `batch`.
@@ -80,38 +79,31 @@ class JsonBlocks:
         import pyarrow
 
         if not self._wanted.names:
-            return _without_columns(len(rows))
+            return rows_without_columns(len(rows))
         columns = list(zip(*rows, strict=True)) or [()] * len(self._wanted)
         arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, self._wanted, strict=True)]
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self._wanted)
 
-    def _quickly(self, block: bytes) -> pyarrow.RecordBatch | None:
+    def _typed_columns(self, data: pyarrow.RecordBatch | None) -> pyarrow.RecordBatch | None:
+        """Return what the parser has read as columns of the table's types; None: a value is not read by columns."""
         import pyarrow
 
-        if self._raw is None:
-            return None
+        if data is None or not self._types:
+            return data
         try:
-            table = arrow_table_of(block, self._raw)
-            if table is None or (self._fails_on_missing and any(column.null_count for column in table.columns)):
-                return None
-            columns = [
-                self._typed(column.combine_chunks(), kind)
-                for column, kind in zip(table.columns, self._types, strict=True)
-            ]
-        except (pyarrow.ArrowException, UnicodeDecodeError, BadValue):
+            columns = [self._typed(column, kind) for column, kind in zip(data.columns, self._types, strict=True)]
+        except (pyarrow.ArrowException, BadValue):
             return None
         return pyarrow.RecordBatch.from_arrays(columns, schema=self._wanted)
 
     def _typed(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-        """Return a column as Arrow has read it as one of its type.
+        """Return a column as the parser has read it as one of its type.
 
         Raises:
             BadValue, pyarrow.ArrowInvalid: a value is not read by columns.
         """
         import pyarrow
 
-        if isinstance(column, pyarrow.ChunkedArray):
-            column = pyarrow.concat_arrays(column.chunks)
         if kind.root in _TEXTUAL:
             return _from_strings(column, kind, self._iso)
         if not any(inner_kind.root in _TEXTUAL for inner_kind in _within(kind)):
@@ -123,7 +115,7 @@ class JsonBlocks:
         inner = [self._typed(column.field(index), field.type) for index, field in enumerate(kind.fields)]
         return pyarrow.StructArray.from_arrays(inner, fields=list(kind.to_arrow()), mask=mask)
 
-    def _by_column(self, block: bytes) -> pyarrow.RecordBatch | None:
+    def _by_column(self, lines: Sequence[bytes], is_one_each: bool = False) -> pyarrow.RecordBatch | None:
         """Lines that Python reads, their values put together by column; None: one of them is to be looked at alone."""
         import pyarrow
 
@@ -132,9 +124,9 @@ class JsonBlocks:
         parse = self._values.parsed_quickly(self._types)
         skipped = self._values.skipped
         try:
-            rows = [
-                row for line in block.decode("utf-8").split("\n") if line and not line.isspace() for row in parse(line)
-            ]
+            rows = [row for line in lines if line and not line.isspace() for row in parse(line.decode("utf-8"))]
+            if is_one_each and (len(rows) != len(lines) or any(line.lstrip()[:1] == b"[" for line in lines)):
+                return None
             arrays = []
             for (name, convert), column_ in zip(self._fields, self._schema, strict=True):
                 values = [row.get(name) for row in rows]
@@ -150,10 +142,16 @@ class JsonBlocks:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self._wanted)
 
 
-def _without_columns(rows: int) -> pyarrow.RecordBatch:
+def _parser_of(schema: Schema, requires_all: bool) -> JsonParser | None:
+    """Return the parser of columns; None: it has no such types."""
     import pyarrow
 
-    return pyarrow.RecordBatch.from_struct_array(pyarrow.array([{}] * rows, pyarrow.struct([])))
+    kinds = [(column.name, _raw_type(column.type)) for column in schema]
+    try:
+        known = [(name, kind) for name, kind in kinds if kind is not None]
+        return JsonParser(pyarrow.schema(known), requires_all) if len(known) == len(kinds) else None
+    except UnreadableColumn:
+        return None
 
 
 def _within(kind: DataType) -> Sequence[DataType]:
@@ -163,12 +161,12 @@ def _within(kind: DataType) -> Sequence[DataType]:
 
 
 def _raw_type(kind: DataType) -> Any:
-    """Return the type as which Arrow's parser reads the values; None: it cannot."""
+    """Return the type as which the parser reads the values; None: it cannot."""
     import pyarrow
 
     root = kind.root
     if root in (Root.MAP, Root.MULTISET):
-        return None
+        return None if any(inner.root in _TEXTUAL for inner in _within(kind)) else kind.to_arrow()
     if root in _TEXTUAL:
         return pyarrow.string()
     if root is Root.INTERVAL_DAY_TIME:

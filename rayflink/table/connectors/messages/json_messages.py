@@ -78,7 +78,7 @@ class JsonDecoder(ColumnDecoder):
     def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
         if self._blocks is None:
             self._blocks = JsonBlocks(*self._settings)
-        data = _together(self._blocks, messages)
+        data = None if None in messages else self._blocks.messages(messages)
         return (ArrowBatch(data), None) if data is not None else self._one_by_one(self._blocks, messages)
 
     def _one_by_one(self, blocks: JsonBlocks, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
@@ -104,17 +104,6 @@ class JsonDecoder(ColumnDecoder):
         if skipped and self._errors is not None:
             self._errors.inc(skipped)
         return ArrowBatch(blocks.batch(rows)), indices
-
-
-def _together(blocks: JsonBlocks, messages: Sequence[bytes]) -> pyarrow.RecordBatch | None:
-    """Return one row a message; None: some must be looked at alone."""
-    if None in messages:
-        return None
-    block = b"\n".join(messages)
-    if block.count(b"\n") != len(messages) - 1:
-        return None
-    data = blocks.columns(block)
-    return data if data is not None and data.num_rows == len(messages) else None
 
 
 class JsonEncoder(ColumnEncoder):
