@@ -4,6 +4,7 @@
 - `formats`: CSV, JSON, Parquet, ORC, Arrow and text, read and written as records or columns.
 - `frames`: tables in blocks of columns, from and for Spark, Ray Data and the cache.
 - `kafka`: the source, the exactly-once sink and their client;
+- `http`: webhooks, and records as requests.
 - `postgres`: an exactly-once sink.
 
 Each implements `rayflink.common.connector_base`. The builders that users call are in

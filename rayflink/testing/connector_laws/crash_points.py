@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from random import Random
+from typing import Protocol
 
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
@@ -28,8 +30,17 @@ SOURCE_PLACES = (
     "before poll", "after poll", "after add_splits", "after snapshot_state", "before notify_checkpoint_complete",
     "after notify_checkpoint_complete",
 )  # fmt: skip
+UNKNOWN_SUBTASK = -1
+"""That of a committer, until the writer of the same subtask is created, which is next."""
 MOST_PASSES = 6
 """Times that a place is passed, at most, before it fails."""
+
+
+class Closable(Protocol):
+    """A reader, a writer or a committer."""
+
+    def close(self) -> None:
+        """Release files and connections."""
 
 
 class InjectedCrash(Exception):
@@ -49,16 +60,15 @@ class CrashPoints:
     _all: dict[str, CrashPoints] = {}
 
     def __init__(self, name: str, places: Sequence[str], draw: Random) -> None:
-        self.name, self._places, self._draw = name, places, draw
+        self.name, self._places, self.draw = name, places, draw
         self._armed, self._passes = "", 0
-        self.crashed: list[str] = []
-        """The places that failed, in order."""
+        self._open: list[tuple[int, Closable]] = []
         self._all[name] = self
 
     def arm(self) -> str:
         """Choose a place that fails when it is passed next, or some times later; return its name."""
-        self._armed = self._draw.choice(self._places)
-        self._passes = self._draw.randint(1, MOST_PASSES)
+        self._armed = self.draw.choice(self._places)
+        self._passes = self.draw.randint(1, MOST_PASSES)
         return self._armed
 
     def disarm(self) -> None:
@@ -82,8 +92,25 @@ class CrashPoints:
         points._passes -= 1
         if points._passes <= 0:
             points._armed = ""
-            points.crashed.append(place)
             raise InjectedCrash(place)
+
+    @classmethod
+    def opened(cls, name: str, subtask: int, resource: Closable) -> None:
+        """Note a reader, writer or committer that is open."""
+        points = cls._all.get(name)
+        if points is not None:
+            if subtask != UNKNOWN_SUBTASK:
+                points._open = [
+                    (subtask if number == UNKNOWN_SUBTASK else number, each) for number, each in points._open
+                ]
+            points._open.append((subtask, resource))
+
+    def release(self, subtask: int | None = None) -> None:
+        """Close what a task has open that is killed, as the end of its process does; None: of all tasks."""
+        for each in [each for each in self._open if subtask in (None, each[0])]:
+            self._open.remove(each)
+            with suppress(Exception):  # the process has ended: an error has no consequence
+                each[1].close()
 
 
 class CrashingSink(Sink):
@@ -116,6 +143,7 @@ class CrashingSink(Sink):
         inner = self._inner.create_writer(ctx)
         kind = type("CrashingWriter", (_CrashingWriter,), {"state_mode": inner.state_mode})
         writer: SinkWriter = kind(inner, self._points)
+        CrashPoints.opened(self._points, ctx.subtask, writer)
         return writer
 
     def create_committer(self) -> Committer | None:
@@ -124,12 +152,13 @@ class CrashingSink(Sink):
             return None
         kind = type("CrashingCommitter", (_CrashingCommitter,), {"most_at_once": inner.most_at_once})
         committer: Committer = kind(inner, self._points)
+        CrashPoints.opened(self._points, UNKNOWN_SUBTASK, committer)
         return committer
 
 
 class _CrashingWriter(SinkWriter):
     def __init__(self, inner: SinkWriter, points: str) -> None:
-        self._inner, self._points = inner, points
+        self._inner, self._points, self._is_closed = inner, points, False
 
     def write(self, batch: Batch) -> None:
         CrashPoints.reach(self._points, "before write")
@@ -163,12 +192,14 @@ class _CrashingWriter(SinkWriter):
         return self._inner.snapshot_unfinished()
 
     def close(self) -> None:
-        self._inner.close()
+        if not self._is_closed:
+            self._is_closed = True
+            self._inner.close()
 
 
 class _CrashingCommitter(Committer):
     def __init__(self, inner: Committer, points: str) -> None:
-        self._inner, self._points = inner, points
+        self._inner, self._points, self._is_closed = inner, points, False
 
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
         CrashPoints.reach(self._points, "before commit")
@@ -176,7 +207,9 @@ class _CrashingCommitter(Committer):
         CrashPoints.reach(self._points, "after commit")
 
     def close(self) -> None:
-        self._inner.close()
+        if not self._is_closed:
+            self._is_closed = True
+            self._inner.close()
 
 
 class CrashingSource(Source):
@@ -212,12 +245,14 @@ class CrashingSource(Source):
         return self._inner.restore_enumerator(ctx, state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        return _CrashingReader(self._inner.create_reader(ctx), self._points)
+        reader = _CrashingReader(self._inner.create_reader(ctx), self._points)
+        CrashPoints.opened(self._points, ctx.subtask, reader)
+        return reader
 
 
 class _CrashingReader(SourceReader):
     def __init__(self, inner: SourceReader, points: str) -> None:
-        self._inner, self._points = inner, points
+        self._inner, self._points, self._is_closed = inner, points, False
 
     def start(self) -> None:
         self._inner.start()
@@ -262,7 +297,9 @@ class _CrashingReader(SourceReader):
         CrashPoints.reach(self._points, "after notify_checkpoint_complete")
 
     def close(self) -> None:
-        self._inner.close()
+        if not self._is_closed:
+            self._is_closed = True
+            self._inner.close()
 
 
 __all__ = ["CrashPoints", "CrashingSink", "CrashingSource", "InjectedCrash", "SINK_PLACES", "SOURCE_PLACES"]

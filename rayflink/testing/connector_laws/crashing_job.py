@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from random import Random
 
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.actors.local.local_runs import sleep
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.state.clock import SystemClock
+
+from .crash_points import CrashPoints
 
 CHECKPOINT_INTERVAL_MS = 20
 ENDS_WITHIN_S = 60.0
@@ -34,7 +35,7 @@ class CrashingJob:
     Args:
         write: writes the program into an environment; operators with state have a uid.
         folder: of the checkpoints.
-        draw: of the choices.
+        points: whose choices the job shares, and whose connectors lose their connections with their process.
         parallelisms: of which each start draws one.
     """
 
@@ -42,10 +43,11 @@ class CrashingJob:
         self,
         write: Callable[[StreamExecutionEnvironment], object],
         folder: Path,
-        draw: Random,
+        points: CrashPoints,
         parallelisms: Sequence[int],
     ) -> None:
-        self._write, self._folder, self._draw, self._parallelisms = write, folder, draw, parallelisms
+        self._write, self._folder, self._points, self._parallelisms = write, folder, points, parallelisms
+        self._draw = points.draw
         self._newest = ""
         self.events: list[str] = []
         """What happened to the job, in order."""
@@ -100,7 +102,10 @@ class CrashingJob:
         attempts = list(self._cluster.tasks)
         if attempts and not self.has_ended:
             self.events.append("kill a task")
-            self._cluster.kill(self._draw.choice(attempts), "the test killed it")
+            attempt = self._draw.choice(attempts)
+            subtask = self._cluster.job.executions[attempt].subtask
+            self._cluster.kill(attempt, "the test killed it")
+            self._points.release(subtask)
 
     def end_without_notice(self) -> None:
         """Drop the job as a process drops it that is killed, and restore it with a parallelism that is drawn."""
@@ -110,6 +115,7 @@ class CrashingJob:
         for attempt in list(self._cluster.tasks):
             self._cluster.kill(attempt, "its process is killed")
         del self._cluster
+        self._points.release()
         gc.collect()  # connections end with their process
         self._cluster = self._start()
 

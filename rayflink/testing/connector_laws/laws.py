@@ -87,7 +87,7 @@ def _check_one_sink(subject: SinkSubject, seed: int, records: int) -> None:
         numbers.sink_to(CrashingSink(subject.create_sink(), points.name)).uid("sink")
 
     with tempfile.TemporaryDirectory() as folder:
-        job = CrashingJob(write, Path(folder), draw, subject.parallelisms)
+        job = CrashingJob(write, Path(folder), points, subject.parallelisms)
         try:
             for _ in range(HAPPENINGS):
                 job.turn(draw.randrange(TURNS))
@@ -119,7 +119,7 @@ def _check_one_source(subject: SourceSubject, seed: int, records: int) -> None:
 
     subject.write(parts[0])
     with tempfile.TemporaryDirectory() as folder:
-        job = CrashingJob(write, Path(folder), draw, subject.parallelisms)
+        job = CrashingJob(write, Path(folder), points, subject.parallelisms)
         try:
             for part in parts[1:]:
                 job.turn(draw.randrange(TURNS))
