@@ -90,12 +90,20 @@ def homes_of(names: Sequence[Name]) -> dict[str, list[str]]:
     return homes
 
 
+def _has(owner: Any, name: str) -> bool:
+    """Whether a module or class has a name; one that only says what to use instead has not."""
+    try:
+        return hasattr(owner, name)
+    except ImportError:
+        return False
+
+
 def _owner(name: Name, homes: Homes, package: str) -> Any:
     """The module or class that has the name's last part, or should; None where there is neither."""
     first, *rest = name.path.split(".")
     for module in (name.module, *homes.get(f"{name.module}.{first}", ())):
         owner: Any = import_module(f"{package}.{module}") if _has_module(f"{package}.{module}") else None
-        if hasattr(owner, first):
+        if _has(owner, first):
             for part in [first, *rest][:-1]:
                 owner = getattr(owner, part)
             return owner
@@ -104,7 +112,7 @@ def _owner(name: Name, homes: Homes, package: str) -> Any:
 
 def compare_value(name: Name, owner: Any, last: str) -> Finding:
     """How a name fares as attribute `last` of `owner`, a class or module."""
-    value = getattr(owner, last, ABSENT)
+    value = getattr(owner, last) if _has(owner, last) else ABSENT
     if value is ABSENT:
         if name.kind == "attribute" and last in _instance_attributes(owner):
             return Finding(name, "present")

@@ -52,7 +52,9 @@ if TYPE_CHECKING:
     from rayflink.connectors.socket_text import SocketTextSource as SocketTextSource
     from rayflink.connectors.formats.text_files import TextFileSource as TextFileSource
 else:
-    __getattr__, __dir__, __all__ = lazy_exports(
+    from .absent_connectors import present_or_absent
+
+    _present, __dir__, __all__ = lazy_exports(
         __name__,
         {
             "rayflink.common.connector_base.delivery_guarantee": "DeliveryGuarantee",
@@ -78,3 +80,4 @@ else:
             "rayflink.connectors.formats.text_files": "TextFileSource",
         },
     )
+    __getattr__ = present_or_absent(_present)

@@ -1,0 +1,94 @@
+"""PyFlink's connectors that are absent here: an import of their names says what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+_OWN = "a sink of your own (docs/write-a-connector.md)"
+INSTEAD = {
+    "cassandra": f"write rows by key with cassandra-driver in {_OWN}: an upsert that is repeated changes nothing",
+    "dynamic_kafka": "use a KafkaSource of rayflink.datastream.connectors.kafka for each cluster, with a topic pattern",
+    "elasticsearch": (
+        "send documents with their ids to the _bulk endpoint of Elasticsearch or OpenSearch by HttpSink of "
+        "rayflink.datastream.connectors.http"
+    ),
+    "jdbc": (
+        "use rayflink.datastream.connectors.postgres for PostgreSQL; for another database write rows with its Python "
+        f"driver in {_OWN}"
+    ),
+    "kinesis": (
+        "read and write by Kafka (rayflink.datastream.connectors.kafka), or call boto3 in a source or a sink of your "
+        "own (docs/write-a-connector.md)"
+    ),
+    "pulsar": (
+        "use Pulsar's handler of Kafka's protocol, with KafkaSource and KafkaSink of "
+        "rayflink.datastream.connectors.kafka"
+    ),
+}
+"""Name of PyFlink's module -> what to do."""
+_CLASSES = {
+    "cassandra": (
+        "CassandraCommitter CassandraFailureHandler CassandraSink ClusterBuilder ConsistencyLevel MapperOptions"
+    ),
+    "dynamic_kafka": (
+        "DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService KafkaRecordDeserializationSchema "
+        "KafkaStreamSetSubscriber KafkaStreamSubscriber SingleClusterTopicMetadataService StreamPatternSubscriber"
+    ),
+    "elasticsearch": (
+        "Elasticsearch6SinkBuilder Elasticsearch7SinkBuilder ElasticsearchEmitter ElasticsearchSink "
+        "ElasticsearchSinkBuilderBase FlushBackoffType"
+    ),
+    "jdbc": "JdbcConnectionOptions JdbcExecutionOptions JdbcSink",
+    "kinesis": (
+        "FlinkKinesisConsumer KinesisDeserializationSchema KinesisFirehoseSink "
+        "KinesisFirehoseSinkBuilder KinesisShardAssigner KinesisStreamsSink KinesisStreamsSinkBuilder "
+        "PartitionKeyGenerator WatermarkTracker"
+    ),
+    "pulsar": (
+        "MessageDelayer PulsarSink PulsarSinkBuilder PulsarSource PulsarSourceBuilder RangeGenerator StartCursor "
+        "StopCursor TopicRoutingMode"
+    ),
+}
+
+
+def absent_names(module: str) -> Callable[[str], NoReturn]:
+    """Return the `__getattr__` of a module that is absent.
+
+    >>> absent_names("jdbc")("JdbcSink")
+    Traceback (most recent call last):
+    ...
+    ImportError: PyFlink's JdbcSink is not in rayflink: use rayflink.datastream.connectors.postgres for PostgreSQL; for another database write rows with its Python driver in a sink of your own (docs/write-a-connector.md)
+
+    Args:
+        module: its name in PyFlink's package `datastream.connectors`.
+    """  # noqa: E501 - the message is one line
+
+    def get(name: str) -> NoReturn:
+        if name in _CLASSES[module].split():
+            raise ImportError(f"PyFlink's {name} is not in rayflink: {INSTEAD[module]}")
+        raise AttributeError(f"module 'rayflink.datastream.connectors.{module}' has no attribute {name!r}")
+
+    return get
+
+
+def present_or_absent(present: Callable[[str], object]) -> Callable[[str], object]:
+    """Return the `__getattr__` of the package: names of absent modules say what to use instead.
+
+    Args:
+        present: loads the names that are there.
+    """
+
+    def get(name: str) -> object:
+        for module, names in _CLASSES.items():
+            if name in names.split() and name not in _SHARED:
+                absent_names(module)(name)
+        return present(name)
+
+    return get
+
+
+_SHARED = frozenset(("KafkaRecordDeserializationSchema",))
+"""Names that another module of PyFlink's has too, which is there."""
+
+__all__ = ["INSTEAD", "absent_names", "present_or_absent"]
