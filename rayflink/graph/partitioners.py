@@ -90,6 +90,13 @@ class Global(Partitioner):
 
 
 @dataclass(frozen=True)
+class GlobalInOrder(Global):
+    """Everything to the first consumer; no barrier overtakes it."""
+
+    supports_unaligned = False
+
+
+@dataclass(frozen=True)
 class KeyGroup(Partitioner):
     """Sends each record to the consumer that owns the key group of the record's key.
 

@@ -15,13 +15,15 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 from rayflink.common.options import registry as options
 from rayflink.operators.broadcast_first import BroadcastFirst
+from rayflink.operators.factory import Factory
+from rayflink.operators.global_commits import GlobalCommitterOperator
 from rayflink.operators.keyed.sorted_input import SortedInput
 
 from .attributes import DEFAULT_SLOT_SHARING_GROUP, ChainingStrategy, ExchangeMode, NodeKind, ResourceSpec
 from .checks import endless_source, ensure_distinct_destinations
 from .errors import EmptyProgramError, ForwardParallelismError, PlanError, UnknownTransformationError
 from .iteration_bodies import IterationBodies, iteration_bodies
-from .partitioners import Forward, Partitioner, Rebalance
+from .partitioners import Forward, GlobalInOrder, Partitioner, Rebalance
 from .stream_graph import StreamEdge, StreamGraph, StreamNode
 from .trampoline import run_nested
 from .transformations import (
@@ -180,8 +182,8 @@ class _Translation:
                 return self._operator(transformation, NodeKind.ONE_INPUT, (selector,))
             case TwoInput(key_selector1=first, key_selector2=second):
                 return self._operator(transformation, NodeKind.TWO_INPUT, (first, second))
-            case Sink(key_selector=selector):
-                return self._operator(transformation, NodeKind.SINK, (selector,))
+            case Sink():
+                return self._sink(transformation)
             case Union():
                 return self._union(transformation)
             case Partition(partitioner=partitioner, exchange_mode=mode):
@@ -230,6 +232,33 @@ class _Translation:
         for input_index, keys in enumerate(inputs):
             self._edges.extend(_Wanted(upstream, key, input_index) for upstream in keys)
         return (key,)
+
+    def _sink(self, of: Sink) -> Steps:
+        """Translate a sink, one with a global committer into its writers and that committer."""
+        sink = getattr(of.operator_factory, "sink", None)
+        keys = yield from self._operator(of, NodeKind.SINK, (of.key_selector,))
+        if sink is None or not sink.commits_globally:
+            return keys
+        writer, edge, committer = (of.id, 0), (of.id, 1), (of.id, 2)
+        node = self._nodes[writer]
+        self._nodes[writer] = replace(node, name=f"{node.name}: Writer", kind=NodeKind.ONE_INPUT)
+        names = {name: getattr(node, name) for name in ("uid", "uid_hash", "identity")}
+        own = next((f"Global Committer: {name}" for name in names.values() if name is not None), None)
+        self._nodes[committer] = replace(
+            node,
+            name=f"{node.name}: Global Committer",
+            parallelism=1,
+            max_parallelism=None,
+            uid=None if names["uid"] is names["uid_hash"] is None else own,
+            uid_hash=None,
+            identity=None if names["identity"] is None else own,
+            co_location_group_key=None,
+            operator_factory=Factory(GlobalCommitterOperator, sink.create_global_committer),
+            key_selectors=(None,),
+        )
+        self._virtual[edge] = _Virtual(writer, GlobalInOrder())
+        self._edges.append(_Wanted(edge, committer, 0))
+        return (committer,)
 
     def _buffer_timeout_ms(self, of: Transformation) -> int:
         """Return the operator's buffer timeout, else the environment's; -1 leaves it unset, as in Flink."""

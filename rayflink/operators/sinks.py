@@ -194,7 +194,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
         with _Writing(self.ctx, "flush"):
             writer.flush(end_of_input)
             prepared = writer.prepare_commit()
-            if prepared and self._commits is None:
+            if prepared and self._commits is None and not self._sink.commits_globally:
                 problem = f"{type(writer).__name__}.prepare_commit() gave {len(prepared)} committables"
                 raise TypeError(f"{problem}, and {type(self._sink).__name__}.create_committer() gives no committer")
             self._current += prepared

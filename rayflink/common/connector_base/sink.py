@@ -166,6 +166,43 @@ class Committer(ABC):
         """Release everything; called exactly once."""
 
 
+@dataclass
+class CommitterContext:
+    """The facts that a sink's global committer knows.
+
+    Args:
+        job_id: 32 hex digits; a job that is restored from a savepoint has another than the job that wrote it.
+        operator_id: 32 hex digits, the same in every attempt.
+        clock: the task's processing time.
+        config: the job's configuration, option key -> value.
+    """
+
+    job_id: str = "0" * 32
+    operator_id: str = "0" * 32
+    operator_name: str = "Sink"
+    metrics: MetricGroup | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    clock: Clock | None = None
+
+
+class GlobalCommitter(Committer):
+    """Commits what all writers of a sink prepared for a checkpoint at once, in one subtask for the whole sink.
+
+    Source: apache/flink GlobalCommitter.
+    """
+
+    @abstractmethod
+    def combine(self, checkpoint_id: int, committables: Sequence[Any]) -> Any:
+        """Return one committable made of those that the writers prepared for a checkpoint; None: nothing to commit.
+
+        It is part of the checkpoint, and `commit` gets it when the checkpoint is complete.
+
+        Args:
+            checkpoint_id: ids ascend; 2**63 - 1 at the end of a job that takes no checkpoints.
+            committables: at least one; in no order between the writers.
+        """
+
+
 class Sink(ABC, Generic[Input]):
     """A sink, as `Sink[str]` of strings: a value that can be pickled and makes writers."""
 
@@ -185,7 +222,12 @@ class Sink(ABC, Generic[Input]):
     @property
     def shows_with_checkpoints(self) -> bool:
         """True where records are seen when a checkpoint is complete, or at the end of a job that takes none."""
-        return type(self).create_committer is not Sink.create_committer
+        return type(self).create_committer is not Sink.create_committer or self.commits_globally
+
+    @property
+    def commits_globally(self) -> bool:
+        """True where one committer commits what all writers prepared, by `create_global_committer`."""
+        return type(self).create_global_committer is not Sink.create_global_committer
 
     def for_type(self, type_info: TypeInformation | None) -> Sink[Input]:
         """Return the sink for a stream of this declared type; None: none was declared."""
@@ -207,6 +249,15 @@ class Sink(ABC, Generic[Input]):
     def create_committer(self) -> Committer | None:
         """Return the committer of what writers prepare; None where the writers make records visible themselves."""
         return None
+
+    def create_global_committer(self, ctx: CommitterContext) -> GlobalCommitter:
+        """Return the committer that commits what all writers prepared, once for each checkpoint.
+
+        A sink that implements it needs no `create_committer`. Its writers then send their committables before each
+        barrier to an operator of its own, with parallelism 1. Unfinished committables
+        (`SinkWriter.snapshot_unfinished`) are not supported.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no global committer")
 
 
 class TwoPhaseCommittingSink(Sink[Input]):

@@ -8,6 +8,8 @@ from rayflink.common.connector_base.malformed_records import MalformedRecord, Ma
 from rayflink.common.connector_base.message_decoder import MessageDecoder
 from rayflink.common.connector_base.sink import (
     Committer,
+    CommitterContext,
+    GlobalCommitter,
     Sink,
     SinkWriter,
     TwoPhaseCommittingSink,
@@ -28,7 +30,8 @@ from rayflink.common.connector_base.source import (
 from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 
 __all__ = [
-    "END", "PENDING", "Boundedness", "CommitRequest", "Committer", "DeliveryGuarantee", "EnumeratorContext",
+    "END", "PENDING", "Boundedness", "CommitRequest", "Committer", "CommitterContext", "DeliveryGuarantee",
+    "EnumeratorContext", "GlobalCommitter",
     "MalformedRecord", "MalformedRecords", "MessageDecoder", "OneByOneReader", "PendingSplits", "ReaderContext", "Sink",
     "SinkWriter", "Source", "SourceReader", "SplitCursor", "SplitEnumerator", "TwoPhaseCommittingSink",
     "UnwritableRecord", "WriterContext",

@@ -27,6 +27,7 @@ from rayflink.operators.async_io.pooled_batches import PooledBatchesOperator
 from rayflink.operators.columnar import MapBatchesOperator
 from rayflink.operators.event_time.watermark_operator import TimestampsAndWatermarksOperator
 from rayflink.operators.factory import Factory
+from rayflink.operators.global_commits import SinkWriterOperator
 from rayflink.operators.process import ProcessOperator
 from rayflink.operators.sinks import SinkFunctionOperator, SinkOperator
 from rayflink.operators.stateless import FilterOperator, FlatMapOperator, MapOperator, ProjectOperator
@@ -422,7 +423,8 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         if not isinstance(sink, Sink):
             raise TypeError(f"sink_to needs a Sink, found {type(sink).__name__}; use add_sink for a function")
         sink = sink.for_type(self._transformation.declared_type())
-        return self._sink(str(getattr(sink, "name", None) or "Writer"), Factory(SinkOperator, sink))
+        operator = SinkWriterOperator if sink.commits_globally else SinkOperator
+        return self._sink(str(getattr(sink, "name", None) or "Writer"), Factory(operator, sink))
 
     def add_sink(self, sink_func: SinkForm[Record]) -> DataStreamSink:
         """Call a function, or `SinkFunction.invoke`, with each record; a `Sink` is taken as by `sink_to`."""
