@@ -31,6 +31,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.hybrid_source",
     "rayflink.datastream.connectors.number_seq",
     "rayflink.datastream.connectors.kafka",
+    "rayflink.datastream.connectors.delta",
     "rayflink.datastream.connectors.postgres",
     "rayflink.datastream.formats.arrow",
     "rayflink.datastream.formats.csv",

@@ -6,6 +6,7 @@
 - `kafka`: the source, the exactly-once sink and their client;
 - `http`: webhooks, and records as requests.
 - `postgres`: an exactly-once sink.
+- `lakes`, with `delta` and `iceberg`: tables in Parquet files, as exactly-once sinks and as sources.
 
 Each implements `rayflink.common.connector_base`. The builders that users call are in
 `rayflink.datastream.connectors` and `rayflink.datastream.formats`, at PyFlink's paths.
