@@ -8,6 +8,7 @@
 - `change_json`: what the formats of change data capture in JSON share.
 - `debezium_json`: `debezium-json` and `ogg-json`.
 - `canal_json`: `canal-json` and `maxwell-json`.
+- `avro_messages`: the format `avro`.
 
 Formats of whole files are in `rayflink.table.connectors.formats`; connectors that carry messages, such as Kafka's, are
 in rooms of their own above this one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import SqlError, nearest
+from .avro_messages import AvroMessages
 from .canal_json import CanalJson, MaxwellJson
 from .contract import MessageFormat
 from .debezium_json import DebeziumJson, OggJson
@@ -10,7 +11,7 @@ from .json_messages import JsonMessages
 from .raw_messages import RawMessages
 
 _FORMATS: tuple[MessageFormat, ...] = (
-    JsonMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(),
+    JsonMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(), AvroMessages(),
 )  # fmt: skip
 _KNOWN = {known.name: known for known in _FORMATS}
 
