@@ -14,7 +14,7 @@ from rayflink.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from rayflink.user_types import SourceSplit, UserValue
 
 from ..messages.commands import CallForEnumerator, EnumeratorAnswered
-from ..messages.messages import AssignSplits, TaskFailure
+from ..messages.messages import AssignSplits, SourceEvent, TaskFailure
 from ..task.failures import is_outage, is_recoverable
 
 _NUMBERS = count(1)
@@ -112,11 +112,24 @@ class Enumerators:
 
     def request(self, vertex: JobVertex, operator_id: str, subtask: int) -> Consequences:
         """Handle a reader's request for a split; return what follows for this and other readers of the vertex."""
+        running = self._opened(vertex, operator_id)
+        running.enumerator.handle_split_request(subtask)
+        return self._consequences(operator_id, running)
+
+    def deliver(self, vertex: JobVertex, event: SourceEvent, subtask: int) -> Consequences:
+        """Give an enumerator an event of a reader.
+
+        Raises: whatever a user's enumerator raises.
+        """
+        running = self._opened(vertex, event.operator_id)
+        running.enumerator.handle_source_event(subtask, from_bytes(event.event))
+        return self._consequences(event.operator_id, running)
+
+    def _opened(self, vertex: JobVertex, operator_id: str) -> _Running:
         running = self._running.get(operator_id)
         if running is None:
             running = self._running[operator_id] = self._create(vertex, operator_id)
-        running.enumerator.handle_split_request(subtask)
-        return self._consequences(operator_id, running)
+        return running
 
     def source_of(self, answer: EnumeratorAnswered) -> ChainedOperator | None:
         """Return the source whose enumerator awaits an answer; None: it is closed, and nothing does."""

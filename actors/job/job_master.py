@@ -38,6 +38,7 @@ from ..messages.messages import (
     CheckpointDeclined,
     LastCheckpointAwaited,
     OperatorsSatisfied,
+    SourceEvent,
     SplitRequest,
     TaskFailure,
     TaskReport,
@@ -172,7 +173,7 @@ class JobMaster:
         match event:
             case TaskStateChanged():
                 return self._task_changed(execution, event)
-            case SplitRequest():
+            case SplitRequest() | SourceEvent():
                 match answer := self.sources.assign(execution, event):
                     case TaskFailure():
                         return self._scheduler.fail(execution, answer, whole=True)  # splits may be lost

@@ -9,7 +9,14 @@ from rayflink.graph.job_graph import JobGraph
 
 from ..messages.commands import Command, EnumeratorAnswered, SendToTask
 from ..messages.executions import Execution
-from ..messages.messages import OperatorsSatisfied, SplitRequest, TaskFailure, WatermarkAnnounced, WatermarkReported
+from ..messages.messages import (
+    OperatorsSatisfied,
+    SourceEvent,
+    SplitRequest,
+    TaskFailure,
+    WatermarkAnnounced,
+    WatermarkReported,
+)
 from ..messages.states import ExecutionState
 from .attempts import Attempts
 from .enumeration import Consequences, Enumerators, enumerator_failed
@@ -32,10 +39,14 @@ class JobSources:
         self._watermarks = WatermarkGroups()
         self._stops = SourceStops(attempts)
 
-    def assign(self, execution: Execution, event: SplitRequest) -> list[Command] | TaskFailure:
-        """Answer a reader that has nothing left to read: with splits for it, and for others that waited."""
+    def assign(self, execution: Execution, event: SplitRequest | SourceEvent) -> list[Command] | TaskFailure:
+        """Answer a reader that has nothing left to read, or sends an event: with splits for it, and for others."""
+        enumerators = self.enumerators
         try:
-            consequences = self.enumerators.request(execution.vertex, event.operator_id, execution.subtask)
+            if isinstance(event, SplitRequest):
+                consequences = enumerators.request(execution.vertex, event.operator_id, execution.subtask)
+            else:
+                consequences = enumerators.deliver(execution.vertex, event, execution.subtask)
         except (Exception, SystemExit) as error:  # whatever a user's enumerator raises
             return enumerator_failed(execution.vertex.head, error)
         return self._commands(consequences)

@@ -149,6 +149,19 @@ class SplitRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceEvent:
+    """A source reader sends an event to its enumerator.
+
+    Args:
+        event: the user's object, as bytes.
+    """
+
+    attempt: TaskAddress
+    operator_id: str
+    event: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class TaskReport:
     """Heartbeat with counters; `metrics` is a plain dict of Flink's metric names."""
 
@@ -219,6 +232,7 @@ class OperatorsSatisfied:
 ToCoordinator: TypeAlias = (
     TaskStateChanged
     | SplitRequest
+    | SourceEvent
     | WatermarkReported
     | TaskReport
     | CheckpointAcknowledged

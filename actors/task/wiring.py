@@ -14,6 +14,7 @@ from rayflink.common.metrics.task_metric_group import TaskMetricGroup
 from rayflink.common.options import registry as options
 from rayflink.common.text_output.logs import get_logger
 from rayflink.common.user_code.isolated_copy import own_copy
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.common.watermarks import WatermarkAlignment
 from rayflink.graph.attributes import NodeKind
 from rayflink.graph.job_graph import ChainedOperator, ChainedOutput, NetworkOutput
@@ -41,7 +42,14 @@ from ..exchange.gate import InputGate
 from ..exchange.marker_writer import MarkerWriter
 from ..exchange.partition import ResultPartition, output_pool, share_out
 from ..exchange.writer import BatchLimits, RecordWriter
-from ..messages.messages import OutputSpec, SplitRequest, TaskDeployment, ToCoordinator, WatermarkReported
+from ..messages.messages import (
+    OutputSpec,
+    SourceEvent,
+    SplitRequest,
+    TaskDeployment,
+    ToCoordinator,
+    WatermarkReported,
+)
 from ..messages.settings import TaskSettings
 from .network_buffers import demands
 from .services import TaskServices
@@ -225,6 +233,7 @@ def operator_context(
         cached_files=deployment.cached_files if cached is None else cached(deployment),
         call_site=node.call_site,
         request_split=lambda: report(request),
+        send_source_event=lambda event: report(SourceEvent(attempt, node.operator_id, to_bytes(event))),
         report_watermark=report_watermark,
         wake=resources.services.wake,
         open_worker=resources.services.open_worker,

@@ -63,6 +63,7 @@ class OperatorContext:
         cached_files: name -> local path of the distributed cache.
         call_site: the line of the user's program that created the operator, or "".
         request_split: asks the coordinator for a split (sources only).
+        send_source_event: sends an event of a source's reader to its enumerator (sources only).
         report_watermark: reports to the coordinator where a source stands that is aligned with others, None for idle.
         wake: lets the task step soon, may be called by any thread; None: nothing runs beside the task, and time is the
             clock's alone, so that outside work belongs into the task's own thread.
@@ -93,6 +94,7 @@ class OperatorContext:
     cached_files: Mapping[str, str] = field(default_factory=dict)
     call_site: str = ""
     request_split: Callable[[], None] | None = None
+    send_source_event: Callable[[object], None] | None = None
     report_watermark: Callable[[WatermarkAlignment, int | None], None] | None = None
     wake: Callable[[], None] | None = None
     open_worker: Callable[[Any], Any] | None = None

@@ -70,7 +70,9 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, Chec
         if self._timestamps is not None:
             self._timestamps.open()
         ctx = self.ctx
-        reader_ctx = ReaderContext(ctx.subtask, ctx.parallelism, ctx.clock, ctx.metrics, ctx.config)
+        reader_ctx = ReaderContext(
+            ctx.subtask, ctx.parallelism, ctx.clock, ctx.metrics, ctx.config, ctx.send_source_event
+        )
         with UserCode(self.ctx, "open"):
             self._reader = self._source.configured(ctx.config).create_reader(reader_ctx)
             self._reader.start()

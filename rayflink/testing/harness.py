@@ -183,6 +183,8 @@ class OperatorHarness:
         self._checkpoints = count(1)
         self._opened = 0
         self._requested_splits = 0
+        self.source_events: list[object] = []
+        """The events that a source's reader sent to its enumerator, in order."""
         self._start(restore)
 
     # what goes in
@@ -425,6 +427,7 @@ class OperatorHarness:
             accumulators=self.accumulators,
             cached_files=place.cached_files,
             request_split=self._count_request,
+            send_source_event=self.source_events.append,
         )
 
     def _count_request(self) -> None:

@@ -57,6 +57,8 @@ class ReaderContext:
         subtask: index in [0, parallelism).
         clock: the task's processing time.
         config: the job's configuration, option key -> value.
+        send_source_event: sends an object, which can be pickled, to the enumerator's `handle_source_event`. Events of
+            a reader arrive in order, each once, unless the reader fails; None: no coordinator is there.
     """
 
     subtask: int = 0
@@ -64,6 +66,7 @@ class ReaderContext:
     clock: Clock | None = None
     metrics: MetricGroup | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
+    send_source_event: Callable[[object], None] | None = None
 
     def now_ms(self) -> int:
         """Return the processing time in epoch milliseconds."""
@@ -183,6 +186,19 @@ class SplitEnumerator(ABC):
 
     def add_reader(self, subtask: int) -> None:  # noqa: B027
         """Note that a reader has started."""
+
+    def handle_source_event(self, subtask: int, event: object) -> None:
+        """Act on an event that a reader sent by `ReaderContext.send_source_event`, such as a split that it has read.
+
+        What the enumerator changes here belongs to the next checkpoint; the one under way may contain the reader's
+        state of after the event. A reader therefore repeats, after a restore, what it cannot know to have arrived.
+
+        Raises:
+            NotImplementedError: the enumerator has no use for events.
+
+        Source: apache/flink SplitEnumerator.handleSourceEvent.
+        """
+        raise NotImplementedError(f"{type(self).__name__} takes no events of readers, found {event!r}")
 
     @abstractmethod
     def snapshot_state(self) -> Any:

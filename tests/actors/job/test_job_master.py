@@ -24,6 +24,7 @@ from rayflink.actors.messages.commands import (
 from rayflink.actors.messages.messages import (
     AssignSplits,
     CancelTask,
+    SourceEvent,
     SplitRequest,
     StopTask,
     TaskReport,
@@ -31,8 +32,10 @@ from rayflink.actors.messages.messages import (
 )
 from rayflink.actors.messages.scheduling import Slot
 from rayflink.actors.messages.states import ExecutionState, JobStatus
+from rayflink.common.connector_base.source import PendingSplits
 from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.common.functions.accumulators import IntCounter, ListAccumulator
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.connectors.collection import CollectionSplit
 from rayflink.launch import raise_if_failed
 from tests.actors.job.job_events import Job, failure, names, three_vertices
@@ -253,6 +256,28 @@ def test_splits_are_assigned_on_request_until_there_are_no_more(running):
     ask = SplitRequest(source.attempt, operator_id)
     assert running.sent(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (CollectionSplit(0),))}
     assert running.sent(running.on(ask)) == {SOURCE: AssignSplits(operator_id, (), no_more=True)}
+
+
+def test_an_event_of_a_reader_reaches_its_enumerator_which_may_assign_splits(running, monkeypatch):
+    source = running.execution(SOURCE)
+    operator_id = source.vertex.operators[0].operator_id
+    received = []
+
+    def handle(enumerator: PendingSplits, subtask: int, event: object) -> None:
+        received.append((subtask, event))
+        enumerator.handle_split_request(subtask)
+
+    monkeypatch.setattr(PendingSplits, "handle_source_event", handle)
+    event = SourceEvent(source.attempt, operator_id, to_bytes(("chunk", 7)))
+    assert running.sent(running.on(event)) == {SOURCE: AssignSplits(operator_id, (CollectionSplit(0),))}
+    assert received == [(0, ("chunk", 7))]
+
+
+def test_an_event_for_an_enumerator_that_takes_none_fails_the_job(running):
+    source = running.execution(SOURCE)
+    running.on(SourceEvent(source.attempt, source.vertex.operators[0].operator_id, to_bytes("hello")))
+    (entry,) = running.master.exceptions
+    assert "PendingSplits takes no events of readers, found 'hello'" in entry.failure.message
 
 
 def test_an_enumerator_that_raises_fails_the_job(running, monkeypatch):
