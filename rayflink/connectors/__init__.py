@@ -5,7 +5,8 @@
 - `frames`: tables in blocks of columns, from and for Spark, Ray Data and the cache.
 - `kafka`: the source, the exactly-once sink and their client;
 - `http`: webhooks, and records as requests.
-- `postgres`: an exactly-once sink.
+- `cdc`: change data capture, as far as it does not depend on the database.
+- `postgres`: an exactly-once sink, and change data capture.
 - `lakes`, with `delta` and `iceberg`: tables in Parquet files, as exactly-once sinks and as sources.
 
 Each implements `rayflink.common.connector_base`. The builders that users call are in
