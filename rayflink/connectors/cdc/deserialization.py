@@ -38,7 +38,7 @@ class RowChangesDeserializationSchema(ChangeDeserializationSchema):
 
     Args:
         include_table: the row begins with the fields `database_name`, `schema_name`, `table_name` and `op_ts` (epoch
-            milliseconds; 0 for rows of the snapshot), by which the tables of one stream are told apart.
+            milliseconds; 0 for rows of the snapshot), by which the tables of one stream differ.
     """
 
     def __init__(self, include_table: bool = False) -> None:

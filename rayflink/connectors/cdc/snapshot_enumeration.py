@@ -18,7 +18,7 @@ Table = TypeVar("Table")
 
 @dataclass(frozen=True)
 class Prepared(Generic[Table]):
-    """What was found in the database, and where the log is read from.
+    """The tables and chunks that were found in the database, and where the log is read from.
 
     Args:
         tables: full name -> the database's own description, which can be pickled.

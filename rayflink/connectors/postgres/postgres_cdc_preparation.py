@@ -1,4 +1,4 @@
-"""What change data capture needs on a server: settings, a publication, a replication slot, and the chunks of tables."""
+"""The preparations for change data capture on a server: a publication, a replication slot, and the chunks of tables."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class PostgresDatabase(Database[CapturedTable]):
         except errors.QueryCanceled as error:
             raise too_long(session) from error
         except errors.ConfigurationLimitExceeded as error:
-            remedy = "raise max_replication_slots, or drop a slot that nobody uses (SELECT * FROM pg_replication_slots)"
+            remedy = "raise max_replication_slots, or drop a slot without use (SELECT * FROM pg_replication_slots)"
             raise PostgresError(f"replication slot {slot!r} cannot be created: {_line(error)}", remedy) from error
         except errors.InvalidName as error:
             remedy = "use lower case letters, digits and underscores"
@@ -284,8 +284,8 @@ def divide(cursor: psycopg.Cursor[Any], table: CapturedTable, split_size: int) -
             step = max(1, round(split_size * (high - low + 1) / table.rows))
             return chunks_between(table.full_name, map(str, range(low + step, high + 1, step)))
     query = sql.SQL(
-        "SELECT {0}::text FROM (SELECT {0}, row_number() OVER (ORDER BY {0}) AS number FROM {1}) AS numbered "
-        "WHERE number > 1 AND (number - 1) % {2} = 0 GROUP BY {0} ORDER BY {0}"
+        "SELECT n.{0}::text AS bound FROM (SELECT {0}, row_number() OVER (ORDER BY {0}) AS place FROM {1}) AS n "
+        "WHERE n.place > 1 AND (n.place - 1) % {2} = 0 GROUP BY n.{0} ORDER BY n.{0}"
     ).format(column, place, sql.Literal(split_size))
     cursor.execute(query)
     return chunks_between(table.full_name, [bound for (bound,) in cursor.fetchall()])

@@ -58,7 +58,7 @@ class PostgresLog:
         self._begin: Begin | None = None
         self._to_skip = self._count = 0
         self._pending: list[LoggedChange] = []
-        self._of: CapturedRelation | None = None
+        self._relation: CapturedRelation | None = None
         self._after = 0
         self._emitted, self._emitted_ms = split.position, 0
         self._waiting: list[LogItem] = []
@@ -131,12 +131,12 @@ class PostgresLog:
         begin = self._begin
         assert begin is not None, "a change outside of a transaction"
         relation = self._relations[message.relation]
-        if relation is not self._of and self._pending:
+        if relation is not self._relation and self._pending:
             self._flush()
         self._count += 1
         if relation is None or self._count <= self._to_skip or begin.commit < self._position:
             return
-        self._of = relation
+        self._relation = relation
         self._pending.append(relation.collect(message, begin.commit, begin.xid, begin.moment_ms))
 
     def _end_transaction(self, commit: Commit) -> None:
@@ -148,11 +148,11 @@ class PostgresLog:
 
     def _flush(self) -> None:
         """Turn the pending changes into an item."""
-        if not self._pending or self._of is None:
+        if not self._pending or self._relation is None:
             return
         pending, self._pending = self._pending, []
-        kept = self._of.surviving(pending, self._locate)
-        changes = self._of.to_changes(kept, self._settings.upserts) if kept else None
+        kept = self._relation.surviving(pending, self._locate)
+        changes = self._relation.to_changes(kept, self._settings.upserts) if kept else None
         if self._after > self._position:
             self._position, self._transaction, self._skip = self._after, 0, 0
         if self._begin is not None and pending[-1].commit == self._begin.commit:
@@ -227,7 +227,7 @@ class PostgresLog:
         log.warning("replication slot %s: %s", self._settings.slot, lost)
         confirmed = self._connection.confirmed
         self._connection.close()
-        self._pending, self._begin, self._of, self._after = [], None, None, 0
+        self._pending, self._begin, self._relation, self._after = [], None, None, 0
         self._relations.clear()
         self._connect_again(lost)
         if confirmed:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import select
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .pgoutput import Keepalive, lsn_text, status_frame
 from .postgres_cdc_preparation import CdcSettings, find_slot, log_is_lost, slot_is_gone
 from .postgres_session import DEADLINES, PostgresError, Session, driver
 
 if TYPE_CHECKING:
-    from psycopg.pq.abc import PGconn
+    from psycopg.pq.abc import PGconn, PGresult
 
 _STATUS_S = 10.0
 """Seconds between two statuses, below `wal_sender_timeout`, 60 s by default."""
@@ -155,13 +155,12 @@ class ReplicationConnection:
         psycopg = driver()
         given = psycopg.conninfo.conninfo_to_dict(self._settings.dsn)
         text = psycopg.conninfo.make_conninfo("", **{**DEADLINES, **given, "replication": "database"})
-        connection: Any = psycopg.pq.PGconn.connect(text.encode())
+        connection: PGconn = psycopg.pq.PGconn.connect(text.encode())
         if connection.status != psycopg.pq.ConnStatus.OK:
             problem = _line(connection.error_message.decode(errors="replace"))
             connection.finish()
             raise ConnectionLost(f"no replication connection: {problem}")
-        opened: PGconn = connection
-        return opened
+        return connection
 
     def _explained(self, state: str, found: str) -> Exception:
         line = _line(found)
@@ -177,7 +176,7 @@ class ReplicationConnection:
         return ConnectionLost(f"replication ended: {line}")
 
 
-def _state(result: Any) -> str:
+def _state(result: PGresult | None) -> str:
     if result is None:
         return ""
     found = result.error_field(driver().pq.DiagnosticField.SQLSTATE)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,34 +44,65 @@ def _unprivileged() -> dict[str, Any]:
     raise RuntimeError("no user postgres or nobody to run the server")
 
 
+class PostgresServer:
+    """A server in a folder of its own.
+
+    Args:
+        settings: beside `SETTINGS`.
+    """
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._programs, self._settings = programs(), {**SETTINGS, **settings}
+        if self._programs is None:
+            pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+        who = _unprivileged()
+        self.home = Path(tempfile.mkdtemp(prefix="rfpg-", dir="/tmp"))
+        if who:
+            os.chown(self.home, who["user"], who["group"])
+        environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(self.home)}
+        self._run: dict[str, Any] = {"cwd": self.home, "env": environment, **who}
+        self._server: subprocess.Popen[bytes] | None = None
+        self.dsn = f"host={self.home} dbname=postgres user=postgres"
+        data = ["-D", self.home / "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
+        subprocess.run([self._programs / "initdb", *data], check=True, capture_output=True, timeout=60, **self._run)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = [part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")]
+        with open(self.home / "log", "ab") as log:
+            command = [self._programs / "postgres", "-D", self.home / "data", "-k", self.home, *options]
+            self._server = subprocess.Popen(command, stdout=log, stderr=log, **self._run)
+        _wait_for(self.dsn, self._server, self.home / "log")
+
+    def end(self, number: int = signal.SIGINT) -> None:
+        """End it by a signal: SIGINT as an administrator does, SIGQUIT at once, which loses what is not in the log."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.send_signal(number)
+            server.wait(timeout=30)
+
+    def remove(self) -> None:
+        """End it and delete its files."""
+        self.end(signal.SIGQUIT)
+        shutil.rmtree(self.home)
+
+
+@contextmanager
+def running_server(**settings: str) -> Iterator[PostgresServer]:
+    """Start a server with some settings."""
+    server = PostgresServer(settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """Start a server; gives its connection string."""
-    folder = programs()
-    if folder is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    who = _unprivileged()
-    home = Path(tempfile.mkdtemp(prefix="rfpg-", dir="/tmp"))
-    if who:
-        os.chown(home, who["user"], who["group"])
-    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(home)}
-    run: dict[str, Any] = {"cwd": home, "env": environment, **who}
-    try:
-        initdb = [folder / "initdb", "-D", home / "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
-        subprocess.run(initdb, check=True, capture_output=True, timeout=60, **run)
-        options = [part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}")]
-        with open(home / "log", "wb") as log:
-            command = [folder / "postgres", "-D", home / "data", "-k", home, *options]
-            server = subprocess.Popen(command, stdout=log, stderr=log, **run)
-        try:
-            dsn = f"host={home} dbname=postgres user=postgres"
-            _wait_for(dsn, server, home / "log")
-            yield dsn
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(timeout=30)
-    finally:
-        shutil.rmtree(home)
+    with running_server() as server:
+        yield server.dsn
 
 
 def _wait_for(dsn: str, server: subprocess.Popen[bytes], log: Path) -> None:
