@@ -13,6 +13,7 @@ from ..errors import SqlError, nearest
 from ..plan.changelog import Change
 from ..plan.logical import Schema
 from ..plan.typed import Expr
+from ..types import DataType
 from .statistics import TableStatistics
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ class TableSource(ABC):
 
         Args:
             names: of the table's columns, also of those that the source leaves out already.
+        """
+        return None
+
+    def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
+        """Return the same with other fields in the rows of some columns; None: it reads rows whole.
+
+        Args:
+            types: name of a column -> its type in the table with some of the fields only, which replaces what an
+                earlier call said of the column.
         """
         return None
 

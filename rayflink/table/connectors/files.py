@@ -27,7 +27,7 @@ from ..errors import SqlError, nearest
 from ..plan.logical import Schema
 from ..plan.typed import Column, Expr
 from ..runtime.key_columns import columns_key
-from ..types import Root
+from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
@@ -65,6 +65,7 @@ class FilesSource(TableSource):
         conditions: over the partition keys alone: other partitions are not read.
         wanted: what parts of a file are passed over by, as far as its statistics tell.
         most: rows of a split that are enough; None: all are read.
+        narrow: types of the columns of which some fields are read only.
     """
 
     path: str
@@ -79,6 +80,7 @@ class FilesSource(TableSource):
     conditions: tuple[Expr, ...] = ()
     wanted: tuple[Wanted, ...] = ()
     most: int | None = None
+    narrow: tuple[tuple[str, DataType], ...] = ()
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
@@ -87,6 +89,13 @@ class FilesSource(TableSource):
 
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, names=tuple(names))
+
+    def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
+        if not FORMATS[self.format].has_nested_projection:
+            return None
+        whole = {column.name: column.type for column in self.schema}
+        narrow = {name: kind for name, kind in {**dict(self.narrow), **types}.items() if kind != whole[name]}
+        return replace(self, narrow=tuple(narrow.items()))
 
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
         keys = (
@@ -118,11 +127,12 @@ class FilesSource(TableSource):
         return statistics_of(paths, self.format)
 
     def pushed(self) -> tuple[str, ...]:
-        whole = list(self.names) == [column.name for column in self.schema]
+        whole = not self.narrow and list(self.names) == [column.name for column in self.schema]
+        paths = {name: _paths(name, kind) for name, kind in self.narrow}
         shown = {
             "partitions": map(str, self.conditions),
             "filter": map(str, self.wanted),
-            "project": () if whole else self.names,
+            "project": () if whole else [path for name in self.names for path in paths.get(name, [name])],
             "limit": () if self.most is None else (str(self.most),),
         }
         described = {what: ", ".join(parts) for what, parts in shown.items()}
@@ -141,7 +151,8 @@ class FilesSource(TableSource):
     def _whole_form(self) -> FileFormat:
         keys = () if self.partitions is None else tuple(column.name for column in self.partitions.keys)
         beside = {*keys, *(name for name, _ in self.metadata)}
-        stored = tuple(column for column in self.schema if column.name not in beside)
+        schema = self._read_schema()
+        stored = tuple(column for column in schema if column.name not in beside)
         read = [name for name in self.names if name not in beside]
         form = FORMATS[self.format].reads(stored, read or [stored[0].name], dict(self.options))
         if self.wanted and isinstance(form, ParquetFormat):
@@ -149,8 +160,19 @@ class FilesSource(TableSource):
         if len(read) == len(self.names):
             return form
         metadata = tuple((name, key) for name, key in self.metadata if name in self.names)
-        columns = tuple(column_named(self.schema, name) for name in self.names)
+        columns = tuple(column_named(schema, name) for name in self.names)
         return LocatedFormat(form, columns, self.partitions, metadata)
+
+    def _read_schema(self) -> Schema:
+        kinds = dict(self.narrow)
+        return tuple(replace(column, type=kinds.get(column.name, column.type)) for column in self.schema)
+
+
+def _paths(name: str, kind: DataType) -> list[str]:
+    """Return the paths of a column's fields that are no rows."""
+    if kind.root is not Root.ROW:
+        return [name]
+    return [f"{name}.{path}" for field in kind.fields for path in _paths(field.name, field.type)]
 
 
 def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:

@@ -36,6 +36,8 @@ class Format(ABC):
     """Option name without the format's prefix -> option."""
     has_statistics = False
     """True if files contain the least and greatest values of their parts."""
+    has_nested_projection = False
+    """True if a ROW column may be read with some of its fields only."""
 
     @abstractmethod
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
@@ -122,6 +124,8 @@ def refuse_nested(schema: Schema) -> None:
 
 class Json(Format):
     """One object a line."""
+
+    has_nested_projection = True
 
     options: Mapping[str, Option] = {
         "fail-on-missing-field": Option(truth, False),

@@ -22,6 +22,7 @@ from .rules.push_filter_into_rank import push_filter_into_rank
 from .rules.push_filter_into_scan import push_filter_into_scan
 from .rules.push_filter_through_join import push_filter_through_join
 from .rules.push_limit_into_scan import push_limit_into_scan
+from .rules.push_nested_projection_into_scan import push_nested_projection_into_scan
 from .rules.push_projection_into_scan import push_projection_into_scan
 from .rules.push_projection_into_unnest import push_projection_into_unnest
 from .rules.push_projection_through_join import push_projection_through_join
@@ -69,6 +70,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         merge_projections_and_filters,
         push_projection_into_scan,
         merge_projections_and_filters,
+        push_nested_projection_into_scan,
         push_limit_into_scan,
         broadcast_join,
         one_phase_aggregate,

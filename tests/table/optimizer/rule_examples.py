@@ -53,6 +53,9 @@ ORDERS = """CREATE TABLE orders (id BIGINT, product STRING, price INT, tags ARRA
 PAYMENTS = """CREATE TABLE payments (id BIGINT, amount INT, ts TIMESTAMP(3),
     WATERMARK FOR ts AS ts) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{path}')"""
 
+EVENTS = """CREATE TABLE events (kind INT, bid ROW<auction BIGINT, price BIGINT, channel ROW<name STRING, url STRING>>,
+    ts TIMESTAMP(3)) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{path}')"""
+
 
 @dataclass(frozen=True)
 class RuleExample:
@@ -105,12 +108,13 @@ def left_out(relation: Relation) -> Relation:
 def environment(folder: Path, is_batch: bool) -> TableEnvironment:
     """Return an environment with the tables of the examples, whose files are in `folder`.
 
-    orders and payments are Parquet files with a watermark; customers is a small table in memory, visits a large one.
+    orders and payments are Parquet files with a watermark, events JSON lines with rows in each other; customers is a
+    small table in memory, visits a large one.
     """
     settings = EnvironmentSettings.in_batch_mode() if is_batch else EnvironmentSettings.in_streaming_mode()
     t_env = TableEnvironment.create(settings)
     t_env.get_config().set_string("execution.target", "local").set_string("table.local-time-zone", "UTC")
-    for name, statement in (("orders", ORDERS), ("payments", PAYMENTS)):
+    for name, statement in (("orders", ORDERS), ("payments", PAYMENTS), ("events", EVENTS)):
         t_env.execute_sql(statement.format(path=folder / name))
     customers = pyarrow.table({"id": range(10), "name": [f"c{number}" for number in range(10)]})
     visits = pyarrow.table({"id": range(3000), "page": [f"/{number % 7}" for number in range(3000)]})
@@ -133,6 +137,8 @@ def write_files(folder: Path) -> None:
     for name, columns in (("orders", orders), ("payments", payments)):
         (folder / name).mkdir()
         parquet.write_table(pyarrow.table(columns), folder / name / "rows.parquet")
+    (folder / "events").mkdir()
+    (folder / "events" / "rows.json").write_text('{"kind": 2, "bid": {"auction": 1, "price": 5}}\n')
 
 
 def module_of(rule: str) -> str:

@@ -129,7 +129,8 @@ def test_the_places_of_rules():
         .add_rule(one_less, after="merge_projections_and_filters")
     )
     names = config.rule_names()
-    assert names["logical"][0] == "positive" and names["sources"][-4:-2] == ("one_less", "push_limit_into_scan")
+    assert names["logical"][0] == "positive"
+    assert names["sources"][-5:-3] == ("one_less", "push_nested_projection_into_scan")
     assert PlannerConfig().rule_names()["logical"][0] == "merge_projections_and_filters"
 
 

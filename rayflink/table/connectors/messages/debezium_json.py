@@ -162,8 +162,10 @@ class OggJsonDecoder(_BothRowsDecoder):
         column = self.inner(data)[_OGG[key]]
         if not key.endswith("-timestamp"):
             return column
-        return compute.replace_substring(column, "T", " ").cast(pyarrow.timestamp("us")).cast(
-            pyarrow.timestamp("us", "UTC")
+        return (
+            compute.replace_substring(column, "T", " ")
+            .cast(pyarrow.timestamp("us"))
+            .cast(pyarrow.timestamp("us", "UTC"))
         )
 
 

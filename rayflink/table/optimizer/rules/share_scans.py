@@ -12,13 +12,15 @@ from typing import Any
 from ...plan.logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
 from ...plan.typed import Column
 from .merge_projections_and_filters import inlined, merge_projections_and_filters
+from .push_nested_projection_into_scan import with_equal_fields
 
 
 def share_scans(plans: Sequence[Relation]) -> list[Relation]:
     """Return the plans with one scan for those of a table that differ in their columns alone, and a projection each."""
+    plans = with_equal_fields(plans)
     widened = _widened({relation for plan in plans for relation in plan.walk() if isinstance(relation, Scan)})
     if not widened:
-        return list(plans)
+        return plans
 
     def change(relation: Relation) -> Relation:
         if isinstance(relation, Scan) and relation in widened:

@@ -1,0 +1,87 @@
+"""Queries that read some fields of rows have the results of those that read the rows whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rayflink.table import EnvironmentSettings, PlannerConfig, TableEnvironment
+from rayflink.table.planner import Relation
+
+LINES = """
+{"kind": 2, "bid": {"auction": 1, "price": 7, "at": "2020-01-01 00:00:01", "channel": {"name": "a", "url": "u"}}}
+{"kind": 2, "bid": {"auction": 2, "price": null, "channel": null}}
+{"kind": 0, "bid": null}
+{"kind": 2, "bid": {"auction": 1, "price": 9, "at": "2020-01-01 00:00:05", "channel": {"url": "w"}, "more": [1]}}
+{"bid": {}}
+"""
+TABLE = """CREATE TABLE events (kind INT, bid ROW<auction BIGINT, price BIGINT, at TIMESTAMP(3),
+    channel ROW<name STRING, url STRING>>, moment AS bid.at, WATERMARK FOR moment AS moment - INTERVAL '1' SECOND)
+    WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{path}')"""
+EXPRS = ["kind", "bid.auction", "bid.price + 1", "bid.channel.url", "bid.channel", "bid", "bid IS NULL", "moment",
+         "bid.channel IS NOT NULL", "COALESCE(bid.channel.name, bid.channel.url)"]  # fmt: skip
+CONDITIONS = ["kind = 2", "bid IS NOT NULL", "bid.channel.name = 'a'", "bid.price > 7", "bid.auction IN (1, 3)"]
+
+
+def left_out(relation: Relation) -> Relation:
+    return relation
+
+
+def environment(path: Path, is_narrow: bool) -> TableEnvironment:
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    t_env.get_config().set_string("execution.target", "local").set_string("table.local-time-zone", "UTC")
+    if not is_narrow:
+        config = PlannerConfig().replace_rule("push_nested_projection_into_scan", left_out)
+        t_env.get_config().set_planner_config(config)
+    t_env.execute_sql(TABLE.format(path=path))
+    return t_env
+
+
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> list[TableEnvironment]:
+    path = tmp_path_factory.mktemp("events") / "events.json"
+    path.write_text(LINES)
+    return [environment(path, is_narrow) for is_narrow in (True, False)]
+
+
+def rows_of(t_env: TableEnvironment, query: str) -> list[str]:
+    return sorted(str(row) for row in t_env.execute_sql(query).collect())
+
+
+@given(
+    st.lists(st.sampled_from(EXPRS), min_size=1, max_size=4, unique=True),
+    st.lists(st.sampled_from(CONDITIONS), max_size=2, unique=True),
+)
+def test_rows_are_those_of_whole_reads(environments, exprs, conditions):
+    chosen = ", ".join(f"{expr} AS c{index}" for index, expr in enumerate(exprs))
+    query = f"SELECT {chosen} FROM events" + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+    narrow, whole = environments
+    assert rows_of(narrow, query) == rows_of(whole, query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.bid.auction, b.bid.channel.url FROM events AS a JOIN events AS b ON a.bid.price = b.bid.price",
+        "SELECT bid.auction AS n FROM events UNION ALL SELECT bid.price FROM events WHERE kind = 2",
+        "SELECT bid, 1 AS n FROM events UNION ALL SELECT bid, bid.auction FROM events WHERE bid.price = 7",
+        "SELECT window_start, COUNT(*) AS n, MAX(bid.price) AS most FROM TABLE("
+        "TUMBLE(TABLE events, DESCRIPTOR(moment), INTERVAL '2' SECOND)) "
+        "WHERE moment IS NOT NULL GROUP BY window_start, window_end",
+    ],
+)
+def test_several_reads_of_a_table_share_its_scan(environments, query):
+    narrow, whole = environments
+    assert rows_of(narrow, query) == rows_of(whole, query)
+
+
+def test_a_malformed_field_that_is_not_read_does_no_harm(tmp_path):
+    path = tmp_path / "events.json"
+    path.write_text('{"kind": 1, "bid": {"auction": 1, "price": "many"}}\n')
+    t_env = environment(path, True)
+    assert rows_of(t_env, "SELECT bid.auction FROM events") == ["<Row(1)>"]
+    with pytest.raises(Exception, match="price"):
+        rows_of(t_env, "SELECT bid.price FROM events")
