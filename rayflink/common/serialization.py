@@ -112,6 +112,12 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     def deserialize(self, message: bytes) -> str:
         return message.decode(self._charset)
 
+    def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        if type(self).deserialize is not SimpleStringSchema.deserialize:
+            return super().deserialize_batch(messages)
+        charset = self._charset
+        return RowBatch([message.decode(charset) for message in messages]), None
+
     def get_produced_type(self) -> TypeInformation:
         return Types.STRING()
 
@@ -127,6 +133,11 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
     def deserialize(self, message: bytes) -> bytes:
         return message
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        if type(self).deserialize is not ByteArraySchema.deserialize:
+            return super().deserialize_batch(messages)
+        return RowBatch(list(messages)), None
 
     def get_produced_type(self) -> TypeInformation:
         return Types.PRIMITIVE_ARRAY(Types.BYTE())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rayflink.common.text_output.logs import get_logger
+from rayflink.user_types import UserValue
 
 from ..errors import described, shorten
 from ..metrics.metric_group import MetricGroup
@@ -47,6 +48,8 @@ class MessageDecoder:
         schema: decodes messages.
         policy: for those that it cannot decode.
         metrics: of the source; None: nothing is counted.
+        bytes_of: returns what a malformed message is shown as; for sources whose schema decodes objects of a client
+            library in place of bytes.
     """
 
     def __init__(
@@ -54,9 +57,10 @@ class MessageDecoder:
         schema: DeserializationSchema,
         policy: MalformedRecords | None = None,
         metrics: MetricGroup | None = None,
+        bytes_of: Callable[[UserValue], bytes] = bytes,
     ) -> None:
-        self._schema = schema if metrics is None else schema.counting(metrics)
-        self._policy = policy or MalformedRecords.fail()
+self._schema = schema if metrics is None else schema.counting(metrics)
+        self._policy, self._bytes_of = policy or MalformedRecords.fail(), bytes_of
         self._errors = None if metrics is None else metrics.counter(NUM_RECORDS_IN_ERRORS)
         self._is_logged = False
 
@@ -105,7 +109,9 @@ class MessageDecoder:
             self._errors.inc(len(failures))
         index, error = next(iter(failures.items()))
         if self._policy.fails:
-            raise MalformedMessage(place_of(index), shorten(messages[index], 120), described(error)) from error
+            raise MalformedMessage(
+                place_of(index), shorten(self._bytes_of(messages[index]), 120), described(error)
+            ) from error
         if not self._is_logged:
             self._is_logged = True
             log.warning("the first malformed message is at %s: %s", place_of(index), described(error))
@@ -116,7 +122,7 @@ class MessageDecoder:
         if self._policy.tag is None:
             return None
         records = [
-            MalformedRecord(bytes(messages[index]), described(error), place_of(index))
+            MalformedRecord(self._bytes_of(messages[index]), described(error), place_of(index))
             for index, error in failures.items()
         ]
         return Tagged(self._policy.tag.tag_id, RowBatch(records))

@@ -163,10 +163,18 @@ def new_producer(properties: Mapping[str, object], errors: ClientErrors) -> Any:
     return _new("Producer", properties, errors)
 
 
+def new_admin(properties: Mapping[str, object], errors: ClientErrors) -> Any:
+    """Return a client that asks brokers, which reports to `errors` and logs through this process's logs."""
+    return _new("AdminClient", properties, errors)
+
+
 def _new(kind: str, properties: Mapping[str, object], errors: ClientErrors) -> Any:
     module = library()
+    from confluent_kafka.admin import AdminClient
+
+    create = AdminClient if kind == "AdminClient" else getattr(module, kind)
     try:
-        return getattr(module, kind)({**properties, "error_cb": errors.note}, logger=_client_log)
+        return create({**properties, "error_cb": errors.note}, logger=_client_log)
     except module.KafkaException as error:
         raise as_exception(error.args[0], properties, f"creating a client ({kind.lower()})") from None
 
@@ -183,6 +191,7 @@ __all__ = [
     "error_name",
     "is_transient",
     "library",
+    "new_admin",
     "new_consumer",
     "new_producer",
     "place_of",

@@ -1,0 +1,143 @@
+"""From messages of the client library to answers of a reader: batches with timestamps, and the offset behind each."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from rayflink.common.connector_base.malformed_records import MalformedRecords
+from rayflink.common.connector_base.message_decoder import DecodedBatch, MessageDecoder
+from rayflink.common.metrics.metric_group import Counter, MetricGroup
+from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, RowBatch, Tagged
+
+from .kafka_client import library
+from .kafka_records import KafkaRecordDeserializationSchema, MessageSchema, ValueOnlySchema
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+_MILLISECONDS = itemgetter(1)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedRun:
+    """Records of one partition that are given out together.
+
+    Args:
+        element: None: there are none, and the position advances all the same.
+        next_offset: behind the messages that they were made of.
+    """
+
+    element: RowBatch | ArrowBatch | Tagged | None
+    next_offset: int
+
+
+class RecordDecoder:
+    """Decodes runs of messages of one partition each.
+
+    Args:
+        policy: for malformed records.
+        metrics: of the source.
+    """
+
+    def __init__(
+        self, schema: KafkaRecordDeserializationSchema, policy: MalformedRecords, metrics: MetricGroup | None
+    ) -> None:
+        self._reads_values = isinstance(schema, ValueOnlySchema)
+        message = library().Message
+        self._value, self._timestamp = message.value, message.timestamp
+        inner = schema.schema if isinstance(schema, ValueOnlySchema) else MessageSchema(schema)
+        self._decoder = MessageDecoder(inner, policy, metrics, bytes if self._reads_values else _value_of)
+        self.tombstones = Counter()
+        """Number of records without a value that were left out."""
+        self.bytes = Counter()
+        """Number of bytes of all values."""
+
+    def decode(self, topic: str, partition: int, messages: Sequence[Message]) -> list[DecodedRun]:
+        """Return the records of messages, in parts where malformed ones go to a side output between them.
+
+        Raises:
+            MalformedMessage: one cannot be decoded, and the policy is to fail.
+        """
+        next_offset = messages[-1].offset() + 1
+        values = list(map(self._value, messages))
+        if None in values:
+            present = [index for index, value in enumerate(values) if value is not None]
+            self.bytes.inc(sum(len(values[index]) for index in present))
+            if self._reads_values:
+                self.tombstones.inc(len(values) - len(present))
+                if not present:
+                    return [DecodedRun(None, next_offset)]
+                messages, values = [messages[index] for index in present], [values[index] for index in present]
+        else:
+            self.bytes.inc(sum(map(len, values)))
+        malformed: set[int] = set()
+
+        def place_of(index: int) -> str:
+            malformed.add(index)
+            return f"topic {topic}, partition {partition}, offset {messages[index].offset()}"
+
+        decoded = self._decoder.decode(values if self._reads_values else messages, place_of)
+        stamps = list(map(_MILLISECONDS, map(self._timestamp, messages)))
+        if -1 in stamps:
+            stamps = [MIN_TIMESTAMP if stamp == -1 else stamp for stamp in stamps]
+        batch = _stamped(decoded, stamps)
+        if decoded.malformed is None:
+            return [DecodedRun(batch if len(batch) else None, next_offset)]
+        return _divided(replace(decoded, batch=batch), sorted(malformed), messages)
+
+
+def _value_of(message: Message) -> bytes:
+    return message.value() or b""
+
+
+def _stamped(decoded: DecodedBatch, stamps: list[int]) -> Batch:
+    """Return the records with the timestamps of their messages."""
+    batch, indices = decoded.batch, decoded.indices
+    if indices is not None:
+        stamps = [stamps[index] for index in indices]
+    if isinstance(batch, ArrowBatch):
+        import numpy as np
+
+        return ArrowBatch(batch.data, np.array(stamps, np.int64))
+    return RowBatch(batch.values, stamps)
+
+
+def _divided(decoded: DecodedBatch, malformed: list[int], messages: Sequence[Message]) -> list[DecodedRun]:
+    """Return good and malformed records in the order of their offsets.
+
+    So each part ends at an offset before which all is given out, and a snapshot between two of them is exact.
+    """
+    assert decoded.malformed is not None
+    bad = decoded.malformed
+    origins = range(len(decoded.batch)) if decoded.indices is None else decoded.indices
+    runs: list[DecodedRun] = []
+    record = 0
+
+    def add_good(until: int) -> None:
+        """Add the records of messages before index `until`."""
+        nonlocal record
+        stop = bisect_left(origins, until)
+        if stop > record:
+            end = messages[until - 1].offset() + 1
+            runs.append(DecodedRun(decoded.batch.slice(record, stop), end))
+        record = stop
+
+    start = 0
+    while start < len(malformed):
+        stop = start + 1
+        while stop < len(malformed) and malformed[stop] == malformed[stop - 1] + 1:
+            stop += 1
+        add_good(malformed[start])
+        side = Tagged(bad.tag_id, bad.batch.slice(start, stop))
+        runs.append(DecodedRun(side, messages[malformed[stop - 1]].offset() + 1))
+        start = stop
+    add_good(len(messages))
+    runs[-1] = replace(runs[-1], next_offset=messages[-1].offset() + 1)
+    return runs
+
+
+__all__ = ["DecodedRun", "RecordDecoder"]

@@ -1,0 +1,398 @@
+"""The reader of a Kafka source: one consumer, whose partitions are assigned by the enumerator."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.connector_base.malformed_records import MalformedRecords
+from rayflink.common.connector_base.source import END, PENDING, Polled, ReaderContext, SourceReader
+from rayflink.common.text_output.logs import get_logger
+
+from .kafka_client import (
+    ClientErrors,
+    KafkaBrokerUnavailable,
+    KafkaClientError,
+    as_exception,
+    error_name,
+    is_transient,
+    library,
+    new_consumer,
+    place_of,
+)
+from .kafka_decoding import DecodedRun, RecordDecoder
+from .kafka_metrics import ReaderMetrics
+from .kafka_records import KafkaRecordDeserializationSchema
+from .kafka_settings import OUTAGE_TIMEOUT, KafkaSourceSettings
+from .kafka_splits import KafkaPartitionSplit
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message, TopicPartition
+
+log = get_logger(__name__)
+
+_MOST_CONSUMED = 2_000
+"""Messages that are taken from the client at once; more are slower, as they leave the cache of the processor."""
+_PAUSES_MS = (1, 1, 2, 2, 3)
+"""Milliseconds until the next poll after the first, second and further ones that brought nothing."""
+_QUIET_AFTER_MS = 40_000
+"""An outage is over when no error came for so long: the client repeats those that last, each half minute."""
+
+
+class ReadPartition:
+    """A partition that is being read.
+
+    Args:
+        split: where reading begins.
+    """
+
+    def __init__(self, split: KafkaPartitionSplit) -> None:
+        self.topic, self.partition, self.split_id = split.topic, split.partition, split.split_id
+        self.stopping = split.stopping_offset
+        self.position = split.offset
+        """The offset behind all that was given out."""
+        self.consumed = split.offset
+        """The offset behind all that was taken from the client."""
+        self.committed = -1
+        self.newest = -1
+        """The offset of the newest record that was given out."""
+        self.is_through = False
+        """Whether its stopping offset was reached; what waits to be given out may be left."""
+
+    @property
+    def split(self) -> KafkaPartitionSplit:
+        """The split with the position up to which records were given out."""
+        return KafkaPartitionSplit(self.topic, self.partition, self.position, self.stopping)
+
+    def at_client(self, offset: int | None = None) -> TopicPartition:
+        """Return the partition as the client library takes it."""
+        partition = library().TopicPartition(self.topic, self.partition)
+        if offset is not None:
+            partition.offset = offset
+        return partition
+
+
+class KafkaReader(SourceReader):
+    """Reads partitions with a consumer that is assigned them by hand; it is no member of a group.
+
+    Args:
+        schema: decodes records.
+        policy: for malformed records.
+    """
+
+    def __init__(
+        self,
+        ctx: ReaderContext,
+        settings: KafkaSourceSettings,
+        schema: KafkaRecordDeserializationSchema,
+        policy: MalformedRecords,
+    ) -> None:
+        self._ctx, self._settings = ctx, settings
+        self._client = settings.client_of(str(ctx.subtask))
+        self._errors = ClientErrors(self._client)
+        self._decoder = RecordDecoder(schema, policy, ctx.metrics)
+        self._metrics = ReaderMetrics(ctx.metrics, self._lags, self._decoder.tombstones, self._decoder.bytes)
+        self._partitions: dict[tuple[str, int], ReadPartition] = {}
+        self._finished: dict[str, KafkaPartitionSplit] = {}
+        """Splits that are read to their end, until a checkpoint that contains their ends is complete."""
+        self._ready: deque[tuple[ReadPartition, DecodedRun]] = deque()
+        self._names: tuple[str, ...] | None = ()
+        self._current = ""
+        self._paused: set[str] = set()
+        self._announced = self._no_more = False
+        self._empty_polls = 0
+        self._outage_since_ms: int | None = None
+        self._last_error_ms = 0
+        self._consumer: Any = None
+
+    def start(self) -> None:
+        message = library().Message
+        self._error_of, self._topic_of, self._partition_of = message.error, message.topic, message.partition
+        own = {"enable.partition.eof": "true", "on_commit": self._committed}
+        self._consumer = new_consumer({**self._client, **own}, self._errors)
+
+    # splits
+
+    def needs_split(self) -> bool:
+        """Return True once: from then on the enumerator assigns splits whenever there are some."""
+        is_first, self._announced = not self._announced, True
+        return is_first
+
+    def add_splits(self, splits: list[KafkaPartitionSplit]) -> None:
+        added = []
+        for split in splits:
+            if split.is_finished:
+                self._finished[split.split_id] = split
+                continue
+            partition = ReadPartition(split)
+            self._partitions[split.topic, split.partition] = partition
+            added.append(partition.at_client(split.offset))
+            self._metrics.add_partition(
+                split.topic,
+                split.partition,
+                lambda partition=partition: partition.newest,  # type: ignore[misc]
+                lambda partition=partition: partition.committed,  # type: ignore[misc]
+            )
+        if added:
+            self._names = None
+            self._consumer.incremental_assign(added)
+
+    def notify_no_more_splits(self) -> None:
+        self._no_more = True
+
+    def split_ids(self) -> Collection[str]:
+        if self._names is None:
+            self._names = tuple(partition.split_id for partition in self._partitions.values())
+        return self._names
+
+    def current_split(self) -> str:
+        return self._current
+
+    def pause_or_resume_splits(self, splits_to_pause: Collection[str], splits_to_resume: Collection[str]) -> None:
+        self._paused.update(splits_to_pause)
+        self._paused.difference_update(splits_to_resume)
+        live = [partition for partition in self._partitions.values() if not partition.is_through]
+        to_pause = [partition.at_client() for partition in live if partition.split_id in splits_to_pause]
+        to_resume = [partition.at_client() for partition in live if partition.split_id in splits_to_resume]
+        if to_pause:
+            self._consumer.pause(to_pause)
+        if to_resume:
+            self._consumer.resume(to_resume)
+
+    # records
+
+    def poll(self, max_records: int) -> Polled:
+        while True:
+            while self._ready:
+                answer = self._next_ready()
+                if answer is None:
+                    break
+                partition, run = answer
+                partition.position = run.next_offset
+                if partition.is_through and all(other is not partition for other, _ in self._ready):
+                    self._finish(partition)
+                if run.element is not None:
+                    partition.newest = run.next_offset - 1
+                    self._current = partition.split_id
+                    self._empty_polls = 0
+                    return run.element
+            if not self._partitions:
+                return END if self._no_more else PENDING
+            if not self._consume(min(max_records, _MOST_CONSUMED)):
+                self._empty_polls += 1
+                return END if self._no_more and not self._partitions else PENDING
+
+    def next_poll_ms(self) -> int | None:
+        if not self._partitions:
+            return None
+        return self._ctx.now_ms() + _PAUSES_MS[min(self._empty_polls, len(_PAUSES_MS)) - 1]
+
+    def _next_ready(self) -> tuple[ReadPartition, DecodedRun] | None:
+        """Return the first run whose partition is not paused."""
+        if not self._paused:
+            return self._ready.popleft()
+        for index, (partition, _) in enumerate(self._ready):
+            if partition.split_id not in self._paused:
+                answer = self._ready[index]
+                del self._ready[index]
+                return answer
+        return None
+
+    def _consume(self, most: int) -> bool:
+        """Take messages from the client, and return whether there were any."""
+        messages = self._consumer.consume(most, 0)
+        if not messages:
+            self._check_connection()
+            return False
+        events: list[Message] = []
+        if any(map(self._error_of, messages)):
+            events = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+        if messages:
+            self._end_outage()
+        for partition, run in self._runs(messages):
+            self._accept(partition, run)
+        for event in events:
+            self._handle(event)
+        return True
+
+    def _runs(self, messages: list[Message]) -> Iterator[tuple[ReadPartition, list[Message]]]:
+        """Yield the messages of each partition that is still being read, in order."""
+        if not messages:
+            return
+        places = list(zip(map(self._topic_of, messages), map(self._partition_of, messages), strict=True))
+        if places.count(places[0]) == len(places):
+            groups = {places[0]: messages}
+        else:
+            groups, start = {}, 0
+            for place, same in groupby(places):
+                stop = start + sum(1 for _ in same)
+                groups.setdefault(place, []).extend(messages[start:stop])
+                start = stop
+        for place, run in groups.items():
+            partition = self._partitions.get(place)
+            if partition is not None and not partition.is_through:
+                yield partition, run
+
+    def _accept(self, partition: ReadPartition, run: list[Message]) -> None:
+        """Decode messages of one partition, up to its stopping offset."""
+        if run[0].offset() < partition.consumed:  # fetched again, as after a pause
+            run = run[_index(run, partition.consumed) :]
+        stopping = partition.stopping
+        reaches_stop = bool(run) and stopping is not None and run[-1].offset() >= stopping - 1
+        if reaches_stop and run[-1].offset() >= stopping:
+            run = run[: _index(run, stopping)]
+        if run:
+            partition.consumed = run[-1].offset() + 1
+            for decoded in self._decoder.decode(partition.topic, partition.partition, run):
+                self._ready.append((partition, decoded))
+        if reaches_stop:
+            self._end(partition)
+
+    def _end(self, partition: ReadPartition) -> None:
+        """Read no more of a partition; its position becomes the stopping offset when all is given out."""
+        assert partition.stopping is not None
+        partition.is_through = True
+        self._consumer.incremental_unassign([partition.at_client()])
+        self._ready.append((partition, DecodedRun(None, partition.stopping)))
+
+    def _finish(self, partition: ReadPartition) -> None:
+        del self._partitions[partition.topic, partition.partition]
+        self._finished[partition.split_id] = partition.split
+        self._paused.discard(partition.split_id)
+        self._names = None
+
+    # events and errors
+
+    def _handle(self, event: Message) -> None:
+        """Act on what the client reports in place of a record."""
+        error = event.error()
+        name = error_name(error)
+        partition = self._partitions.get((event.topic(), event.partition()))
+        if name == "_PARTITION_EOF":
+            self._end_outage()
+            if partition is not None and not partition.is_through and partition.stopping is not None:
+                if event.offset() >= partition.stopping:
+                    self._end(partition)
+        elif name == "_AUTO_OFFSET_RESET":
+            if partition is not None and not partition.is_through:
+                self._reset(partition, error)
+        elif name in ("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID"):
+            if partition is not None or event.partition() is None or event.partition() < 0:
+                place = f"topic {event.topic()!r}" if partition is None else f"partition {partition.split_id}"
+                problem = f"{place} at {place_of(self._client)} does not exist any more"
+                raise KafkaClientError(problem, "create it, and start the job without this state if it is another one")
+        elif name in ("_MSG_TOO_LARGE", "MSG_SIZE_TOO_LARGE", "_BAD_MSG"):
+            problem = f"a record of {event.topic()}-{event.partition()} cannot be received: {error.str()}"
+            raise KafkaClientError(problem, "raise receive.message.max.bytes and fetch.message.max.bytes")
+        elif is_transient(error):
+            self._errors.note(error)
+        else:
+            raise as_exception(error, self._client, f"reading {event.topic()}-{event.partition()}")
+
+    def _reset(self, partition: ReadPartition, error: KafkaError) -> None:
+        """Go on elsewhere in a partition whose offset does not exist, if the program allows that."""
+        try:
+            low, high = self._consumer.get_watermark_offsets(partition.at_client(), timeout=2.0)
+        except library().KafkaException:
+            low, high = -1, -1
+        has = f"the partition has the offsets from {low} to before {high}" if low >= 0 else "the broker refuses it"
+        problem = f"offset {partition.consumed} of {partition.split_id} does not exist: {has}"
+        if self._settings.reset == "error":
+            why = "expired by retention" if partition.consumed < low else "the topic was created again or truncated"
+            remedy = "start without this state, or set auto.offset.reset to earliest or latest to go on there"
+            raise KafkaClientError(f"{problem} ({why})", remedy)
+        if error_name(error) and low < 0:
+            raise as_exception(error, self._client, f"reading {partition.split_id}")
+        target = low if self._settings.reset == "earliest" else high
+        log.warning("%s; auto.offset.reset=%s: going on at offset %d", problem, self._settings.reset, target)
+        self._metrics.offset_resets.inc()
+        partition.consumed = target
+        self._ready.append((partition, DecodedRun(None, target)))
+        if partition.stopping is not None and target >= partition.stopping:
+            self._end(partition)
+        else:
+            self._consumer.seek(partition.at_client(target))
+
+    def _check_connection(self) -> None:
+        """Raise what does not pass by itself, and an outage that lasts too long."""
+        self._errors.check()
+        if not self._errors.last and self._outage_since_ms is None:
+            return
+        now_ms = self._ctx.now_ms()
+        if self._errors.last:
+            self._last_error_ms, self._last_error = now_ms, self._errors.last
+            self._errors.clear()
+            if self._outage_since_ms is None:
+                self._outage_since_ms = now_ms
+                self._metrics.outages.inc()
+                log.warning("brokers at %s: %s; reading goes on", place_of(self._client), self._last_error)
+        assert self._outage_since_ms is not None
+        if now_ms - self._last_error_ms > _QUIET_AFTER_MS:
+            self._outage_since_ms = None
+        elif now_ms - self._outage_since_ms >= self._settings.outage_timeout_ms:
+            waited = f"{self._settings.outage_timeout_ms / 1000:g} s ({OUTAGE_TIMEOUT})"
+            problem = f"no records from {place_of(self._client)} for {waited} with errors such as: {self._last_error}"
+            raise KafkaBrokerUnavailable(problem, "check that the brokers run and can be reached from every node")
+
+    def _end_outage(self) -> None:
+        if self._outage_since_ms is not None:
+            log.info("brokers at %s answer again", place_of(self._client))
+        self._outage_since_ms = None
+        self._errors.clear()
+
+    # checkpoints
+
+    def snapshot_state(self) -> list[KafkaPartitionSplit]:
+        return [*(partition.split for partition in self._partitions.values()), *self._finished.values()]
+
+    def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[KafkaPartitionSplit]) -> None:
+        finished = [split for split in splits if split.is_finished]
+        if self._settings.commits and splits and self._consumer is not None:
+            offsets = [library().TopicPartition(split.topic, split.partition, split.offset) for split in splits]
+            try:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+            except library().KafkaException as error:  # the queue of the client: the next checkpoint commits them
+                self._committed(error.args[0], offsets)
+        for split in finished:
+            self._finished.pop(split.split_id, None)
+
+    def _committed(self, error: KafkaError | None, partitions: Sequence[TopicPartition]) -> None:
+        """Note the outcome of a commit; the client calls it within `consume` and `close`."""
+        failed = error or next((each.error for each in partitions if each.error is not None), None)
+        if failed is not None:
+            self._metrics.commits_failed.inc()
+            log.warning("offsets were not committed: %s; the next checkpoint commits them", failed.str())
+            return
+        self._metrics.commits_succeeded.inc()
+        for each in partitions:
+            partition = self._partitions.get((each.topic, each.partition))
+            if partition is not None:
+                partition.committed = each.offset
+
+    def _lags(self) -> list[int]:
+        """Return how many records are behind each partition's position, as far as the client knows its end."""
+        if self._consumer is None:
+            return []
+        lags = []
+        for partition in list(self._partitions.values()):
+            end = self._consumer.get_watermark_offsets(partition.at_client(), cached=True)[1]
+            if end >= 0:
+                lags.append(max(0, end - partition.position))
+        return lags
+
+    def close(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+
+def _index(run: list[Message], offset: int) -> int:
+    """Return the index of the first message at or behind an offset."""
+    return bisect_left(run, offset, key=lambda message: message.offset())
+
+
+__all__ = ["KafkaReader", "ReadPartition"]

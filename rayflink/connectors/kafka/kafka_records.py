@@ -1,0 +1,180 @@
+"""Kafka's records, with all that they carry, and the schemas that decode them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.records.batches import Batch, RowBatch
+from rayflink.common.serialization import DeserializationSchema
+from rayflink.user_types import UserRecord
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+
+class KafkaRecord(NamedTuple):
+    """One record of a partition.
+
+    Args:
+        timestamp: epoch milliseconds; None: it has none.
+        key: None: it has none.
+        value: None: the record is a tombstone, which deletes its key in a compacted topic.
+        headers: name and value of each, in order; a name may come twice.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+class KafkaRecords(Sequence[KafkaRecord]):
+    """Records of one partition in order of their offsets, with their parts as columns.
+
+    Args:
+        messages: of the client library.
+    """
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> KafkaRecord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> KafkaRecords: ...
+
+    def __getitem__(self, index: int | slice) -> KafkaRecord | KafkaRecords:
+        if isinstance(index, slice):
+            return KafkaRecords(self._messages[index])
+        return next(iter(KafkaRecords([self._messages[index]])))
+
+    def __iter__(self) -> Iterator[KafkaRecord]:
+        if not self._messages:
+            return iter(())
+        first, count = self._messages[0], len(self._messages)
+        place = [first.topic()] * count, [first.partition()] * count
+        parts = self.offsets(), self.timestamps(), self.keys(), self.values(), self.headers()
+        return map(KafkaRecord, *place, *parts)
+
+    @property
+    def topic(self) -> str:
+        """The topic of all of them."""
+        return str(self._messages[0].topic())
+
+    @property
+    def partition(self) -> int:
+        """The partition of all of them."""
+        return int(self._messages[0].partition())
+
+    def offsets(self) -> list[int]:
+        """Return the offset of each."""
+        return [message.offset() for message in self._messages]
+
+    def timestamps(self) -> list[int | None]:
+        """Return the epoch milliseconds of each; None: it has none."""
+        return [None if stamp < 0 else stamp for _, stamp in (message.timestamp() for message in self._messages)]
+
+    def timestamp_types(self) -> list[str]:
+        """Return for each "CreateTime", "LogAppendTime" or "NoTimestampType"."""
+        names = "NoTimestampType", "CreateTime", "LogAppendTime"
+        return [names[message.timestamp()[0]] for message in self._messages]
+
+    def keys(self) -> list[bytes | None]:
+        """Return the key of each."""
+        return [message.key() for message in self._messages]
+
+    def values(self) -> list[bytes | None]:
+        """Return the value of each."""
+        return [message.value() for message in self._messages]
+
+    def headers(self) -> list[Sequence[tuple[str, bytes | None]]]:
+        """Return the headers of each."""
+        return [tuple(message.headers() or ()) for message in self._messages]
+
+
+class KafkaRecordDeserializationSchema(ABC):
+    """Makes records of a stream from Kafka's, with their key, headers, timestamp and position.
+
+    Subclass it with `deserialize`, or with `deserialize_batch` where whole batches can be decoded at once.
+
+    >>> class WithKey(KafkaRecordDeserializationSchema):
+    ...     def deserialize(self, record):
+    ...         return record.key.decode(), record.value, record.offset
+    >>> WithKey().deserialize(KafkaRecord("orders", 0, 17, None, b"tea", b"3"))
+    ('tea', b'3', 17)
+    """
+
+    @abstractmethod
+    def deserialize(self, record: KafkaRecord) -> UserRecord:
+        """Return the record that one of Kafka's stands for; None: there is none.
+
+        Raises:
+            ValueError: it cannot be decoded.
+        """
+
+    def deserialize_batch(self, records: KafkaRecords) -> tuple[Batch, Sequence[int] | None]:
+        """Return the records of many of Kafka's and, for each record, the index of its origin; None: one each.
+
+        Raises: what `deserialize` raises for one of them.
+        """
+        decoded = list(map(self.deserialize, records))
+        if None not in decoded:
+            return RowBatch(decoded), None
+        indices = [index for index, record in enumerate(decoded) if record is not None]
+        return RowBatch([decoded[index] for index in indices]), indices
+
+    def get_produced_type(self) -> TypeInformation | None:
+        """Return the type of the records; None: not known."""
+        return None
+
+    @staticmethod
+    def value_only(schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
+        """Return a schema that decodes the values alone and leaves out records without one."""
+        return ValueOnlySchema(schema)
+
+
+class ValueOnlySchema(KafkaRecordDeserializationSchema):
+    """Decodes the values of records; the reader leaves out and counts records without one.
+
+    Args:
+        schema: of values.
+    """
+
+    def __init__(self, schema: DeserializationSchema) -> None:
+        self.schema = schema
+
+    def deserialize(self, record: KafkaRecord) -> UserRecord:
+        return None if record.value is None else self.schema.deserialize(record.value)
+
+    def get_produced_type(self) -> TypeInformation | None:
+        return self.schema.get_produced_type()
+
+
+class MessageSchema(DeserializationSchema):
+    """Decodes the messages of the client library in place of bytes, by a schema of records.
+
+    Args:
+        schema: of records.
+    """
+
+    def __init__(self, schema: KafkaRecordDeserializationSchema) -> None:
+        self._schema = schema
+
+    def deserialize(self, message: bytes) -> UserRecord:
+        raise NotImplementedError("messages are decoded by batches")
+
+    def deserialize_batch(self, messages: Sequence[Message]) -> tuple[Batch, Sequence[int] | None]:
+        return self._schema.deserialize_batch(KafkaRecords(messages))
+
+
+__all__ = ["KafkaRecord", "KafkaRecordDeserializationSchema", "KafkaRecords", "MessageSchema", "ValueOnlySchema"]
