@@ -59,12 +59,12 @@ class MessageDecoder:
         metrics: MetricGroup | None = None,
         bytes_of: Callable[[UserValue], bytes] = bytes,
     ) -> None:
-self._schema = schema if metrics is None else schema.counting(metrics)
+        self._schema = schema if metrics is None else schema.counting(metrics)
         self._policy, self._bytes_of = policy or MalformedRecords.fail(), bytes_of
         self._errors = None if metrics is None else metrics.counter(NUM_RECORDS_IN_ERRORS)
         self._is_logged = False
 
-    def decode(self, messages: Sequence[bytes], place_of: Callable[[int], str]) -> DecodedBatch:
+    def decode(self, messages: Sequence[UserValue], place_of: Callable[[int], str]) -> DecodedBatch:
         """Return the records of a batch of messages.
 
         Args:
@@ -89,7 +89,9 @@ self._schema = schema if metrics is None else schema.counting(metrics)
         origins = good if indices is None else [good[index] for index in indices]
         return DecodedBatch(batch, origins, self._tagged(messages, failures, place_of))
 
-    def _find_failures(self, messages: Sequence[bytes], start: int, end: int, failures: dict[int, Exception]) -> None:
+    def _find_failures(
+        self, messages: Sequence[UserValue], start: int, end: int, failures: dict[int, Exception]
+    ) -> None:
         if failures and self._policy.fails:  # the first is enough
             return
         try:
@@ -103,7 +105,7 @@ self._schema = schema if metrics is None else schema.counting(metrics)
             self._find_failures(messages, middle, end, failures)
 
     def _report(
-        self, messages: Sequence[bytes], failures: dict[int, Exception], place_of: Callable[[int], str]
+        self, messages: Sequence[UserValue], failures: dict[int, Exception], place_of: Callable[[int], str]
     ) -> None:
         if self._errors is not None:
             self._errors.inc(len(failures))
@@ -117,7 +119,7 @@ self._schema = schema if metrics is None else schema.counting(metrics)
             log.warning("the first malformed message is at %s: %s", place_of(index), described(error))
 
     def _tagged(
-        self, messages: Sequence[bytes], failures: dict[int, Exception], place_of: Callable[[int], str]
+        self, messages: Sequence[UserValue], failures: dict[int, Exception], place_of: Callable[[int], str]
     ) -> Tagged | None:
         if self._policy.tag is None:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.text_output.logs import get_logger
@@ -44,6 +45,16 @@ def library() -> Any:
         remedy = "pip install 'rayflink[kafka]' on every node"
         raise KafkaClientError(f"confluent-kafka is missing ({error})", remedy) from error
     return confluent_kafka
+
+
+def admin_library() -> Any:
+    """Return the module confluent_kafka.admin.
+
+    Raises:
+        KafkaClientError: it is not installed.
+    """
+    library()
+    return import_module("confluent_kafka.admin")
 
 
 def consumer_properties(properties: Mapping[str, object], own: Collection[str] = ()) -> dict[str, str]:
@@ -170,9 +181,7 @@ def new_admin(properties: Mapping[str, object], errors: ClientErrors) -> Any:
 
 def _new(kind: str, properties: Mapping[str, object], errors: ClientErrors) -> Any:
     module = library()
-    from confluent_kafka.admin import AdminClient
-
-    create = AdminClient if kind == "AdminClient" else getattr(module, kind)
+    create = getattr(admin_library() if kind == "AdminClient" else module, kind)
     try:
         return create({**properties, "error_cb": errors.note}, logger=_client_log)
     except module.KafkaException as error:
@@ -185,6 +194,7 @@ __all__ = [
     "KafkaBrokerUnavailable",
     "KafkaClientError",
     "KafkaPropertyError",
+    "admin_library",
     "as_exception",
     "client_properties",
     "consumer_properties",

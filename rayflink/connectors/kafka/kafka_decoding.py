@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.message_decoder import DecodedBatch, MessageDecoder
@@ -14,10 +13,7 @@ from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, RowBatch, Tagged
 
 from .kafka_client import library
-from .kafka_records import KafkaRecordDeserializationSchema, MessageSchema, ValueOnlySchema
-
-if TYPE_CHECKING:
-    from confluent_kafka import Message
+from .kafka_records import KafkaRecordDeserializationSchema, Message, MessageSchema, ValueOnlySchema
 
 _MILLISECONDS = itemgetter(1)
 

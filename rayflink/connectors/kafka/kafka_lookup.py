@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .kafka_client import (
     ClientErrors,
     KafkaBrokerUnavailable,
     KafkaClientError,
+    admin_library,
     as_exception,
     error_name,
     is_transient,
@@ -28,6 +29,7 @@ from .kafka_splits import KafkaPartitionSplit, KafkaTopicPartition
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
+_T = TypeVar("_T")
 _INTERNAL = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 _TRY_S = 2.0
 """Seconds for one try; a client that knows no broker does not answer earlier."""
@@ -49,21 +51,15 @@ class Lookup:
 
     def beginnings(self, partitions: Collection[KafkaTopicPartition]) -> Offsets:
         """Return the offsets of the first records that brokers still have."""
-        from confluent_kafka.admin import OffsetSpec
-
-        return self._offsets(partitions, OffsetSpec.earliest())
+        return self._offsets(partitions, admin_library().OffsetSpec.earliest())
 
     def ends(self, partitions: Collection[KafkaTopicPartition]) -> Offsets:
         """Return the offsets behind the last records that the source may read."""
-        from confluent_kafka.admin import OffsetSpec
-
-        return self._offsets(partitions, OffsetSpec.latest())
+        return self._offsets(partitions, admin_library().OffsetSpec.latest())
 
     def at_time(self, partitions: Collection[KafkaTopicPartition], timestamp_ms: int) -> Offsets:
         """Return the offsets of the first records at or after a time; partitions without such a record are left out."""
-        from confluent_kafka.admin import OffsetSpec
-
-        found = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms))
+        found = self._offsets(partitions, admin_library().OffsetSpec.for_timestamp(timestamp_ms))
         return {partition: offset for partition, offset in found.items() if offset >= 0}
 
     def committed(self, partitions: Collection[KafkaTopicPartition]) -> Offsets:
@@ -117,8 +113,6 @@ class Lookup:
         return self._repeated(doing, ask)
 
     def _offsets(self, partitions: Collection[KafkaTopicPartition], spec: Any) -> Offsets:
-        from confluent_kafka import IsolationLevel
-
         module = library()
         isolation = self._settings.client.get("isolation.level", "read_committed").upper()
         if self._admin is None:
@@ -127,7 +121,9 @@ class Lookup:
 
         def ask(timeout: float) -> Offsets:
             asked = {module.TopicPartition(each.topic, each.partition): spec for each in partitions}
-            futures = admin.list_offsets(asked, isolation_level=IsolationLevel[isolation], request_timeout=timeout)
+            futures = admin.list_offsets(
+                asked, isolation_level=module.IsolationLevel[isolation], request_timeout=timeout
+            )
             return {
                 KafkaTopicPartition(each.topic, each.partition): future.result(timeout + 1).offset
                 for each, future in futures.items()
@@ -135,7 +131,7 @@ class Lookup:
 
         return self._repeated("looking offsets up", ask)
 
-    def _repeated(self, doing: str, ask: Callable[[float], Any]) -> Any:
+    def _repeated(self, doing: str, ask: Callable[[float], _T]) -> _T:
         """Return the answer, asked for again while brokers are down, until the deadline.
 
         Raises:

@@ -25,12 +25,12 @@ from .kafka_client import (
 )
 from .kafka_decoding import DecodedRun, RecordDecoder
 from .kafka_metrics import ReaderMetrics
-from .kafka_records import KafkaRecordDeserializationSchema
+from .kafka_records import KafkaRecordDeserializationSchema, Message
 from .kafka_settings import OUTAGE_TIMEOUT, KafkaSourceSettings
 from .kafka_splits import KafkaPartitionSplit
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message, TopicPartition
+    from confluent_kafka import KafkaError, TopicPartition
 
 log = get_logger(__name__)
 
@@ -69,7 +69,7 @@ class ReadPartition:
 
     def at_client(self, offset: int | None = None) -> TopicPartition:
         """Return the partition as the client library takes it."""
-        partition = library().TopicPartition(self.topic, self.partition)
+        partition: TopicPartition = library().TopicPartition(self.topic, self.partition)
         if offset is not None:
             partition.offset = offset
         return partition
@@ -242,8 +242,9 @@ class KafkaReader(SourceReader):
         if run[0].offset() < partition.consumed:  # fetched again, as after a pause
             run = run[_index(run, partition.consumed) :]
         stopping = partition.stopping
-        reaches_stop = bool(run) and stopping is not None and run[-1].offset() >= stopping - 1
-        if reaches_stop and run[-1].offset() >= stopping:
+        reaches_stop = False
+        if run and stopping is not None and run[-1].offset() >= stopping - 1:
+            reaches_stop = True
             run = run[: _index(run, stopping)]
         if run:
             partition.consumed = run[-1].offset() + 1
@@ -270,6 +271,7 @@ class KafkaReader(SourceReader):
     def _handle(self, event: Message) -> None:
         """Act on what the client reports in place of a record."""
         error = event.error()
+        assert error is not None
         name = error_name(error)
         partition = self._partitions.get((event.topic(), event.partition()))
         if name == "_PARTITION_EOF":

@@ -4,15 +4,51 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.records.batches import Batch, RowBatch
 from rayflink.common.serialization import DeserializationSchema
-from rayflink.user_types import UserRecord
+from rayflink.user_types import UserRecord, UserValue
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
+    from confluent_kafka import KafkaError
+
+
+class Message(Protocol):
+    """A message of the client library, as a consumer gives it out."""
+
+    def topic(self) -> str:
+        """Return the name of the topic."""
+        ...
+
+    def partition(self) -> int:
+        """Return the number of the partition."""
+        ...
+
+    def offset(self) -> int:
+        """Return the offset."""
+        ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return the type of the timestamp and epoch milliseconds; -1: there are none."""
+        ...
+
+    def key(self) -> bytes | None:
+        """Return the key."""
+        ...
+
+    def value(self) -> bytes | None:
+        """Return the value."""
+        ...
+
+    def headers(self) -> Sequence[tuple[str, bytes | None]] | None:
+        """Return the headers."""
+        ...
+
+    def error(self) -> KafkaError | None:
+        """Return the error that came in place of a record."""
+        ...
 
 
 class KafkaRecord(NamedTuple):
@@ -69,12 +105,12 @@ class KafkaRecords(Sequence[KafkaRecord]):
     @property
     def topic(self) -> str:
         """The topic of all of them."""
-        return str(self._messages[0].topic())
+        return self._messages[0].topic()
 
     @property
     def partition(self) -> int:
         """The partition of all of them."""
-        return int(self._messages[0].partition())
+        return self._messages[0].partition()
 
     def offsets(self) -> list[int]:
         """Return the offset of each."""
@@ -173,8 +209,15 @@ class MessageSchema(DeserializationSchema):
     def deserialize(self, message: bytes) -> UserRecord:
         raise NotImplementedError("messages are decoded by batches")
 
-    def deserialize_batch(self, messages: Sequence[Message]) -> tuple[Batch, Sequence[int] | None]:
+    def deserialize_batch(self, messages: Sequence[UserValue]) -> tuple[Batch, Sequence[int] | None]:
         return self._schema.deserialize_batch(KafkaRecords(messages))
 
 
-__all__ = ["KafkaRecord", "KafkaRecordDeserializationSchema", "KafkaRecords", "MessageSchema", "ValueOnlySchema"]
+__all__ = [
+    "KafkaRecord",
+    "KafkaRecordDeserializationSchema",
+    "KafkaRecords",
+    "Message",
+    "MessageSchema",
+    "ValueOnlySchema",
+]
