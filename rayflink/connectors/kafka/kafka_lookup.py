@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .kafka_client import (
     ClientErrors,
@@ -27,10 +27,13 @@ from .kafka_settings import API_TIMEOUT, KafkaSourceSettings
 from .kafka_splits import KafkaPartitionSplit, KafkaTopicPartition
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError
+    from confluent_kafka import Consumer, KafkaError
+    from confluent_kafka.admin import AdminClient
 
 _T = TypeVar("_T")
 _INTERNAL = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+_TIMED_OUT = -185
+"""The client's code of requests without an answer."""
 _TRY_S = 2.0
 """Seconds for one try; a client that knows no broker does not answer earlier."""
 
@@ -43,10 +46,10 @@ class Lookup:
     """
 
     def __init__(
-        self, settings: KafkaSourceSettings, consumer: Any, errors: ClientErrors, stopped: threading.Event
+        self, settings: KafkaSourceSettings, consumer: Consumer, errors: ClientErrors, stopped: threading.Event
     ) -> None:
         self._settings, self._consumer, self._errors, self._stopped = settings, consumer, errors, stopped
-        self._admin: Any = None
+        self._admin: AdminClient | None = None
         self._deadline = time.monotonic() + settings.api_timeout_ms / 1000
 
     def beginnings(self, partitions: Collection[KafkaTopicPartition]) -> Offsets:
@@ -112,7 +115,7 @@ class Lookup:
 
         return self._repeated(doing, ask)
 
-    def _offsets(self, partitions: Collection[KafkaTopicPartition], spec: Any) -> Offsets:
+    def _offsets(self, partitions: Collection[KafkaTopicPartition], spec: object) -> Offsets:
         module = library()
         isolation = self._settings.client.get("isolation.level", "read_committed").upper()
         if self._admin is None:
@@ -143,7 +146,7 @@ class Lookup:
                 return ask(max(0.1, min(_TRY_S, self._deadline - time.monotonic())))
             except (module.KafkaException, TimeoutError) as error:
                 first = error.args[0] if error.args else None
-                timed_out = module.KafkaError(module.KafkaError._TIMED_OUT)
+                timed_out = module.KafkaError(_TIMED_OUT)
                 failure = first if isinstance(first, module.KafkaError) else timed_out
             self._consumer.poll(0)  # which reports the errors of connections
             self._errors.check()

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.source import END, PENDING, Polled, ReaderContext, SourceReader
@@ -30,7 +30,7 @@ from .kafka_settings import OUTAGE_TIMEOUT, KafkaSourceSettings
 from .kafka_splits import KafkaPartitionSplit
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, TopicPartition
+    from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 log = get_logger(__name__)
 
@@ -106,13 +106,11 @@ class KafkaReader(SourceReader):
         self._empty_polls = 0
         self._outage_since_ms: int | None = None
         self._last_error_ms = 0
-        self._consumer: Any = None
-
-    def start(self) -> None:
         message = library().Message
         self._error_of, self._topic_of, self._partition_of = message.error, message.topic, message.partition
         own = {"enable.partition.eof": "true", "on_commit": self._committed}
-        self._consumer = new_consumer({**self._client, **own}, self._errors)
+        self._consumer: Consumer = new_consumer({**self._client, **own}, self._errors)
+        self._is_closed = False
 
     # splits
 
@@ -203,7 +201,7 @@ class KafkaReader(SourceReader):
 
     def _consume(self, most: int) -> bool:
         """Take messages from the client, and return whether there were any."""
-        messages = self._consumer.consume(most, 0)
+        messages = cast("list[Message]", self._consumer.consume(most, 0))
         if not messages:
             self._check_connection()
             return False
@@ -353,7 +351,7 @@ class KafkaReader(SourceReader):
 
     def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[KafkaPartitionSplit]) -> None:
         finished = [split for split in splits if split.is_finished]
-        if self._settings.commits and splits and self._consumer is not None:
+        if self._settings.commits and splits:
             offsets = [library().TopicPartition(split.topic, split.partition, split.offset) for split in splits]
             try:
                 self._consumer.commit(offsets=offsets, asynchronous=True)
@@ -377,7 +375,7 @@ class KafkaReader(SourceReader):
 
     def _lags(self) -> list[int]:
         """Return how many records are behind each partition's position, as far as the client knows its end."""
-        if self._consumer is None:
+        if self._is_closed:
             return []
         lags = []
         for partition in list(self._partitions.values()):
@@ -387,9 +385,8 @@ class KafkaReader(SourceReader):
         return lags
 
     def close(self) -> None:
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            consumer.close()
+        self._is_closed = True
+        self._consumer.close()
 
 
 def _index(run: list[Message], offset: int) -> int:
