@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from rayflink.user_types import UserValue
+
 from .kafka_client import (
     ClientErrors,
     KafkaBrokerUnavailable,
@@ -123,7 +125,7 @@ class Lookup:
         admin = self._admin
 
         def ask(timeout: float) -> Offsets:
-            asked = {module.TopicPartition(each.topic, each.partition): spec for each in partitions}
+            asked: UserValue = {module.TopicPartition(each.topic, each.partition): spec for each in partitions}
             futures = admin.list_offsets(
                 asked, isolation_level=module.IsolationLevel[isolation], request_timeout=timeout
             )
