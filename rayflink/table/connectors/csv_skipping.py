@@ -43,9 +43,10 @@ class SkippingCsvFormat(CsvFormat):
         try:
             return super().parse(block, names, types, place, all_columns)
         except ValueError:
-            return self._by_line(block)
+            return self.by_line(block)
 
-    def _by_line(self, block: bytes | bytearray) -> pyarrow.RecordBatch:
+    def by_line(self, block: bytes | bytearray) -> pyarrow.RecordBatch:
+        """Return the rows of the lines that are whole, and count what is left out."""
         import pyarrow
 
         assert self.schema is not None

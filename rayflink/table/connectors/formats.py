@@ -102,6 +102,14 @@ class Csv(Format):
         return CsvFormat(fields, dialect, header="none", columns=tuple(names))
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
+        return self.columns(schema, options)
+
+    def columns(self, schema: Schema, options: Mapping[str, Any]) -> CsvColumns:
+        """Return what makes lines of columns.
+
+        Raises:
+            SqlError: CSV cannot represent a column.
+        """
         refuse_nested(schema)
         quote = None if options["disable-quote-character"] else options["quote-character"]
         marks = CsvMarks(

@@ -3,7 +3,7 @@
 - `contract`: what a format of messages gives: a schema that decodes batches of messages to columns, and one back.
 - `known_formats`: the formats by name.
 - `column_schemas`: the base of schemas that work by columns.
-- `json_messages`, `raw_messages`: the formats `json` and `raw`.
+- `json_messages`, `csv_messages`, `raw_messages`: the formats `json`, `csv` and `raw`.
 - `change_rows`: the rows that messages of change data capture stand for, by columns.
 - `change_json`: what the formats of change data capture in JSON share.
 - `debezium_json`: `debezium-json` and `ogg-json`.

@@ -6,12 +6,13 @@ from ...errors import SqlError, nearest
 from .avro_messages import AvroMessages
 from .canal_json import CanalJson, MaxwellJson
 from .contract import MessageFormat
+from .csv_messages import CsvMessages
 from .debezium_json import DebeziumJson, OggJson
 from .json_messages import JsonMessages
 from .raw_messages import RawMessages
 
 _FORMATS: tuple[MessageFormat, ...] = (
-    JsonMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(), AvroMessages(),
+    JsonMessages(), CsvMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(), AvroMessages(),
 )  # fmt: skip
 _KNOWN = {known.name: known for known in _FORMATS}
 
