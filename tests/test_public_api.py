@@ -32,6 +32,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.number_seq",
     "rayflink.datastream.connectors.kafka",
     "rayflink.datastream.connectors.delta",
+    "rayflink.datastream.connectors.iceberg",
     "rayflink.datastream.connectors.postgres",
     "rayflink.datastream.formats.arrow",
     "rayflink.datastream.formats.csv",

@@ -1,1 +1,7 @@
-"""Iceberg tables as a sink and as a source, by the library pyiceberg."""
+"""Iceberg tables as a sink and as a source, by the library pyiceberg.
+
+- `iceberg_table`: a table's place in a catalog, its library object and its files.
+- `iceberg_partitions`: transforms of partition columns, on columns of Arrow.
+- `iceberg_sink`, `iceberg_committing`: Parquet files, and the one snapshot of each checkpoint.
+- `iceberg_plan`, `iceberg_source`: snapshots and what later ones append, as splits.
+"""

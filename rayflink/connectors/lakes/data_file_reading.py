@@ -142,13 +142,12 @@ class FileReading:
             problem = f"the data file {split.path!r} of commit {split.commit} is no whole Parquet file"
             raise LakeError(f"{problem} ({without_secrets(error)})", "restore it, or read another version") from error
         names = self._names(opened)
-        present = {name: index for name, index in names.items() if name not in dict(split.constants)}
         groups = [
             group for group in range(opened.num_row_groups) if self.wanted(opened.metadata.row_group(group))
         ]  # fmt: skip
         starts = _starts(opened)
-        read = partial(_read_group, opened, sorted(present.values()), starts, deleted, split)
-        return DataFileCursor(split, groups, read, partial(self._emitted, split, present), file.close)
+        read = partial(_read_group, opened, sorted(names.values()), starts, deleted, split)
+        return DataFileCursor(split, groups, read, partial(self._emitted, split, names), file.close)
 
     def _names(self, opened: pyarrow.parquet.ParquetFile) -> dict[str, str]:
         """Return the wanted columns that are in the file, with their names there."""
@@ -170,11 +169,11 @@ class FileReading:
 
         constants, columns = dict(split.constants), []
         for field in self.schema:
-            if field.name in constants:
-                value = pyarrow.scalar(constants[field.name], field.type)
-                columns.append(pyarrow.repeat(value, data.num_rows))
-            elif field.name in present:
+            if field.name in present:
                 columns.append(_cast(data.column(present[field.name]), field, split))
+            elif field.name in constants:
+                value = pyarrow.array([constants[field.name]])  # of the type that the value has, then of the column's
+                columns.append(pyarrow.repeat(_cast(value, field, split)[0], data.num_rows))
             elif field.nullable:
                 columns.append(pyarrow.nulls(data.num_rows, field.type))
             else:

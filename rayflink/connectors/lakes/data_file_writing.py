@@ -202,11 +202,9 @@ def local_path(address: str) -> str | None:
     >>> local_path("file:///data/t"), local_path("/data/t"), local_path("s3://bucket/t")
     ('/data/t', '/data/t', None)
     """
-    from urllib.parse import unquote
-
     scheme, separator, rest = address.partition("://")
     if separator:
-        return unquote(rest) if scheme == "file" else None
+        return rest if scheme == "file" else None
     return address.removeprefix("file:")
 
 
