@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ..errors import RayflinkError
 from ..output_tag import OutputTag
 
 
@@ -39,6 +40,13 @@ class MalformedMessage(ValueError):
     def __str__(self) -> str:
         remedy = "correct the producer or the schema, or set MalformedRecords.skip() or .side_output(tag) on the source"
         return f"{self.place}: {self.message} cannot be decoded ({self.reason}); {remedy}"
+
+
+class DecoderUnavailable(RayflinkError):
+    """Messages cannot be decoded for a reason that is not in them, such as a schema registry that does not answer.
+
+    The job fails whatever the policy for malformed records: these messages are not malformed.
+    """
 
 
 class _Action(Enum):
@@ -89,4 +97,4 @@ class MalformedRecords:
         return f"MalformedRecords.{self._action.value}({'' if self.tag is None else repr(self.tag)})"
 
 
-__all__ = ["MalformedMessage", "MalformedRecord", "MalformedRecords"]
+__all__ = ["DecoderUnavailable", "MalformedMessage", "MalformedRecord", "MalformedRecords"]

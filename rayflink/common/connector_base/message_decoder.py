@@ -13,7 +13,7 @@ from ..metrics.metric_group import MetricGroup
 from ..metrics.metric_names import NUM_RECORDS_IN_ERRORS
 from ..records.batches import Batch, RowBatch, Tagged
 from ..serialization import DeserializationSchema
-from .malformed_records import MalformedMessage, MalformedRecord, MalformedRecords
+from .malformed_records import DecoderUnavailable, MalformedMessage, MalformedRecord, MalformedRecords
 
 log = get_logger(__name__)
 
@@ -72,9 +72,12 @@ class MessageDecoder:
 
         Raises:
             MalformedMessage: one cannot be decoded, and the policy is to fail.
+            DecoderUnavailable: none can be decoded now, for a reason that is not in them.
         """
         try:
             return DecodedBatch(*self._schema.deserialize_batch(messages))
+        except DecoderUnavailable:
+            raise
         except Exception as error:  # whatever a user's schema raises: the messages are looked at one by one
             first = error
         failures: dict[int, Exception] = {}
@@ -96,6 +99,8 @@ class MessageDecoder:
             return
         try:
             self._schema.deserialize_batch(messages[start:end])
+        except DecoderUnavailable:
+            raise
         except Exception as error:
             if end - start == 1:
                 failures[start] = error

@@ -5,4 +5,9 @@
 - `fitted_columns`: columns as they were decoded, fitted to the types that are wanted.
 - `datum_columns`: many datums decoded to columns at once.
 - `datum_encoding`: columns encoded to datums.
+- `datum_records`: datums as Python objects.
+- `generic_type`: the type of records that are dicts.
+- `registry_client`: a client of a schema registry.
+- `schema_references`: schemas of a registry that refer to types of others.
+- `registry_messages`: messages with the id of their schema before the datum.
 """

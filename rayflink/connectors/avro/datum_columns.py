@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     Records: TypeAlias = Sequence[dict[str, Value]]
 
 _MARK_NAME = "mark__"
-_MARK = int.from_bytes(os.urandom(8), "big") >> 2 | 1 << 61
+MARK = int.from_bytes(os.urandom(8), "big") >> 2 | 1 << 61
+"""The number behind each message of a batch."""
 _ONLY = "value__"
 """The name of the column of a schema that is no record."""
 _CALLS_WITHOUT_COLUMNS = 32
@@ -89,7 +90,7 @@ class DatumColumns:
             BadDatum: one is no datum of the schema, or has bytes left.
             pyarrow.ArrowInvalid: a value is out of the range of the column.
         """
-        mark = encoded_long(_MARK)
+        mark = encoded_long(MARK)
         data = mark.join(messages) + mark if messages else b""
         return self._columns(data, len(messages), messages)
 
@@ -187,7 +188,7 @@ class _ColumnDecoder:
             frame = polars.read_avro(io.BytesIO(block), columns=names or None)
         except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError, ValueError):
             return None
-        if frame.height != count or (has_marks and not (frame[_MARK_NAME] == _MARK).all()):
+        if frame.height != count or (has_marks and not (frame[_MARK_NAME] == MARK).all()):
             return None
         found = {place: frame[name].to_arrow() for place, name in self._columns.items()}
         return {
@@ -227,7 +228,7 @@ class _RecordDecoder:
         except Exception as error:  # fastavro raises errors of any sort for data that does not fit
             self._find(messages)
             raise BadDatum(f"the block is not encoded by its schema ({type(error).__name__}: {error})") from error
-        is_aligned = messages is None or all(record[_MARK_NAME] == _MARK for record in records)
+        is_aligned = messages is None or all(record[_MARK_NAME] == MARK for record in records)
         if stream.tell() != end or len(records) != count or not is_aligned:
             self._find(messages)
             raise BadDatum(f"the block is not encoded by its schema: {end - stream.tell()} bytes are left behind it")
@@ -429,4 +430,6 @@ def default_value(default: Value, node: SchemaNode) -> Value:
     return default
 
 
-__all__ = ["BadDatum", "DatumColumns", "default_value", "encoded_long", "plain_type", "raw_type", "without_logical"]
+__all__ = [
+    "MARK", "BadDatum", "DatumColumns", "default_value", "encoded_long", "plain_type", "raw_type", "without_logical",
+]  # fmt: skip

@@ -128,6 +128,9 @@ def _record(column: pyarrow.StructArray, node: SchemaNode, wanted: pyarrow.DataT
             inner.append(pyarrow.nulls(len(column), field.type))
         else:
             inner.append(fitted(children[place], node.fields[place].node, field.type))
+    if not inner:
+        validity = column.is_valid().buffers()[1] if column.null_count else None
+        return pyarrow.Array.from_buffers(wanted, len(column), [validity])
     return pyarrow.StructArray.from_arrays(inner, fields=list(wanted), mask=_mask(column))
 
 

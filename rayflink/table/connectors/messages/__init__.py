@@ -9,6 +9,7 @@
 - `debezium_json`: `debezium-json` and `ogg-json`.
 - `canal_json`: `canal-json` and `maxwell-json`.
 - `avro_messages`: the format `avro`.
+- `avro_confluent`: `avro-confluent` and `debezium-avro-confluent`, whose schemas are in a registry.
 
 Formats of whole files are in `rayflink.table.connectors.formats`; connectors that carry messages, such as Kafka's, are
 in rooms of their own above this one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import SqlError, nearest
+from .avro_confluent import AvroConfluent, DebeziumAvroConfluent
 from .avro_messages import AvroMessages
 from .canal_json import CanalJson, MaxwellJson
 from .contract import MessageFormat
@@ -13,6 +14,7 @@ from .raw_messages import RawMessages
 
 _FORMATS: tuple[MessageFormat, ...] = (
     JsonMessages(), CsvMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(), AvroMessages(),
+    AvroConfluent(), DebeziumAvroConfluent(),
 )  # fmt: skip
 _KNOWN = {known.name: known for known in _FORMATS}
 
