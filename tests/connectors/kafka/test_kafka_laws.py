@@ -1,14 +1,16 @@
-"""The Kafka sink keeps its promise through crashes at every place, restores and rescaling."""
+"""The Kafka source and sink keep their promises through crashes at every place, restores and rescaling."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
+from confluent_kafka import Producer
 
-from rayflink.common.connector_base.sink import Sink
-from rayflink.datastream.connectors.base import DeliveryGuarantee
-from rayflink.testing import SinkSubject, check_sink
+from rayflink.common import SimpleStringSchema
+from rayflink.datastream.connectors.base import DeliveryGuarantee, Sink, Source
+from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
+from rayflink.testing import SinkSubject, SourceSubject, check_sink, check_source
 from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import strings_to, values_in
 
@@ -33,3 +35,22 @@ def test_the_sink_keeps_its_promise(kafka: KafkaCluster, promise: DeliveryGuaran
             return list(map(int, values_in(kafka.bootstrap_servers, self.topic)))
 
     check_sink(Topic, seeds=range(2), records=120)
+
+
+def test_the_source_reads_each_record_once(kafka: KafkaCluster) -> None:
+    class Partitions(SourceSubject):
+        def __init__(self) -> None:
+            self.topic = kafka.new_topic(3)
+
+        def create_source(self) -> Source:
+            builder = KafkaSource.builder().set_bootstrap_servers(kafka.bootstrap_servers).set_topics(self.topic)
+            builder = builder.set_starting_offsets(KafkaOffsetsInitializer.earliest()).set_group_id(self.topic)
+            return builder.set_value_only_deserializer(SimpleStringSchema()).build()
+
+        def write(self, numbers: Sequence[int]) -> None:
+            producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+            for number in numbers:
+                producer.produce(self.topic, str(number), str(number))
+            assert producer.flush(20) == 0
+
+    check_source(Partitions, seeds=range(3), records=120)
