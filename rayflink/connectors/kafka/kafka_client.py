@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ _OUTAGES = (
     "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "REPLICA_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR",
     "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "_NO_OFFSET", "THROTTLING_QUOTA_EXCEEDED",
 )  # fmt: skip
+MISSING = ("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID")
+"""Names of errors of topics and partitions that brokers do not know."""
 
 
 def library() -> Any:
@@ -96,6 +99,8 @@ class ClientErrors:
         self._properties = properties
         self.last = ""
         """The newest error; "" after `clear`."""
+        self.missing: Counter[str] = Counter()
+        """Reports of topics and partitions that brokers do not know, since `clear`; each look gives one."""
         self.denied: KafkaAccessDenied | None = None
         """The refusal of a broker; it does not pass by itself."""
         self.fatal: KafkaClientError | None = None
@@ -103,8 +108,15 @@ class ClientErrors:
 
     def note(self, error: confluent_kafka.KafkaError) -> None:
         """Take an error; the property `error_cb` of a client is this method."""
-        self.last = without_secrets(error.str(), self._properties)
+        name, message = error_name(error), without_secrets(error.str(), self._properties)
+        if name in MISSING:
+            self.missing[message] += 1
+            return
+        if name != "_ALL_BROKERS_DOWN" or not self.last:  # which says less than the error before it
+            self.last = message
         failure = as_exception(error, self._properties)
+        if "receive.message.max.bytes" in message:
+            self.fatal = KafkaClientError(f"a record is too large to receive: {message}", "raise that property")
         if isinstance(failure, KafkaAccessDenied):
             self.denied = failure
         elif error.fatal():
@@ -113,6 +125,7 @@ class ClientErrors:
     def clear(self) -> None:
         """Forget an outage that has passed."""
         self.last = ""
+        self.missing.clear()
 
     def check(self) -> None:
         """Raise an error that does not pass by itself.
@@ -189,6 +202,7 @@ def _new(kind: str, properties: Mapping[str, object], errors: ClientErrors) -> A
 
 
 __all__ = [
+    "MISSING",
     "ClientErrors",
     "KafkaAccessDenied",
     "KafkaBrokerUnavailable",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rayflink.user_types import UserValue
 
 from .kafka_client import (
+    MISSING,
     ClientErrors,
     KafkaBrokerUnavailable,
     KafkaClientError,
@@ -152,7 +153,7 @@ class Lookup:
                 failure = first if isinstance(first, module.KafkaError) else timed_out
             self._consumer.poll(0)  # which reports the errors of connections
             self._errors.check()
-            if error_name(failure) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+            if error_name(failure) in MISSING:
                 raise self._missing(failure, doing)
             if not is_transient(failure):
                 raise as_exception(failure, self._settings.client, doing)

@@ -13,6 +13,7 @@ from rayflink.common.connector_base.source import END, PENDING, Polled, ReaderCo
 from rayflink.common.text_output.logs import get_logger
 
 from .kafka_client import (
+    MISSING,
     ClientErrors,
     KafkaBrokerUnavailable,
     KafkaClientError,
@@ -36,6 +37,8 @@ log = get_logger(__name__)
 
 _MOST_CONSUMED = 2_000
 """Messages that are taken from the client at once; more are slower, as they leave the cache of the processor."""
+_LOOKS = 3
+"""Looks of the client at the brokers, of which none finds a topic, after which the topic counts as deleted."""
 _PAUSES_MS = (1, 1, 2, 2, 3)
 """Milliseconds until the next poll after the first, second and further ones that brought nothing."""
 _QUIET_AFTER_MS = 40_000
@@ -280,11 +283,8 @@ class KafkaReader(SourceReader):
         elif name == "_AUTO_OFFSET_RESET":
             if partition is not None and not partition.is_through:
                 self._reset(partition, error)
-        elif name in ("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID"):
-            if partition is not None or event.partition() is None or event.partition() < 0:
-                place = f"topic {event.topic()!r}" if partition is None else f"partition {partition.split_id}"
-                problem = f"{place} at {place_of(self._client)} does not exist any more"
-                raise KafkaClientError(problem, "create it, and start the job without this state if it is another one")
+        elif name in MISSING:
+            self._errors.note(error)
         elif name in ("_MSG_TOO_LARGE", "MSG_SIZE_TOO_LARGE", "_BAD_MSG"):
             problem = f"a record of {event.topic()}-{event.partition()} cannot be received: {error.str()}"
             raise KafkaClientError(problem, "raise receive.message.max.bytes and fetch.message.max.bytes")
@@ -315,11 +315,16 @@ class KafkaReader(SourceReader):
         if partition.stopping is not None and target >= partition.stopping:
             self._end(partition)
         else:
-            self._consumer.seek(partition.at_client(target))
+            self._consumer.incremental_unassign([partition.at_client()])
+            self._consumer.incremental_assign([partition.at_client(target)])
 
     def _check_connection(self) -> None:
         """Raise what does not pass by itself, and an outage that lasts too long."""
         self._errors.check()
+        report, looks = next(iter(self._errors.missing.most_common(1)), ("", 0))
+        if looks >= _LOOKS:
+            problem = f"a topic at {place_of(self._client)} does not exist any more: {report}"
+            raise KafkaClientError(problem, "create it; if it is a new one, start the job without this state")
         if not self._errors.last and self._outage_since_ms is None:
             return
         now_ms = self._ctx.now_ms()

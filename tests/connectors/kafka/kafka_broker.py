@@ -29,7 +29,10 @@ _POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.
 _SETTINGS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+    'user_me="right";',
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
@@ -141,10 +144,11 @@ class KafkaCluster:
     Args:
         brokers: in the order of their ports.
         bootstrap_servers: host:port of each, with commas between.
+        sasl_servers: the same for clients with SASL_PLAINTEXT, mechanism PLAIN, user "me" and password "right".
     """
 
-    def __init__(self, brokers: Sequence[KafkaBroker], bootstrap_servers: str) -> None:
-        self.brokers, self.bootstrap_servers = brokers, bootstrap_servers
+    def __init__(self, brokers: Sequence[KafkaBroker], bootstrap_servers: str, sasl_servers: str) -> None:
+        self.brokers, self.bootstrap_servers, self.sasl_servers = brokers, bootstrap_servers, sasl_servers
 
     def wait_until_ready(self, within_s: float = STARTS_WITHIN_S) -> None:
         """Return once all brokers that run have joined.
@@ -196,17 +200,18 @@ def kafka_cluster(brokers: int = 1, settings: Mapping[str, str] | None = None) -
     pytest.importorskip("confluent_kafka")
     jars = kafka_jars()
     home = Path(tempfile.mkdtemp(prefix="rfkafka-", dir="/tmp"))
-    ports = free_ports(2 * brokers)
-    own, controllers = ports[:brokers], ports[brokers:]
+    ports = free_ports(3 * brokers)
+    own, controllers, secured = ports[:brokers], ports[brokers : 2 * brokers], ports[2 * brokers :]
     cluster_id = uuid.uuid4().hex[:22]
     replicas = str(min(3, brokers))
     started: list[KafkaBroker] = []
     try:
         for node, (port, controller) in enumerate(zip(own, controllers, strict=True), 1):
             voters = ",".join(f"{number}@127.0.0.1:{at}" for number, at in enumerate(controllers, 1))
+            sasl = f"SASL://127.0.0.1:{secured[node - 1]}"
             addresses = {
-                "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+                "listeners": f"PLAINTEXT://127.0.0.1:{port},{sasl},CONTROLLER://127.0.0.1:{controller}",
+                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},{sasl}",
                 "controller.quorum.voters": voters,
                 "offsets.topic.replication.factor": replicas,
                 "transaction.state.log.replication.factor": replicas,
@@ -217,7 +222,7 @@ def kafka_cluster(brokers: int = 1, settings: Mapping[str, str] | None = None) -
             broker = KafkaBroker(node, home / str(node), jars, cluster_id, addresses)
             started.append(broker)
             broker.start()
-        cluster = KafkaCluster(started, ",".join(f"127.0.0.1:{port}" for port in own))
+        cluster = KafkaCluster(started, *(",".join(f"127.0.0.1:{port}" for port in group) for group in (own, secured)))
         cluster.wait_until_ready()
         yield cluster
     finally:
