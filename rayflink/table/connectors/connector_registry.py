@@ -7,11 +7,14 @@ from ..errors import SqlError, nearest
 from .contract import Connector
 from .datagen import Datagen
 from .files import Filesystem
+from .lakes.delta_tables import DeltaTables
+from .lakes.iceberg_tables import IcebergTables
 from .nexmark import NexmarkConnector
 from .print_and_blackhole import Blackhole, Print
 
 _KNOWN: dict[str, Connector] = {
-    one.name: one for one in (Filesystem(), Datagen(), NexmarkConnector(), Print(), Blackhole())
+    one.name: one
+    for one in (Filesystem(), DeltaTables(), IcebergTables(), Datagen(), NexmarkConnector(), Print(), Blackhole())
 }
 
 
