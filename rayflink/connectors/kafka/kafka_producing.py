@@ -66,7 +66,7 @@ class MessageQueue:
             for start in range(0, len(part), SLICE):
                 piece = part.slice(start, start + SLICE) if len(part) > SLICE else part
                 self._wait_for_room(min(len(piece), self._most), size * len(piece) // max(1, len(messages)))
-                if piece.headers is None:
+                if piece.headers is None and piece.timestamps is None:
                     self._put_batch(topic, piece)
                 else:
                     self._put_each(topic, piece)
@@ -105,7 +105,7 @@ class MessageQueue:
 
     def discard(self) -> None:
         """Drop the producer with everything that it has not delivered."""
-        self.producer.purge()
+        self.producer.purge(blocking=False)
         del self.producer
 
     def _put_batch(self, topic: str, messages: KafkaMessages) -> None:
@@ -121,12 +121,17 @@ class MessageQueue:
             self._wait()
 
     def _put_each(self, topic: str, messages: KafkaMessages) -> None:
-        module = library()
-        assert messages.headers is not None
-        for row, headers in zip(_rows(messages), messages.headers, strict=True):
+        """Give messages with timestamps or headers, which `produce_batch` does not take, to the client one by one."""
+        module, produce, report = library(), self.producer.produce, self.note_delivery
+        count = len(messages)
+        keys = messages.keys if messages.keys is not None else [None] * count
+        stamps = [max(0, stamp) for stamp in messages.timestamps or [NO_TIMESTAMP] * count]  # 0 is the time of the call
+        partitions = messages.partitions or [ANY_PARTITION] * count
+        headers = messages.headers or [None] * count
+        for value, key, partition, stamp, own in zip(messages.values, keys, partitions, stamps, headers, strict=True):
             while True:
                 try:
-                    self.producer.produce(topic, headers=headers, on_delivery=self.note_delivery, **row)
+                    produce(topic, value, key, partition, on_delivery=report, timestamp=stamp, headers=own)
                     break
                 except BufferError:
                     self._wait()
@@ -166,16 +171,12 @@ class MessageQueue:
 
 
 def _rows(messages: KafkaMessages) -> list[dict[str, Any]]:
-    """Return what the client takes for each message."""
+    """Return what `produce_batch` takes for each message."""
     if messages.keys is None:
         rows: list[dict[str, Any]] = [{"value": value} for value in messages.values]
     else:
         pairs = zip(messages.values, messages.keys, strict=True)
         rows = [{"value": value, "key": key} for value, key in pairs]
-    if messages.timestamps is not None:
-        for row, stamp in zip(rows, messages.timestamps, strict=True):
-            if stamp != NO_TIMESTAMP:
-                row["timestamp"] = stamp
     if messages.partitions is not None:
         for row, partition in zip(rows, messages.partitions, strict=True):
             if partition != ANY_PARTITION:

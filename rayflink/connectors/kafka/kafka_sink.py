@@ -24,6 +24,7 @@ from .kafka_record_serialization import KafkaRecordSerializationSchema
 _DEFAULTS: Final = {"partitioner": "murmur2_random"}
 _DEFAULT_TRANSACTIONAL: Final = {
     "transaction.timeout.ms": "8000", "retry.backoff.ms": "10", "retry.backoff.max.ms": "200",
+    "reconnect.backoff.max.ms": "500",
 }  # fmt: skip
 _DELIVERY_MS: Final = "120000"
 """Time after which a message counts as lost, as that of Kafka's Java client."""

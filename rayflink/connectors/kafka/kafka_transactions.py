@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +26,12 @@ log = get_logger(__name__)
 
 CALL_S = 10.0
 """Seconds for which a call to the brokers waits."""
+GRACE_S = 1.0
+"""Seconds beyond those for which the client should wait, after which a call is left alone."""
+ABORT_S = 2.0
+"""Seconds for which a failed transaction is aborted at once."""
+PROBE_S = 2.0
+"""Seconds in which the brokers must answer before a transaction is begun."""
 LONGEST_TIMEOUT_MS = 60_000
 """Most milliseconds that a transaction is given after some were too slow."""
 _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
@@ -39,6 +46,10 @@ class TransactionCounts:
     fenced: Counter = field(default_factory=Counter)
     records: Counter = field(default_factory=Counter)
     bytes: Counter = field(default_factory=Counter)
+
+
+class FencedTransaction(KafkaBrokerUnavailable):
+    """A transaction was ended by the brokers: another producer has its id, or it took too long."""
 
 
 class LostLedger(KafkaClientError):
@@ -64,7 +75,7 @@ class Transactions:
     ) -> None:
         self.id, self._retention_ms, self._counts = transactional_id, retention_ms, counts
         self._properties = dict(properties)
-        self._timeout_ms = int(properties["transaction.timeout.ms"])
+        self._first_timeout_ms = self._timeout_ms = int(properties["transaction.timeout.ms"])
         self._queue: MessageQueue | None = None
         self._ledgers: dict[str, Ledger] = {}
         self._group: object = None
@@ -94,6 +105,7 @@ class Transactions:
         deadline = time.monotonic() + self._timeout_ms / 1000
         module = library()
         try:
+            self._until(time.monotonic() + PROBE_S, lambda s: queue.producer.list_topics(last.ledger_topic, timeout=s))
             queue.producer.begin_transaction()
             for chunk in chunks:
                 parts = chunk.messages()
@@ -109,7 +121,10 @@ class Transactions:
         except KafkaClientError as failure:
             self._leave(failure)
             raise
-        self._ledgers[last.ledger_topic] = ledger
+        except BaseException:
+            self.close()
+            raise
+        self._ledgers[last.ledger_topic], self._timeout_ms = ledger, self._first_timeout_ms
         self._counts.transactions.inc()
         self._counts.records.inc(sum(chunk.count for chunk in chunks))
         self._counts.bytes.inc(sum(chunk.size for chunk in chunks))
@@ -174,7 +189,7 @@ class Transactions:
         while True:
             left = max(0.1, deadline - time.monotonic())
             try:
-                return call(left)
+                return self._within(left, call)
             except module.KafkaException as error:
                 reason = error.args[0]
                 passes = is_transient(reason) and not reason.txn_requires_abort() and not reason.fatal()
@@ -182,12 +197,39 @@ class Transactions:
                     raise
             time.sleep(0.02)
 
+    def _within(self, seconds: float, call: Callable[[float], _T]) -> _T:
+        """Call the client, and leave the call alone if it takes longer than it was given.
+
+        `send_offsets_to_transaction` of librdkafka 2.16 may not return at all after its broker has restarted.
+
+        Raises:
+            KafkaBrokerUnavailable: the call has not returned.
+        """
+        results: list[_T] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                results.append(call(seconds))
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work, name=f"kafka-{self.id}", daemon=True)
+        thread.start()
+        thread.join(seconds + GRACE_S)
+        if errors:
+            raise errors[0]
+        if not results:
+            problem = f"Kafka's client did not return to {self.id!r} within {seconds + GRACE_S:.0f} s"
+            raise KafkaBrokerUnavailable(problem, "it is tried again; check that the brokers run")
+        return results[0]
+
     def _failure(self, error: confluent_kafka.KafkaError, doing: str) -> KafkaClientError:
         if error_name(error) in _FENCED:
             self._counts.fenced.inc()
             problem = f"{doing} was ended by another producer with this id, or took longer than {self._timeout_ms} ms"
             remedy = "it is tried again; no two jobs or sinks may have the same transactional id prefix"
-            return KafkaBrokerUnavailable(problem, remedy)
+            return FencedTransaction(problem, remedy)
         if error_name(error) == "INVALID_TRANSACTION_TIMEOUT":
             problem = f"the brokers refuse transactions of {self._timeout_ms} ms (transaction.max.timeout.ms)"
             return KafkaClientError(problem, "set_property('transaction.timeout.ms', ...) to less")
@@ -203,11 +245,11 @@ class Transactions:
         """
         assert self._queue is not None
         self._counts.aborted.inc()
-        if isinstance(failure, KafkaBrokerUnavailable):
+        if isinstance(failure, FencedTransaction):
             self._timeout_ms = max(self._timeout_ms, min(2 * self._timeout_ms, LONGEST_TIMEOUT_MS))
-        else:
+        elif not isinstance(failure, KafkaBrokerUnavailable):
             with suppress(Exception):
-                self._queue.producer.abort_transaction(2)
+                self._within(ABORT_S, self._queue.producer.abort_transaction)
         log.warning("transaction of %r was not committed: %s", self.id, failure)
         self.close()
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from rayflink.common import SimpleStringSchema
 from rayflink.connectors.kafka.kafka_record_serialization import KafkaRecordSerializationSchema
@@ -28,30 +28,31 @@ def messages_in(
     Raises:
         AssertionError: it did not get that far in time, as where an open transaction stops it.
     """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers, "group.id": "outside", "isolation.level": isolation, "log_level": 0,
-            "enable.auto.commit": False, "enable.partition.eof": True,
-        }
-    )  # fmt: skip
+    shared = {"bootstrap.servers": servers, "group.id": "outside", "log_level": 0, "enable.auto.commit": False}
+    every = Consumer({**shared, "isolation.level": "read_uncommitted"})
+    consumer = Consumer({**shared, "isolation.level": isolation, "enable.partition.eof": True})
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        ends = {number: consumer.get_watermark_offsets(TopicPartition(topic, number))[1] for number in partitions}
+        partitions = every.list_topics(topic, timeout=10).topics[topic].partitions
+        ends = {number: every.get_watermark_offsets(TopicPartition(topic, number))[1] for number in partitions}
         consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         found: list[Message] = []
         deadline = time.monotonic() + within_s
-        missing = {number for number, end in ends.items() if end > 0}
+        missing = {number: end for number, end in ends.items() if end > 0}
         while missing:
             if time.monotonic() > deadline:
                 raise AssertionError(f"partitions {missing} of {topic} are not readable after {within_s} s")
             for message in consumer.consume(1000, timeout=0.05):
-                if message.error() is None:
+                error = message.error()
+                if error is None:
                     found.append(message)
-            where = consumer.position([TopicPartition(topic, number) for number in missing])
-            missing -= {place.partition for place in where if place.offset >= ends[place.partition]}
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    number = message.partition()
+                    if number in missing and message.offset() >= missing[number]:
+                        del missing[number]
         return found
     finally:
         consumer.close()
+        every.close()
 
 
 def values_in(servers: str, topic: str, within_s: float = WITHIN_S) -> list[str]:
@@ -82,3 +83,9 @@ def started(sink: KafkaSink, place: Place | None = None, restore: list[Snapshots
     """A subtask of a sink, which is to be closed, or is left as if its process had been killed."""
     clock = ManualClock(time.time_ns() // 1_000_000)
     return OperatorHarness(lambda: SinkOperator(sink), place=place, restore=restore or (), clock=clock)
+
+
+def counted(harness: OperatorHarness, name: str) -> object:
+    """The value of a metric of a subtask."""
+    [value] = [value for full, value in harness.metrics.snapshot().items() if full.rpartition(".")[2] == name]
+    return value

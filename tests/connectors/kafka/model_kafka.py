@@ -123,7 +123,7 @@ class ModelProducer:
     def poll(self, timeout: float) -> int:
         return 0
 
-    def purge(self) -> None:
+    def purge(self, blocking: bool) -> None:
         """Nothing waits."""
 
     def abort_transaction(self, timeout: float) -> None:
