@@ -155,8 +155,7 @@ class MessageQueue:
         name = error_name(error)
         place = place_of(self._properties)
         if name == "MSG_SIZE_TOO_LARGE":
-            problem = f"a message for topic {topic!r} at {place} is larger than is allowed: {error.str()}"
-            return TooLargeMessage(problem, "raise max.message.bytes of the topic and message.max.bytes of the sink")
+            return refused_size(f"writing to topic {topic!r}", place, error.str())
         if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
             return missing_topic(topic, place)
         failure = as_exception(error, self._properties, f"writing to topic {topic!r}")
@@ -182,6 +181,12 @@ def _rows(messages: KafkaMessages) -> list[dict[str, Any]]:
             if partition != ANY_PARTITION:
                 row["partition"] = partition
     return rows
+
+
+def refused_size(doing: str, place: str, reason: str) -> TooLargeMessage:
+    """Return the error of a message that is larger than the topic allows."""
+    problem = f"{doing} at {place} failed, as a message is larger than is allowed: {reason}"
+    return TooLargeMessage(problem, "raise max.message.bytes of the topic and message.max.bytes of the sink")
 
 
 def missing_topic(topic: str, place: str) -> KafkaClientError:
@@ -314,4 +319,12 @@ class _Counted:
             self._counter.inc()
 
 
-__all__ = ["DirectWriter", "Encoder", "MessageQueue", "TooLargeMessage", "TopicPartitions", "missing_topic"]
+__all__ = [
+    "DirectWriter",
+    "Encoder",
+    "MessageQueue",
+    "TooLargeMessage",
+    "TopicPartitions",
+    "missing_topic",
+    "refused_size",
+]

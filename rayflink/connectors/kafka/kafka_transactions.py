@@ -16,7 +16,7 @@ from .kafka_chunks import Chunk
 from .kafka_client import ClientErrors, as_exception, error_name, is_transient, library, new_consumer, place_of
 from .kafka_errors import KafkaAccessDenied, KafkaBrokerUnavailable, KafkaClientError
 from .kafka_ledger import ChunkFate, Ledger
-from .kafka_producing import MessageQueue, missing_topic
+from .kafka_producing import MessageQueue, missing_topic, refused_size
 
 if TYPE_CHECKING:
     import confluent_kafka
@@ -230,6 +230,8 @@ class Transactions:
             problem = f"{doing} was ended by another producer with this id, or took longer than {self._timeout_ms} ms"
             remedy = "it is tried again; no two jobs or sinks may have the same transactional id prefix"
             return FencedTransaction(problem, remedy)
+        if error_name(error) == "MSG_SIZE_TOO_LARGE":
+            return refused_size(doing, place_of(self._properties), error.str())
         if error_name(error) == "INVALID_TRANSACTION_TIMEOUT":
             problem = f"the brokers refuse transactions of {self._timeout_ms} ms (transaction.max.timeout.ms)"
             return KafkaClientError(problem, "set_property('transaction.timeout.ms', ...) to less")

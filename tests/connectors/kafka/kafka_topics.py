@@ -79,9 +79,11 @@ def subtask(
         yield harness
 
 
-def started(sink: KafkaSink, place: Place | None = None, restore: list[Snapshots] | None = None) -> OperatorHarness:
+def started(
+    sink: KafkaSink, place: Place | None = None, restore: list[Snapshots] | None = None, days_ago: int = 0
+) -> OperatorHarness:
     """A subtask of a sink, which is to be closed, or is left as if its process had been killed."""
-    clock = ManualClock(time.time_ns() // 1_000_000)
+    clock = ManualClock(time.time_ns() // 1_000_000 - days_ago * 86_400_000)
     return OperatorHarness(lambda: SinkOperator(sink), place=place, restore=restore or (), clock=clock)
 
 
