@@ -48,6 +48,7 @@ _ABOUT = {
     "recovery": "1 GB of RocksDB state on Ray: from kill -9 of a slot's process, and of a node, to new output",
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
     "sql": "SQL over a CSV file of bids: a tumbling window by auction (w2), a filter and a projection (w3)",
+    "json": "parsers of JSON, one core: MB/s of events from which some fields become columns",
     "sql_latency": "SQL over 10,000 bids a second: from the end of a window of a second to its results",
     "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
@@ -63,6 +64,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},
     "spark_frames": {"rows": 200_000, "rounds": 1},
     "debloating_cost": {"pairs": 3, "share": 0.02},
+    "json": {"events": 2_000, "rounds": 1},
 }
 """Benchmark -> what `--small` gives to `run`."""
 _NEXMARK_WARM = 100_000

@@ -13,6 +13,7 @@ from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import shorten
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.records.json_columns import JsonParser, UnreadableColumn
 from rayflink.common.records.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from rayflink.common.records.json_strings import dumped, plain_value
 from rayflink.common.records.shortest_floats import shortest_floats
@@ -23,7 +24,6 @@ from rayflink.user_types import TypeHint, UserRecord, UserValue
 from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
 from ..files.file_source import StreamFormat
 from .arrow_json import arrow_table_of
-from .json_columns import JsonParser, UnreadableColumn
 from .misfits import first_failing
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rayflink.connectors.formats.json_columns import JsonParser, UnreadableColumn, rows_without_columns
+from rayflink.common.records.json_columns import JsonParser, UnreadableColumn, rows_without_columns
 
 from ..plan.logical import Schema
 from ..types import DataType, Root

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.connectors.formats.json_columns import JsonParser, UnreadableColumn
+from rayflink.common.records.json_columns import JsonParser, UnreadableColumn
 from rayflink.table import DataTypes
 from rayflink.table.connectors.json_blocks import JsonBlocks
 from rayflink.table.connectors.json_values import BadValue
