@@ -14,6 +14,8 @@ from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks
 if TYPE_CHECKING:
     import pyarrow
 
+_READ_BYTES = 1 << 20
+"""Size of a block, about: what is made of one stays in a processor's cache, and the memory is used again."""
 _ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -26,7 +28,7 @@ class LineColumnsCursor:
 
     def __init__(self, split: FileSplit, columns_of: Callable[[bytes, int], pyarrow.RecordBatch]) -> None:
         self._split, self._columns_of = split, columns_of
-        self._blocks = LineBlocks(split)
+        self._blocks = LineBlocks(split, _READ_BYTES)
         self._offset, self._mark = self._blocks.offset, b""
         self._data: pyarrow.RecordBatch | None = None
         self._given, self._skip = 0, split.skip
