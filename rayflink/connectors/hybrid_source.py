@@ -84,7 +84,7 @@ class HybridSource(Source[Output]):
         first = self._sources[0].produced_type
         return first if all(source.produced_type == first for source in self._sources) else None
 
-    def configured(self, config: Mapping[str, Any]) -> HybridSource[Output]:
+    def configured(self, config: Mapping[str, object]) -> HybridSource[Output]:
         return HybridSource([source.configured(config) for source in self._sources])
 
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:

@@ -233,7 +233,7 @@ class Sink(ABC, Generic[Input]):
         """Return the sink for a stream of this declared type; None: none was declared."""
         return self
 
-    def configured(self, config: Mapping[str, Any]) -> Sink[Input]:
+    def configured(self, config: Mapping[str, object]) -> Sink[Input]:
         """Return the sink with what it needs of the job's options; called before a writer or committer is created. By
         itself, it uses none.
 

@@ -221,7 +221,7 @@ class Source(ABC, Generic[Output]):
         """Return the highest parallelism at which it can run; None: any."""
         return None
 
-    def configured(self, config: Mapping[str, Any]) -> Source[Output]:
+    def configured(self, config: Mapping[str, object]) -> Source[Output]:
         """Return the source with what it needs of the job's options; called before `check`, and before an enumerator or
         a reader is created. By itself, it uses none.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayflink.state.storage.object_store_options import SCHEMES
 
@@ -57,7 +57,7 @@ class ObjectPath(str):
         path.store, path.entry, path.read_ahead_to = store, entry, read_ahead_to
         return path
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return str, (str(self),)
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from rayflink.common.text_output.logs import get_logger
-from rayflink.state.storage.object_store_options import client_configuration
+from rayflink.state.storage.object_store_options import AZURE_SCHEMES, client_configuration
 
 from .object_paths import ObjectEntry, ObjectPath
 from .store_errors import MissingObjectError, ObjectStoreError, StoreConnectionError, explained
@@ -18,6 +18,10 @@ log = get_logger(__name__)
 
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each further try of a request that failed in passing; each is cut at random down to its half."""
+
+
+TOKEN = "rayflink-upload"
+"""Metadata of an object that name the upload it comes from."""
 
 
 class RetryCounter(Protocol):
@@ -40,7 +44,7 @@ class ObjectStores:
         self.options, self._retries = dict(options or {}), retries
         self._stores: dict[str, ObjectStore] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return ObjectStores, ()  # each process has the options, with their secrets, from its job
 
     def path(self, address: str, entry: ObjectEntry | None = None, read_ahead_to: int | None = None) -> ObjectPath:
@@ -69,7 +73,7 @@ class ObjectStore:
     def __repr__(self) -> str:
         return f"ObjectStore({self.root!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         raise TypeError(f"{self!r} is not pickled: it has the credentials of its process")
 
     def head(self, key: str) -> ObjectEntry:
@@ -125,23 +129,42 @@ class ObjectStore:
         found = self.request("list", prefix, lambda: objects.list_with_delimiter(store, prefix=prefix or None))
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
-    def put(self, key: str, data: bytes | Iterator[bytes], attributes: Mapping[str, str] | None = None) -> None:
-        """Write an object, in the place of one of that name; it appears whole. An iterator is read once, not again."""
-        objects, store = self._client()
-        more: dict[str, Any] = {} if attributes is None else {"attributes": dict(attributes)}
-        if isinstance(data, bytes):
-            self.request("write", key, lambda: objects.put(store, key, data, use_multipart=False, **more))
-        else:
-            self.request("write", key, lambda: objects.put(store, key, data, **more), tries=1)
+    def put(self, key: str, data: bytes, attributes: Mapping[str, str] | None = None) -> None:
+        """Write an object, in the place of one of that name; it appears whole.
 
-    def copy(self, source: str, target: str) -> None:
-        """Copy an object in the store, in the place of one of that name.
-
-        Raises:
-            MissingObjectError: there is no such object.
+        Args:
+            attributes: metadata of the object.
         """
         objects, store = self._client()
-        self.request("copy", source, lambda: objects.copy(store, source, target))
+        more = self._attributes(attributes)
+        self.request("write", key, lambda: objects.put(store, key, data, use_multipart=False, **more))
+
+    def put_stream(
+        self, key: str, stream: Callable[[], Iterator[bytes]], attributes: Mapping[str, str] | None = None
+    ) -> None:
+        """Write an object of bytes that come one after the other, from a new stream each time it is tried."""
+        objects, store = self._client()
+        more = self._attributes(attributes)
+        self.request("write", key, lambda: objects.put(store, key, stream(), use_multipart=True, **more))
+
+    def attribute(self, key: str, name: str) -> str | None:
+        """Return a value of the metadata of an object; None: it has none, or there is no such object."""
+        objects, store = self._client()
+        try:
+            found = self.request("read", key, lambda: objects.get(store, key, options={"head": True}).attributes)
+        except MissingObjectError:
+            return None
+        value = found.get(self._attribute_name(name))
+        return None if value is None else str(value)
+
+    def _attributes(self, attributes: Mapping[str, str] | None) -> dict[str, Any]:
+        if not attributes:
+            return {}
+        return {"attributes": {self._attribute_name(name): value for name, value in attributes.items()}}
+
+    def _attribute_name(self, name: str) -> str:
+        """Return a name as the store takes it: Azure wants one of an identifier."""
+        return name.replace("-", "_") if self.root.partition("://")[0] in AZURE_SCHEMES else name
 
     def delete(self, key: str) -> None:
         """Delete an object; one that is not there is no error."""
@@ -205,4 +228,4 @@ def _entry(found: Mapping[str, Any]) -> ObjectEntry:
     return ObjectEntry(int(found["size"]), found["e_tag"] or "", int(found["last_modified"].timestamp() * 1000))
 
 
-__all__ = ["PAUSES_S", "ObjectStore", "ObjectStores"]
+__all__ = ["PAUSES_S", "TOKEN", "ObjectStore", "ObjectStores"]

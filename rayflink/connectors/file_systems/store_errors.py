@@ -64,10 +64,11 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     ("AccessDenied|403 Forbidden|PermissionDenied|AllAccessDisabled|AuthorizationFailure|AuthorizationPermission",
      "the store forbids it", _RIGHTS),
 )  # fmt: skip
+_GONE = ("NoSuchKey", "NoSuchUpload", "BlobNotFound", "InvalidBlockList", "404")
 _PASSING = re.compile(
     r"SlowDown|InternalError|RequestTimeout|ServerBusy|OperationTimedOut|Throttl|TooManyRequests|408 |429 |"
-    r"50[0-9] [A-Z]|HTTP error|error sending request|[Tt]imed? ?out|[Cc]onnection|IncompleteRead|EOF|decoding response"
-    r"|Broken pipe|BadDigest|EndpointConnection|JoinError"
+    r"50[0-9] [A-Z]|\(50[0-9]\)|HTTP error|error sending request|[Tt]imed? ?out|[Cc]onnection|IncompleteRead|EOF"
+    r"|decoding response|Broken pipe|BadDigest|EndpointConnection|JoinError"
 )
 
 
@@ -79,14 +80,14 @@ def explained(error: BaseException, action: str, address: str, tries: int = 1) -
     """
     whole = str(error)
     shown = whole.partition("\n\nDebug source")[0]
-    code = re.search(r"<Code>(\w+)</Code>|error code: (\w+)|\((\w+)\) when calling", shown)
+    code = re.search(r"<Code>(\w+)</Code>|ErrorCode:(\w+)|\((\w+)\) when calling", shown)
     name = next((part for part in code.groups() if part), "") if code else ""
     cause = shown.partition("<?xml")[0].partition("\n")[0].rstrip(" :")
     cause = f"{cause} ({name})" if name and name not in cause else cause
     for pattern, problem, remedy in _KNOWN:
         if re.search(pattern, whole) or re.search(pattern, type(error).__name__):
             return ObjectStoreError(action, address, f"{problem}: {cause}", remedy)
-    if isinstance(error, FileNotFoundError) or name in ("NoSuchKey", "BlobNotFound", "404"):
+    if isinstance(error, FileNotFoundError) or name in _GONE:
         remedy = "leave objects in place until the job has read them"
         return MissingObjectError(action, address, f"there is no such object ({cause})", remedy)
     if "Precondition" in type(error).__name__ or "412 " in whole:

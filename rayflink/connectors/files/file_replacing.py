@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.records.batches import Batch, Element, RowBatch, rows_of
 from rayflink.operators.base import Operator
 from rayflink.operators.sinks import SinkOperator
 from rayflink.operators.user_function import UserCode
 
+from ..file_systems.object_paths import is_object_address
+from ..file_systems.object_store import ObjectStores
 from .file_blocks import find_files
+from .object_parts import ObjectCommitter, PendingObject
 from .part_files import LostFile, PendingFile, discard, make_folder, show_file, sync_folder
 from .success_files import SuccessMark
 
@@ -37,7 +41,7 @@ class ReplaceFiles(Operator):
 
     def __init__(self, folders: Sequence[str] = ()) -> None:
         self._folders = set(folders)
-        self._pending: list[PendingFile] = []
+        self._pending: list[PendingFile | PendingObject] = []
         self._marks: list[SuccessMark] = []
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -47,19 +51,40 @@ class ReplaceFiles(Operator):
 
     def finish(self) -> Iterable[Element]:
         with UserCode(self.ctx, "finish"):
+            stores = ObjectStores(storage_options(self.ctx.config))
+            committer = ObjectCommitter(stores)
             new = {pending.visible for pending in self._pending}
             folders = self._folders | {os.path.dirname(path) for path in new}
-            before = {path for folder in folders if os.path.isdir(folder) for path in find_files([folder])} - new
+            before = {str(path) for folder in folders for path in _files_in(folder, stores)} - new
             for pending in self._pending:
-                _shown(pending)
+                if isinstance(pending, PendingObject):
+                    committer.show(pending)
+                else:
+                    _shown(pending)
             for folder in folders:
-                make_folder(folder)
-                sync_folder(folder)  # the new before the old go
+                if not is_object_address(folder):
+                    make_folder(folder)
+                    sync_folder(folder)  # the new before the old go
             for path in before:
-                discard(path)
+                _delete(path, stores)
             for mark in self._marks:
-                mark.make()
+                mark.make(stores)
+            committer.close()
         return ()
+
+
+def _files_in(folder: str, stores: ObjectStores) -> Sequence[str]:
+    if is_object_address(folder):
+        return find_files([stores.path(folder)], may_be_empty=True)
+    return find_files([folder]) if os.path.isdir(folder) else ()
+
+
+def _delete(path: str, stores: ObjectStores) -> None:
+    if is_object_address(path):
+        found = stores.path(path)
+        found.store.delete(found.key)
+    else:
+        discard(path)
 
 
 def _shown(pending: PendingFile) -> None:

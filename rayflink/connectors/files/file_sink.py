@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import PlanError
+from rayflink.common.metrics.metric_names import NUM_STORE_RETRIES
+from rayflink.common.options.store_options import storage_options
 from rayflink.common.serialization import BulkWriterFactory, Encoder
 from rayflink.common.time import Length, to_millis
 from rayflink.common.user_code.call_sites import call_site
 
+from ..file_systems.object_paths import is_object_address
+from ..file_systems.object_store import ObjectStores
 from .buckets import BucketAssigner
+from .file_source import rooted_path
 from .file_writing import FileWriter
-from .part_files import Renamer
+from .part_places import committer_of, place_of
 from .rolling import OnCheckpointRollingPolicy, RollingPolicy
-from .success_files import MarkingFileWriter, MarkingRenamer, SuccessFiles
+from .success_files import MarkingCommitter, MarkingFileWriter, SuccessFiles
 
 BUCKET_CHECK_MS = 60_000
 MOST_OPEN = 1 << 30
@@ -103,6 +109,8 @@ class FileSinkSettings:
 class FileSink(Sink):
     """Writes records to part files in buckets; made by `for_row_format(...).build()` or `for_bulk_format(...).build()`.
 
+    The folder is local, or the address of an object store, where a file is an upload until it is visible.
+
     A file is hidden (its name begins with a dot) until it has ended and a checkpoint after that is complete, or until
     the end of a job without checkpoints. After a failure, of a file that was still written to at the checkpoint, what
     the checkpoint had becomes visible. A cancelled or failed job leaves no half file that a reader of the folder would
@@ -122,10 +130,8 @@ class FileSink(Sink):
         form: Encoder | BulkWriterFactory,
         settings: FileSinkSettings | None = None,
     ) -> None:
-        self._folder = os.path.abspath(os.fspath(base_path).removeprefix("file://"))
-        if "://" in os.fspath(base_path).removeprefix("file://"):
-            remedy = "give a folder that every node reaches"
-            raise ValueError(f"{base_path!r}: files are written to paths, not to addresses; {remedy}")
+        self._folder = rooted_path(base_path)
+        self._stores = ObjectStores()
         self._form, self._settings = form, settings or FileSinkSettings()
 
     @staticmethod
@@ -161,16 +167,26 @@ class FileSink(Sink):
     def for_type(self, type_info: TypeInformation | None) -> Sink:
         return type(self)(self._folder, self._form.for_type(type_info), self._settings)
 
+    def configured(self, config: Mapping[str, object]) -> Sink:
+        if not is_object_address(self._folder):
+            return self
+        sink = copy(self)
+        sink._stores = ObjectStores(storage_options(config))
+        return sink
+
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         chosen = self._settings
         beginning = f"{chosen.names.get_part_prefix()}-"
         if chosen.names_bear_job:
             beginning += f"{int(ctx.job_id[:8], 16) ^ int(ctx.operator_id[:8], 16):08x}-"
         writer = FileWriter if chosen.marks is None else MarkingFileWriter
-        return writer(ctx, self._folder, self._form, chosen, beginning)
+        counter = None if ctx.metrics is None else ctx.metrics.counter(NUM_STORE_RETRIES)
+        place = place_of(self._folder, ObjectStores(self._stores.options, counter))
+        return writer(ctx, (self._folder, place), self._form, chosen, beginning)
 
     def create_committer(self) -> Committer:
-        return Renamer() if self._settings.marks is None else MarkingRenamer()
+        files = committer_of(self._folder, self._stores)
+        return files if self._settings.marks is None else MarkingCommitter(files, self._stores)
 
     class BaseBuilder:
         """Settles buckets, names and when files end.

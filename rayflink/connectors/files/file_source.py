@@ -138,7 +138,7 @@ class FileSource(Source[Output]):
     def boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED if self._discovery_ms is None else Boundedness.CONTINUOUS_UNBOUNDED
 
-    def configured(self, config: Mapping[str, Any]) -> FileSource[Output]:
+    def configured(self, config: Mapping[str, object]) -> FileSource[Output]:
         if not any(map(is_object_address, self._paths)):
             return self
         source = copy(self)

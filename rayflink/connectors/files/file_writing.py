@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from rayflink.common.connector_base.sink import SinkWriter, UnwritableRecord, WriterContext, all_or_named
 from rayflink.common.errors import shorten
@@ -13,15 +13,9 @@ from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch, rows_of
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 
 from .buckets import BucketContext
-from .part_files import (
-    PartFile,
-    PendingFile,
-    discard,
-    ensure_writable,
-    remove_leftovers,
-    sync_folder,
-    writing_below,
-)
+from .object_parts import ObjectPart
+from .part_files import PartFile, writing_below
+from .part_places import PartPlace, PendingFile, PendingObject
 
 if TYPE_CHECKING:
     from .file_sink import FileSinkSettings
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
 class _Open:
     """The part file of a bucket, and what writes blocks to it."""
 
-    def __init__(self, part: PartFile, bulk: BulkWriter | None) -> None:
+    def __init__(self, part: PartFile | ObjectPart, bulk: BulkWriter | None) -> None:
         self.part, self.bulk = part, bulk
 
 
@@ -42,7 +36,7 @@ class FileWriter(SinkWriter):
 
     Args:
         ctx: of the subtask.
-        folder: of the sink.
+        place: the folder of the sink, and what writes there.
         form: how records become bytes.
         settings: buckets and when files end.
         beginning: of all names, up to the subtask.
@@ -53,12 +47,12 @@ class FileWriter(SinkWriter):
     def __init__(
         self,
         ctx: WriterContext,
-        folder: str,
+        place: tuple[str, PartPlace],
         form: Encoder | BulkWriterFactory,
         settings: FileSinkSettings,
         beginning: str,
     ) -> None:
-        self._ctx, self._folder, self._form = ctx, folder, form
+        self._ctx, (self._folder, self._place), self._form = ctx, place, form
         self._attempt = ctx.epoch, ctx.attempt
         self._buckets, self._rolling, self._check_ms = settings.buckets, settings.rolling, settings.check_ms
         self._most_open = settings.most_open
@@ -66,14 +60,14 @@ class FileWriter(SinkWriter):
         self._ends_at_checkpoints = self._rolling.ends_at_checkpoints or isinstance(form, BulkWriterFactory)
         self._number = max((number for _, number in ctx.restored), default=0)
         self._open: dict[str, _Open] = {}
-        self._whole: list[PendingFile] = []
-        self._unfinished: list[PendingFile] = []
+        self._whole: list[PendingFile | PendingObject] = []
+        self._unfinished: list[PendingFile | PendingObject] = []
         self._in_checkpoints: set[str] = set()
         """Hidden names of files that were still open at a checkpoint, which may be restored from them."""
         self._unsynced: set[str] = set()
         """Folders with new names."""
         self._next_check_ms: int | None = None
-        ensure_writable(folder)
+        self._place.ensure_writable()
         self._remove_leftovers(is_alone=not settings.names_bear_job)
 
     def _remove_leftovers(self, is_alone: bool) -> None:
@@ -87,7 +81,7 @@ class FileWriter(SinkWriter):
                 firsts[subtask] = number
         before = None if is_first and not ctx.restored else self._attempt
         if firsts:
-            remove_leftovers(self._folder, (self._beginning, self._suffix), firsts, before)
+            self._place.remove_leftovers((self._beginning, self._suffix), firsts, before, ctx.subtask)
 
     def write(self, batch: Batch) -> None:
         if not len(batch):
@@ -169,21 +163,21 @@ class FileWriter(SinkWriter):
             if len(self._open) > self._most_open:
                 self._end(next(iter(self._open)))  # the one that was not written to for longest
             if isinstance(self._form, BulkWriterFactory):
-                opened.bulk = self._form.create(part.file)
+                opened.bulk = self._form.create(cast("IO[bytes]", part.file))
             if self._next_check_ms is None:
                 self._next_check_ms = now_ms + self._check_ms
         return self._open[bucket]
 
-    def _next_part(self, folder: str, now_ms: int) -> PartFile:
+    def _next_part(self, folder: str, now_ms: int) -> PartFile | ObjectPart:
         """Create a file with the next number that is not in use."""
         while True:
             name = f"{self._beginning}{self._ctx.subtask}-{self._number}{self._suffix}"
             self._number += 1
-            if self._ctx.restored and os.path.exists(os.path.join(folder, name)):
+            if self._ctx.restored and self._place.exists(os.path.join(folder, name)):
                 continue  # of a later checkpoint than the one that was restored
             with suppress(FileExistsError):  # of an attempt that could not be stopped
                 self._unsynced.add(folder)
-                return PartFile(folder, name, self._attempt, now_ms)
+                return self._place.open_part(folder, name, self._attempt, now_ms)
 
     def _path_of(self, bucket: str) -> str:
         if os.path.isabs(bucket) or ".." in bucket.split("/"):
@@ -220,20 +214,20 @@ class FileWriter(SinkWriter):
                 continue
             with writing_below(self._folder):
                 so_far = opened.part.sync()
-            if so_far.cut_at:
+            if so_far.size:
                 self._unfinished.append(so_far)
         with writing_below(self._folder):
             while self._unsynced:
-                sync_folder(folder := next(iter(self._unsynced)))
+                self._place.settle(folder := next(iter(self._unsynced)))
                 self._unsynced.remove(folder)
         if not self._open:
             self._next_check_ms = None
 
-    def prepare_commit(self) -> Sequence[PendingFile]:
+    def prepare_commit(self) -> Sequence[PendingFile | PendingObject]:
         whole, self._whole = self._whole, []
         return whole
 
-    def snapshot_unfinished(self) -> Sequence[PendingFile]:
+    def snapshot_unfinished(self) -> Sequence[PendingFile | PendingObject]:
         self._in_checkpoints = {opened.part.hidden for opened in self._open.values()}
         return self._unfinished
 
@@ -244,9 +238,10 @@ class FileWriter(SinkWriter):
         opened, self._open = self._open, {}
         whole, self._whole = self._whole, []
         with ExitStack() as closing:  # all of them, whatever one raises
+            closing.callback(self._place.close)
             for pending in whole:
                 if pending.hidden not in self._in_checkpoints:
-                    closing.callback(discard, pending.hidden)
+                    closing.callback(self._place.discard, pending)
             for one in opened.values():
                 kept = one.part.hidden in self._in_checkpoints
                 closing.callback(one.part.leave if kept else one.part.discard)

@@ -31,6 +31,11 @@ class PendingFile:
     visible: str
     cut_at: int | None = None
 
+    @property
+    def size(self) -> int | None:
+        """Return the number of bytes that are wanted; None: all."""
+        return self.cut_at
+
     def __repr__(self) -> str:
         return f"file {self.visible!r}, which is {self.hidden!r} until then"
 
@@ -246,3 +251,48 @@ def remove_leftovers(
                 continue
             if before is None or (int(found[3]), int(found[4])) < before:
                 discard(os.path.join(where, name))
+
+
+class LocalPlace:
+    """A folder of part files that every node reaches.
+
+    Args:
+        folder: from the root.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def ensure_writable(self) -> None:
+        """Check that it can be written to, or made, without making it."""
+        ensure_writable(self._folder)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a visible file is there."""
+        return os.path.exists(path)
+
+    def open_part(self, folder: str, name: str, attempt: tuple[int, int], now_ms: int) -> PartFile:
+        """Return a new file.
+
+        Raises:
+            FileExistsError: another attempt of that number has this file.
+        """
+        return PartFile(folder, name, attempt, now_ms)
+
+    def settle(self, folder: str) -> None:
+        """Write the names in a folder to the disk."""
+        sync_folder(folder)
+
+    def discard(self, pending: PendingFile) -> None:
+        """Delete a file that will not be visible."""
+        discard(pending.hidden)
+
+    def remove_leftovers(
+        self, names: tuple[str, str], firsts: Mapping[int, int], before: tuple[int, int] | None, subtask: int
+    ) -> None:
+        """Delete files that earlier attempts began and no checkpoint knows; see `remove_leftovers`."""
+        del subtask
+        remove_leftovers(self._folder, names, firsts, before)
+
+    def close(self) -> None:
+        """Release nothing."""

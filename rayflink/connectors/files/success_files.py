@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.commits import CommitOutcome, CommitRequest
-from rayflink.common.connector_base.sink import WriterContext
+from rayflink.common.connector_base.sink import Committer, WriterContext
 from rayflink.common.records.batches import MIN_TIMESTAMP, Batch
+from rayflink.common.serialization import BulkWriterFactory, Encoder
 
+from ..file_systems.object_paths import is_object_address
+from ..file_systems.object_store import ObjectStores
+from ..file_systems.store_errors import ObjectStoreError
 from .file_writing import FileWriter
-from .part_files import PendingFile, Renamer, make_folder, sync_folder
+from .part_files import Renamer, make_folder, sync_folder
+from .part_places import PartPlace
+
+if TYPE_CHECKING:
+    from .file_sink import FileSinkSettings
 
 _NOT_YET = (CommitOutcome.RETRY, CommitOutcome.UNKNOWN_FAILURE)
 
@@ -39,8 +47,16 @@ class SuccessMark:
 
     visible: str
 
-    def make(self) -> None:
-        """Make it, durably; one that is there stays."""
+    def make(self, stores: ObjectStores | None = None) -> None:
+        """Make it, durably; one that is there stays.
+
+        Args:
+            stores: where it is, if it is in an object store.
+        """
+        if is_object_address(self.visible):
+            path = (stores or ObjectStores()).path(self.visible)
+            path.store.put(path.key, b"")
+            return
         folder = os.path.dirname(self.visible)
         make_folder(folder)
         with open(self.visible, "ab"):
@@ -48,12 +64,20 @@ class SuccessMark:
         sync_folder(folder)
 
 
-class MarkingRenamer(Renamer):
-    """Makes files visible, then the marks of their folders."""
+class MarkingCommitter(Committer):
+    """Makes files visible, then the marks of their folders.
+
+    Args:
+        files: makes the files visible; None: renames them.
+        stores: where the marks are, if they are in an object store.
+    """
+
+    def __init__(self, files: Committer | None = None, stores: ObjectStores | None = None) -> None:
+        self._files, self._stores = files or Renamer(), stores
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
-        files = [one for one in requests if isinstance(one.get_committable(), PendingFile)]
-        super().commit(files)
+        files = [one for one in requests if not isinstance(one.get_committable(), SuccessMark)]
+        self._files.commit(files)
         late = {os.path.dirname(one.get_committable().visible): one.error for one in files if one.outcome in _NOT_YET}
         for request in requests:
             mark = request.get_committable()
@@ -64,9 +88,12 @@ class MarkingRenamer(Renamer):
                 request.retry_later(late[folder])
                 continue
             try:
-                mark.make()
-            except OSError as error:
+                mark.make(self._stores)
+            except (OSError, ObjectStoreError) as error:
                 request.retry_later(error)
+
+    def close(self) -> None:
+        self._files.close()
 
 
 class MarkingFileWriter(FileWriter):
@@ -76,9 +103,16 @@ class MarkingFileWriter(FileWriter):
     its mark is marked again.
     """
 
-    def __init__(self, ctx: WriterContext, folder: str, form: Any, settings: Any, beginning: str) -> None:
+    def __init__(
+        self,
+        ctx: WriterContext,
+        place: tuple[str, PartPlace],
+        form: Encoder | BulkWriterFactory,
+        settings: FileSinkSettings,
+        beginning: str,
+    ) -> None:
         numbers = tuple(state[:2] for state in ctx.restored)
-        super().__init__(replace(ctx, restored=numbers), folder, form, settings, beginning)
+        super().__init__(replace(ctx, restored=numbers), place, form, settings, beginning)
         assert settings.marks is not None
         self._marks: SuccessFiles = settings.marks
         self._watermark = MIN_TIMESTAMP

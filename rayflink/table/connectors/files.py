@@ -12,10 +12,11 @@ from rayflink.common.options.option_types import DURATION, MEMORY
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.discard import DiscardingSink
+from rayflink.connectors.file_systems.object_paths import is_object_address
 from rayflink.connectors.files.buckets import BucketAssigner
 from rayflink.connectors.files.file_replacing import HiddenFilesOperator, ReplaceFiles
 from rayflink.connectors.files.file_sink import FileSink, FileSinkSettings, OutputFileConfig
-from rayflink.connectors.files.file_source import FileFormat, FileSource
+from rayflink.connectors.files.file_source import FileFormat, FileSource, rooted_path
 from rayflink.connectors.files.rolling import RollingPolicy
 from rayflink.connectors.files.row_limit import FirstRows
 from rayflink.connectors.formats.parquet_files import ParquetFormat
@@ -118,7 +119,7 @@ class FilesSource(TableSource):
         return replace(self, most=rows)
 
     def statistics(self) -> TableStatistics | None:
-        if not self.is_bounded:
+        if not self.is_bounded or is_object_address(self.path):  # nothing is requested while a query is planned
             return None
         try:
             paths = self._files().list_files([self.path], False)
@@ -224,7 +225,7 @@ class FilesSink(TableSink):
         if not self.overwrites:
             return stream.sink_to(sink).name(name)
         writer = StreamBuilder(stream).add_operator(f"{name}: Writer", Factory(HiddenFilesOperator, sink))
-        folders = () if self.emptied is None else (os.path.abspath(self.emptied),)
+        folders = () if self.emptied is None else (rooted_path(self.emptied),)
         replacer = writer.single_partition().add_operator(f"{name}: Replace", Factory(ReplaceFiles, folders))
         replacer.set_parallelism(1)
         return replacer.stream.sink_to(DiscardingSink()).name(name).set_parallelism(1)
@@ -264,7 +265,7 @@ class Filesystem(Connector):
         if monitor is not None and monitor.to_millis() <= 0:
             problem = f"option 'source.monitor-interval' of {table.table} is {monitor.to_millis()} ms"
             raise SqlError(problem, "write a duration above 0, such as '10 s', or leave it out to read once")
-        if not os.path.exists(path):
+        if not is_object_address(path) and not os.path.exists(path):
             raise SqlError(f"{table.table} has the path {path!r}, which does not exist", "correct the option 'path'")
         check_metadata_types(table.table, table.schema, table.metadata)
         return FilesSource(
@@ -331,7 +332,7 @@ class Filesystem(Connector):
         Raises:
             SqlError: the format is not known, or does not know an option.
         """
-        path, form = _local(table.options["path"]), table.options["format"]
+        path, form = _rooted(table.options["path"]), table.options["format"]
         if form not in FORMATS:
             raise SqlError(
                 f"{table.table} has the format {form!r}{nearest(form, FORMATS)}",
@@ -354,10 +355,17 @@ class Filesystem(Connector):
         return path, form, parsed
 
 
-def _local(path: str) -> str:
-    """Return the path from the root: a relative one begins where the program runs, not where its subtasks do."""
-    path = path.removeprefix("file://")
-    return os.path.abspath(path) if path and "://" not in path else path
+def _rooted(path: str) -> str:
+    """Return the path from the root: a relative one begins where the program runs, not where its subtasks do.
+
+    Raises:
+        SqlError: it is an address of something else than files or an object store.
+    """
+    try:
+        return rooted_path(path) if path else path
+    except ValueError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise SqlError(f"option 'path': {problem}", remedy) from error
 
 
 __all__ = ["Filesystem"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.connector_base.source import PENDING
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.connectors.file_systems.object_paths import ObjectPath
 from rayflink.connectors.files.file_blocks import FileSplit
 from rayflink.connectors.files.file_source import FileFormat
 
@@ -93,9 +94,11 @@ class LocatedFormat(FileFormat):
         return scalars
 
 
-def _read_value(path: str, key: str) -> Any:
+def _read_value(path: str, key: str) -> object:
     import pyarrow
 
+    if isinstance(path, ObjectPath):
+        return _read_object_value(path, key)
     path = os.path.abspath(path)
     if key == "file.path":
         return path
@@ -105,6 +108,18 @@ def _read_value(path: str, key: str) -> Any:
     if key == "file.size":
         return there.st_size
     return pyarrow.scalar(there.st_mtime_ns // 1_000_000, pyarrow.timestamp("ms", "UTC"))
+
+
+def _read_object_value(path: ObjectPath, key: str) -> object:
+    import pyarrow
+
+    if key == "file.path":
+        return str(path)
+    if key == "file.name":
+        return path.key.rpartition("/")[2]
+    if key == "file.size":
+        return path.known().size
+    return pyarrow.scalar(path.store.head(path.key).changed_ms, pyarrow.timestamp("ms", "UTC"))
 
 
 class _LocatedCursor:

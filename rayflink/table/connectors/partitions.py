@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from rayflink.connectors.file_systems.object_paths import ObjectPath
 from rayflink.connectors.files.file_blocks import find_files
 from rayflink.connectors.files.file_enumeration import FileEnumeratorProvider
 
@@ -99,27 +100,35 @@ class Partitions:
                 raise ValueError(f"{path!r}: folder {folder!r}: {error}; {remedy}") from error
         return parsed
 
-    def folders(self) -> list[str]:
-        """Return the folders of all partitions, in order of name."""
-        level = [self.root]
+    def folders(self, root: str | None = None) -> list[str]:
+        """Return the folders of all partitions, in order of name.
+
+        Args:
+            root: the folder, with its store where it is in one; None: as it was declared.
+        """
+        level = [self.root if root is None else root]
         for key in self.keys:
             level = [folder for above in level for folder in self._within(above, key.name)]
         return level
 
     def _within(self, folder: str, key: str) -> list[str]:
+        if isinstance(folder, ObjectPath):
+            names = folder.store.folders(folder.key)
+            return [folder.child(name) for name in names if name.startswith(f"{key}=")]
         try:
             there = sorted(os.listdir(folder))
         except FileNotFoundError:  # taken away meanwhile, or not made yet
             return []
         return [os.path.join(folder, name) for name in there if name.startswith(f"{key}=")]
 
-    def chosen(self, conditions: Sequence[Expr]) -> list[str]:
+    def chosen(self, conditions: Sequence[Expr], root: str | None = None) -> list[str]:
         """Return the folders of the partitions for which all conditions are true.
 
         Args:
             conditions: over the keys alone.
+            root: the folder, with its store where it is in one; None: as it was declared.
         """
-        folders = self.folders()
+        folders = self.folders(root)
         if not conditions or not folders:
             return folders
         import pyarrow
@@ -150,9 +159,13 @@ class TableFiles(FileEnumeratorProvider):
         self._partitions, self._conditions, self._pattern = partitions, tuple(conditions), pattern
 
     def list_files(self, paths: Sequence[str], watching: bool) -> list[str]:
-        folders = paths if self._partitions is None else self._partitions.chosen(self._conditions)
+        folders = paths if self._partitions is None else self._partitions.chosen(self._conditions, paths[0])
         files = find_files(folders, may_be_empty=True) if folders else []
         if self._pattern is None:
             return files
         pattern = re.compile(self._pattern)
-        return [path for path in files if pattern.fullmatch(os.path.abspath(path))]
+        return [path for path in files if pattern.fullmatch(_whole(path))]
+
+
+def _whole(path: str) -> str:
+    return path if isinstance(path, ObjectPath) else os.path.abspath(path)

@@ -285,8 +285,8 @@ def test_arguments_are_checked_in_the_line_that_gives_them(tmp_path: Path) -> No
         _builder(tmp_path).with_bucket_check_interval(0)
     with pytest.raises(ValueError, match="part files cannot be named '.part'"):
         OutputFileConfig(".part", "")
-    with pytest.raises(ValueError, match="files are written to paths, not to addresses"):
-        FileSink("s3://bucket", TEXT)
+    with pytest.raises(ValueError, match="ftp://bucket': files cannot be read or written by ftp://"):
+        FileSink("ftp://bucket", TEXT)
     with pytest.raises(PlanError, match="does not join its part files; roll larger files .*test_file_sink.py"):
         strategy = FileCompactStrategy.builder().set_size_threshold(9).build()
         _builder(tmp_path).enable_compact(strategy, FileCompactor.concat_file_compactor())

@@ -31,15 +31,18 @@ class Server:
     latency_s: float = 0.0
     requests: list[str] = field(default_factory=list)
     fault: Fault | None = None
+    verifier: Any = None
 
     def client(self) -> Any:
         """Return boto3's client, the outside verifier."""
-        import boto3
+        if self.verifier is None:
+            import boto3
 
-        return boto3.client(
-            "s3", endpoint_url=self.options["s3.endpoint"], region_name="us-east-1", aws_access_key_id="test",
-            aws_secret_access_key="test",
-        )  # fmt: skip
+            self.verifier = boto3.client(
+                "s3", endpoint_url=self.options["s3.endpoint"], region_name="us-east-1", aws_access_key_id="test",
+                aws_secret_access_key="test",
+            )  # fmt: skip
+        return self.verifier
 
     def put(self, key: str, data: bytes) -> None:
         self.client().put_object(Bucket=BUCKET, Key=key, Body=data)
@@ -65,6 +68,19 @@ class Server:
         for key in self.objects():
             client.delete_object(Bucket=BUCKET, Key=key)
         self.requests.clear()
+
+
+def _refused(start: Any, status: int, code: str) -> list[bytes]:
+    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>refused</Message></Error>".encode()
+    start(f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def _options(port: int) -> dict[str, str]:
+    return {
+        "s3.endpoint": f"http://127.0.0.1:{port}", "s3.access-key": "test", "s3.secret-key": "test",
+        "s3.path.style.access": "true", "s3.region": "us-east-1",
+    }  # fmt: skip
 
 
 @contextmanager
@@ -97,26 +113,26 @@ def s3_store() -> Iterator[Server]:
             time.sleep(server.latency_s)
         fault = server.fault(environ["REQUEST_METHOD"], path) if server.fault is not None else None
         if isinstance(fault, tuple):
-            body = f"<?xml version='1.0'?><Error><Code>{fault[1]}</Code><Message>injected</Message></Error>".encode()
-            start(f"{fault[0]} {fault[1]}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
-            length = int(environ.get("CONTENT_LENGTH") or 0)
-            environ["wsgi.input"].read(length)
-            return [body]
+            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            return _refused(start, *fault)
         if fault == "reset":
             raise ConnectionAbortedError("the connection is reset, as the test asks")
+        status: list[Any] = []
         with lock:
-            parts = list(application(environ, start))
+            try:
+                parts = list(application(environ, lambda *given: status.extend(given)))
+            except KeyError:
+                status.append("500")
+        if status[0].startswith("500") and "uploadId=" in query:  # moto does not look whether the upload is there
+            return _refused(start, 404, "NoSuchUpload")
+        start(*status)
         if fault == "lost":
             raise ConnectionAbortedError("the answer is lost, as the test asks")
         return parts
 
     http = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=Handler)
-    server = Server(
-        {
-            "s3.endpoint": f"http://127.0.0.1:{http.server_port}", "s3.access-key": "test", "s3.secret-key": "test",
-            "s3.path.style.access": "true", "s3.region": "us-east-1",
-        }
-    )  # fmt: skip
+    http.daemon_threads, http.block_on_close = True, False  # clients keep their connections
+    server = Server(_options(http.server_port))
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, name="s3-server")
     thread.start()
     try:

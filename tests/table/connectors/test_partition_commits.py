@@ -135,17 +135,17 @@ def test_wrong_options_are_reported_before_anything_starts(keys, more, message, 
 def test_a_mark_waits_for_the_files_of_its_folder(tmp_path):
     from rayflink.common.connector_base.commits import CommitOutcome, CommitRequest
     from rayflink.connectors.files.part_files import PendingFile
-    from rayflink.connectors.files.success_files import MarkingRenamer, SuccessMark
+    from rayflink.connectors.files.success_files import MarkingCommitter, SuccessMark
 
     (tmp_path / "blocked").mkdir()
     (tmp_path / "blocked" / "part").mkdir()
     (tmp_path / "blocked" / ".hidden").write_text("1\n")
     file = CommitRequest(PendingFile(str(tmp_path / "blocked" / ".hidden"), str(tmp_path / "blocked" / "part")))
     mark = CommitRequest(SuccessMark(str(tmp_path / "blocked" / "_SUCCESS")))
-    MarkingRenamer().commit([file, mark])
+    MarkingCommitter().commit([file, mark])
     assert mark.outcome is CommitOutcome.RETRY and not (tmp_path / "blocked" / "_SUCCESS").exists()
     (tmp_path / "blocked" / "part").rmdir()
     for one in (file, mark):
         one.outcome = CommitOutcome.COMMITTED
-    MarkingRenamer().commit([file, mark])
+    MarkingCommitter().commit([file, mark])
     assert (tmp_path / "blocked" / "_SUCCESS").exists() and (tmp_path / "blocked" / "part").read_text() == "1\n"
