@@ -35,6 +35,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.iceberg",
     "rayflink.datastream.connectors.postgres",
     "rayflink.datastream.formats.arrow",
+    "rayflink.datastream.formats.avro",
     "rayflink.datastream.formats.csv",
     "rayflink.datastream.formats.json",
     "rayflink.datastream.formats.orc",

@@ -97,6 +97,14 @@ class Sources:
         widest = source.max_parallelism
         return stream if widest is None else stream.set_parallelism(widest)
 
+    def create_input(self, input_format: Source[Result]) -> DataStream[Result]:
+        """Return a stream of the records of an `AvroInputFormat`, or of another source, without event times.
+
+        Raises:
+            TypeError: `input_format` is no source.
+        """
+        return self.from_source(input_format, None, type(input_format).__name__)
+
     @overload
     def from_collection(self, collection: Iterable[Result], type_info: None = None) -> DataStream[Result]: ...
     @overload

@@ -10,4 +10,7 @@
 - `registry_client`: a client of a schema registry.
 - `schema_references`: schemas of a registry that refer to types of others.
 - `registry_messages`: messages with the id of their schema before the datum.
+- `container_blocks`, `container_files`: Avro files, read and written as columns and records.
+- `row_schemas`: datums as `Row` objects.
+- `avro_parquet`: Parquet files with the columns of an Avro schema.
 """

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.connectors.avro.avro_parquet import (
+        AvroParquetReaders as AvroParquetReaders,
+        AvroParquetWriters as AvroParquetWriters,
+    )
     from rayflink.connectors.formats.parquet_files import (
         ParquetBulkWriters as ParquetBulkWriters,
         ParquetColumnarRowInputFormat as ParquetColumnarRowInputFormat,
@@ -17,6 +21,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.connectors.avro.avro_parquet": "AvroParquetReaders AvroParquetWriters",
             "rayflink.connectors.formats.parquet_files": (
                 "ParquetBulkWriters ParquetColumnarRowInputFormat ParquetFormat"
             ),

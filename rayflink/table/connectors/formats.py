@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.records.csv_marks import CsvMarks
 from rayflink.common.serialization import BulkWriterFactory
+from rayflink.connectors.avro.container_blocks import CODECS
+from rayflink.connectors.avro.container_files import AvroFormat, AvroWriterFactory
 from rayflink.connectors.files.file_source import FileFormat
 from rayflink.connectors.formats.arrow_files import ArrowBulkWriters, ArrowFormat
 from rayflink.connectors.formats.csv_dialect import CsvDialect
@@ -18,6 +20,7 @@ from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.logical import Attribute, Schema
 from ..types import DataType, Root
+from .avro_types import avro_schema_of
 from .contract import Option
 from .csv_columns import CsvColumns
 from .csv_skipping import SkippingCsvFormat
@@ -220,9 +223,25 @@ class Arrow(Format):
         return ArrowBulkWriters.for_row_type(arrow_schema(schema))
 
 
+class Avro(Format):
+    """Avro files."""
+
+    options: Mapping[str, Option] = {
+        "codec": Option(one_of(*CODECS), "snappy"),
+        "timestamp_mapping.legacy": Option(truth, True),
+        "encoding": Option(one_of("binary"), "binary"),
+    }
+
+    def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
+        return AvroFormat(arrow_schema(tuple(column_named(schema, name) for name in names)))
+
+    def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
+        return AvroWriterFactory(avro_schema_of(schema, options["timestamp_mapping.legacy"]), options["codec"])
+
+
 def column_named(schema: Schema, name: str) -> Attribute:
     """Return the column of a name."""
     return next(column for column in schema if column.name == name)
 
 
-FORMATS: dict[str, Format] = {"csv": Csv(), "json": Json(), "parquet": Parquet(), "arrow": Arrow()}
+FORMATS: dict[str, Format] = {"csv": Csv(), "json": Json(), "parquet": Parquet(), "arrow": Arrow(), "avro": Avro()}
