@@ -21,6 +21,7 @@ from benchmarks.contestants import (
     flink_large_state,
     flink_state_large,
     in_flight,
+    kafka_sql,
     kept_rows_folder,
     nexmark_ways,
     ours,
@@ -28,6 +29,7 @@ from benchmarks.contestants import (
     sql_latency,
 )
 from benchmarks.environments import cache_directory
+from benchmarks.kafka_events import EVENTS, broker_with_bids
 from benchmarks.nexmark import UNLIKE, kept_rows
 from benchmarks.rounds import Record, measure
 from benchmarks.state_large import KEYS
@@ -49,6 +51,7 @@ _ABOUT = {
     "rescale_pause": "1 GB of RocksDB state on Ray, rescaled in place from 1 to 2 subtasks and back",
     "sql": "SQL over a CSV file of bids: a tumbling window by auction (w2), a filter and a projection (w3)",
     "json": "parsers of JSON, one core: MB/s of events from which some fields become columns",
+    "kafka_sql": "SQL over a topic of bids as nested JSON of 840 bytes: a tumbling window by auction",
     "sql_latency": "SQL over 10,000 bids a second: from the end of a window of a second to its results",
     "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
@@ -187,6 +190,14 @@ def _sql(asked: argparse.Namespace) -> list[Record]:
     return measure(given, asked.runs, cache, _say)
 
 
+def _kafka_sql(asked: argparse.Namespace) -> list[Record]:
+    events = EVENTS // 10 if asked.small else EVENTS
+    _say(f"preparing a broker with {events:,} bids")
+    with broker_with_bids(events) as servers:
+        ways = kafka_sql(servers, events, "flink" in asked.peers)
+        return measure([(way, None, None) for way in ways], asked.runs, cache_directory(), _say)
+
+
 def _sql_latency(asked: argparse.Namespace) -> list[Record]:
     ways = sql_latency("flink" in asked.peers)
     return measure([(way, None, None) for way in ways], asked.runs, cache_directory(), _say)
@@ -242,6 +253,7 @@ _MEASURED = {
     "in_flight": _in_flight,
     "w1": _w1,
     "sql": _sql,
+    "kafka_sql": _kafka_sql,
     "sql_latency": _sql_latency,
     "nexmark": _nexmark,
     "checkpoint_cost": _checkpoint_cost,
@@ -255,6 +267,7 @@ _SHOWN = {
     "debloating_cost": report.lines_table,
     "w1": report.rates_table,
     "sql": report.slopes_table,
+    "kafka_sql": report.side_by_side,
     "sql_latency": report.side_by_side,
     "nexmark": report.jobs_table,
     "checkpoint_cost": report.cost_table,

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -17,7 +17,7 @@ from typing import Protocol
 from benchmarks.environments import Environment, Unavailable
 from benchmarks.large_job import PROMPT
 
-from . import bids, nexmark, sql_events, state_large
+from . import bids, kafka_events, nexmark, sql_events, state_large
 
 ROOT = Path(__file__).parent.parent
 _FLINK = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=False)
@@ -79,6 +79,7 @@ class FlinkJvm:
         heap_mb: most of the heap; None leaves it to the JVM.
         page_cache_bytes: see `page_cache`; None for no bound.
         folder: a directory under the cache that the program gets as its last argument; None for none.
+        jar: cache -> a jar that the program needs beside Flink's own; None for none.
     """
 
     name: str
@@ -89,12 +90,16 @@ class FlinkJvm:
     heap_mb: int | None = None
     page_cache_bytes: int | None = None
     folder: str | None = None
+    jar: Callable[[Path], Path] | None = None
 
     def command(self, cache: Path, data: Path | None) -> list[str]:
         heap = [] if self.heap_mb is None else [f"-Xmx{self.heap_mb}m"]
         arguments = [*([str(data)] if data else []), *self.arguments]
         arguments += [str(cache / self.folder)] if self.folder else []
-        run = [*_flink_java(self.program, cache), *heap, self.program, *arguments]
+        java = _flink_java(self.program, cache)
+        if self.jar is not None:
+            java[-1] += f":{self.jar(cache)}"
+        run = [*java, *heap, self.program, *arguments]
         if self.page_cache_bytes is None:
             return run
         return [sys.executable, "-m", "benchmarks.page_cache", str(self.page_cache_bytes), *run]
@@ -211,6 +216,22 @@ def sql(query: str, rows: int, flink: bool) -> list[Contestant]:
     if flink:
         arguments = (bids.TABLES, bids.QUERIES[query], str(rows))
         ways.append(FlinkJvm("flink", f"Flink SQL 2.3, {query}, {told}", "SqlJob", arguments))
+    return ways
+
+
+def kafka_sql(servers: str, events: int, flink: bool) -> list[Contestant]:
+    """A window over the bids of a topic: ours, the bare client library, and Flink's SQL in one JVM."""
+    given = {"servers": servers, "events": events}
+    read = f"{events / 1e6:g} M messages"
+    ways: list[Contestant] = [
+        PythonModule("ours", f"rayflink, {read}", "benchmarks.ours_kafka_sql", params=given),
+        PythonModule("client", f"client library alone, {read}", "benchmarks.ours_kafka_consumer", params=given),
+    ]
+    if flink:
+        tables = kafka_events.TABLES.replace("{servers}", servers)
+        arguments = ("", tables, kafka_events.QUERY, str(events))
+        jar = kafka_events.connector_jar
+        ways.insert(1, FlinkJvm("flink", f"Flink SQL 2.3, {read}", "SqlJob", arguments, jar=jar))
     return ways
 
 

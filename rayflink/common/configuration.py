@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import Enum
@@ -262,12 +263,18 @@ def reading(values: Mapping[str, Any]) -> Configuration:
 def shown_value(key: str, value: str) -> str:
     """Return the value of an option as people may see it: masked where its key says that it is a secret.
 
+    The password within a URL is masked, too.
+
     Source: apache/flink GlobalConfiguration.isSensitive.
 
     >>> shown_value("s3.secret-key", "abc"), shown_value("s3.region", "us-east-1")
     ('******', 'us-east-1')
+    >>> shown_value("url", "http://me:abc@host:80")
+    'http://me:******@host:80'
     """
-    return "******" if any(word in key.lower() for word in _SECRETS) else value
+    if any(word in key.lower() for word in _SECRETS):
+        return "******"
+    return _PASSWORD_IN_URL.sub(r"\1******@", value) if "@" in value else value
 
 
 def _line_of_program() -> str:
@@ -278,8 +285,9 @@ def _line_of_program() -> str:
 _ABSENT = object()
 _SECRETS = (
     "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token",
-    "basic-auth", "jaas.config", "http-headers",
+    "basic-auth", "jaas.config", "http-headers", "passphrase", "key.pem", "oauthbearer.config", "kinit.cmd",
 )  # fmt: skip
+_PASSWORD_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]*@")
 _NEAR = 0.75
 """Least similarity, in [0, 1], of two strings of which one may be meant for the other."""
 

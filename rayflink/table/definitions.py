@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rayflink.common.configuration import shown_value
+
 from .types import DataType
 
 Path = tuple[str, str, str]
@@ -79,7 +81,7 @@ class TableDefinition:
         return replace(self, options={**remaining, **changed})
 
     def statement(self, path: Path, temporary: bool) -> str:
-        """CREATE TABLE, as SHOW CREATE TABLE prints it."""
+        """Return CREATE TABLE, as SHOW CREATE TABLE prints it: secrets are masked."""
         lines = [f"  {column}" for column in self.columns]
         if self.watermark is not None:
             lines.append(f"  WATERMARK FOR {quoted(self.watermark[0])} AS {self.watermark[1]}")
@@ -93,7 +95,8 @@ class TableDefinition:
             text += f"\nPARTITIONED BY ({', '.join(map(quoted, self.partition_keys))})"
         if self.options:
             described = ",\n".join(
-                f"  {quote_string(key)} = {quote_string(value)}" for key, value in self.options.items()
+                f"  {quote_string(key)} = {quote_string(shown_value(key, value))}"
+                for key, value in self.options.items()
             )
             text += f" WITH (\n{described}\n)"
         return text

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import Batch, RowBatch
 from rayflink.common.serialization import DeserializationSchema
 from rayflink.user_types import UserRecord, UserValue
@@ -44,6 +45,10 @@ class Message(Protocol):
 
     def headers(self) -> Sequence[tuple[str, bytes | None]] | None:
         """Return the headers."""
+        ...
+
+    def leader_epoch(self) -> int | None:
+        """Return the number of the leader that wrote it."""
         ...
 
     def error(self) -> KafkaError | None:
@@ -133,6 +138,10 @@ class KafkaRecords(Sequence[KafkaRecord]):
         """Return the value of each."""
         return [message.value() for message in self._messages]
 
+    def leader_epochs(self) -> list[int | None]:
+        """Return the number of the leader that wrote each, which counts up; None: it is not known."""
+        return [message.leader_epoch() for message in self._messages]
+
     def headers(self) -> list[Sequence[tuple[str, bytes | None]]]:
         """Return the headers of each."""
         return [tuple(message.headers() or ()) for message in self._messages]
@@ -168,6 +177,10 @@ class KafkaRecordDeserializationSchema(ABC):
             return RowBatch(decoded), None
         indices = [index for index, record in enumerate(decoded) if record is not None]
         return RowBatch([decoded[index] for index in indices]), indices
+
+    def counting(self, metrics: MetricGroup) -> KafkaRecordDeserializationSchema:
+        """Return this schema, extended to count in a reader's metrics what it leaves out itself."""
+        return self
 
     def get_produced_type(self) -> TypeInformation | None:
         """Return the type of the records; None: not known."""
@@ -208,6 +221,9 @@ class MessageSchema(DeserializationSchema):
 
     def deserialize(self, message: bytes) -> UserRecord:
         raise NotImplementedError("messages are decoded by batches")
+
+    def counting(self, metrics: MetricGroup) -> DeserializationSchema:
+        return MessageSchema(self._schema.counting(metrics))
 
     def deserialize_batch(self, messages: Sequence[UserValue]) -> tuple[Batch, Sequence[int] | None]:
         return self._schema.deserialize_batch(KafkaRecords(messages))

@@ -7,14 +7,25 @@ from ..errors import SqlError, nearest
 from .contract import Connector
 from .datagen import Datagen
 from .files import Filesystem
+from .kafka.kafka_connectors import KafkaConnector, UpsertKafkaConnector
 from .lakes.delta_tables import DeltaTables
 from .lakes.iceberg_tables import IcebergTables
 from .nexmark import NexmarkConnector
 from .print_and_blackhole import Blackhole, Print
 
 _KNOWN: dict[str, Connector] = {
-    one.name: one
-    for one in (Filesystem(), DeltaTables(), IcebergTables(), Datagen(), NexmarkConnector(), Print(), Blackhole())
+    known.name: known
+    for known in (
+        Filesystem(),
+        KafkaConnector(),
+        UpsertKafkaConnector(),
+        DeltaTables(),
+        IcebergTables(),
+        Datagen(),
+        NexmarkConnector(),
+        Print(),
+        Blackhole(),
+    )
 }
 
 

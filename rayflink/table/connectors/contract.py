@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rayflink.common.configuration import shown_value
 from rayflink.common.watermarks import WatermarkStrategy
 
 from ..errors import SqlError, nearest
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
     from rayflink.datastream.streams.step import Step
     from rayflink.datastream.streams.stream import DataStream
+
+
+OptionValues: TypeAlias = dict[str, Any]
+"""Name of an option -> its parsed value."""
 
 
 class TableSource(ABC):
@@ -37,6 +42,8 @@ class TableSource(ABC):
     """True if updates include the row before."""
     key: tuple[str, ...] = ()
     """Names of the columns by which updates find the row that they replace, where they lack the row before."""
+    instead = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
+    """The remedy where a query needs the row before an update, which the source does not have."""
 
     @abstractmethod
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
@@ -95,6 +102,10 @@ class TableSink(ABC):
     """True if it takes new rows only, and no changes of rows."""
     requires_update_before = True
     """True if updates must include the row before; false where rows have a key."""
+    takes_upserts = False
+    """True if it takes updates without the row before, too, where its input has no other."""
+    key: tuple[str, ...] = ()
+    """Names of the columns by which a row replaces another; (): none does, or the whole row says which."""
     instead = "write into a table that takes changes, such as one of 'print'"
     """The remedy where it does not take the changes of a query."""
 
@@ -138,14 +149,18 @@ class Connected:
         formats: options of the format, without its name before them.
         partition_keys: columns by which the table is divided.
         metadata: numbers of the metadata columns, with their keys.
+        primary_key: names of the columns of the primary key.
+        zone: the session's time zone.
     """
 
     table: str
     schema: Schema
-    options: Mapping[str, Any]
+    options: OptionValues
     formats: Mapping[str, str]
     partition_keys: tuple[str, ...] = ()
     metadata: Mapping[int, str] = field(default_factory=dict)
+    primary_key: tuple[str, ...] = ()
+    zone: str = "UTC"
 
 
 class Connector:
@@ -177,20 +192,36 @@ class Connector:
         remedy = f"connector {self.name!r} only reads: insert into another table"
         raise SqlError(f"{table.table} cannot be written", remedy)
 
-    def parsed(self, table: str, options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    def check(self, table: Connected) -> None:
+        """Check a definition when it is made: its columns and options together.
+
+        Raises:
+            SqlError: the table can be neither read nor written.
+        """
+
+    def known_metadata(self, options: OptionValues) -> frozenset[str]:
+        """Return the metadata of a table with these options, which are parsed."""
+        return self.metadata_keys
+
+    def passed_prefixes(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the beginnings of options that are passed on, for a table with these options as they are written."""
+        return self.prefixes
+
+    def parsed(self, table: str, options: Mapping[str, str]) -> tuple[OptionValues, dict[str, str]]:
         """Return the options, and those that are passed on.
 
         Raises:
             SqlError: one is missing, unknown, or of another form.
         """
-        values: dict[str, Any] = {}
+        values: OptionValues = {}
         passed: dict[str, str] = {}
+        prefixes = self.passed_prefixes(options)
         for key, text in options.items():
             if key == "connector":
                 continue
             option = self.options.get(key)
             if option is None:
-                if not key.startswith(self.prefixes) or not self.prefixes:
+                if not prefixes or not key.startswith(prefixes):
                     names = sorted(self.options)
                     problem = f"{table} has an option {key!r}, which {self.name!r} does not know{nearest(key, names)}"
                     raise SqlError(problem, f"its options are {', '.join(names)}")
@@ -199,7 +230,8 @@ class Connector:
             try:
                 values[key] = option.parse(text)
             except ValueError as error:
-                raise SqlError(f"option {key!r} of {table} is {text!r}", f"expected {error}") from error
+                problem = f"option {key!r} of {table} is {shown_value(key, text)!r}"
+                raise SqlError(problem, f"expected {error}") from error
         missing = [key for key, option in self.options.items() if option.required and key not in values]
         if missing:
             raise SqlError(f"{table} has no option {missing[0]!r}", f"connector {self.name!r} needs it")

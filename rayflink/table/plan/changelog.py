@@ -56,7 +56,7 @@ class Step(Protocol):
 
     @property
     def instead(self) -> str:
-        """Return the remedy where it does not take the changes of its inputs."""
+        """Return the remedy where it does not take the changes of its inputs, or cannot give what is asked for."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,7 @@ class ChangelogModes:
             return
         if is_wanted and Change.UPDATE in self._changes[step] and not step.produces_update_before:
             problem = f"{step.explain_line()} gives updates without the row before, which is asked for"
-            remedy = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
-            raise SqlError(problem, remedy, "", step.place)
+            raise SqlError(problem, step.instead, "", step.place)
         self._before[step] = is_wanted
         for one in step.inputs:
             self._ask(one, step.requires_update_before(is_wanted))

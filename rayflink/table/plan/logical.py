@@ -271,6 +271,11 @@ class Scan(Relation):
         described: bool = self.source.produces_update_before
         return described
 
+    @property
+    def instead(self) -> str:
+        remedy: str = self.source.instead
+        return remedy
+
     def explain_line(self) -> str:
         pushed = self.source.pushed()
         return f"TableSourceScan(table=[[{', '.join((*self.known_path, *pushed))}]], fields=[{', '.join(self.names)}])"
@@ -579,6 +584,8 @@ class Sink(_OnOne):
 
     def requires_update_before(self, is_wanted: bool) -> bool:
         wanted: bool = self.sink.requires_update_before
+        if wanted and self.sink.takes_upserts:
+            return all(relation.produces_update_before for relation in self.input.walk())
         return wanted
 
     @property

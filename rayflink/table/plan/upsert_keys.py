@@ -17,7 +17,8 @@ def upsert_key(relation: Relation) -> tuple[int, ...] | None:
     match relation:
         case Scan():
             key = relation.source.key
-            return tuple(map(relation.names.index, key)) if key and not relation.produces_update_before else None
+            is_found = bool(key) and not relation.produces_update_before and set(key) <= set(relation.names)
+            return tuple(map(relation.names.index, key)) if is_found else None
         case WatermarkAssigner():
             return upsert_key(relation.input)
         case Project():

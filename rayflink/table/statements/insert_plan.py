@@ -48,7 +48,7 @@ def plan_insert(context: PlanningContext, insertion: Insertion) -> Sink:
         SqlError: there is no such table, or it does not take the rows.
     """
     path, table = context.table_to_write(insertion.path)
-    return plan_rows(path, table, insertion, context.is_batch)
+    return plan_rows(context, path, table, insertion)
 
 
 def insert_into(
@@ -63,21 +63,21 @@ def insert_into(
         return plan_insert(context, Insertion(parts_of(target), plan, overwrites=overwrites))
     path = context.anonymous_path("Anonymous_")
     check_table(path, target.definition)
-    return plan_rows(path, target.definition, Insertion(path, plan, overwrites=overwrites), context.is_batch)
+    return plan_rows(context, path, target.definition, Insertion(path, plan, overwrites=overwrites))
 
 
-def plan_rows(path: Path, table: TableDefinition, insertion: Insertion, is_batch: bool) -> Sink:
+def plan_rows(context: PlanningContext, path: Path, table: TableDefinition, insertion: Insertion) -> Sink:
     """Return the plan of an INSERT into a table, whether the catalog has it or not.
 
     Raises:
         SqlError: the table does not take the rows.
     """
     name = ".".join(path)
-    sink = connector(path, table).sink(resolution.connected(path, table, reads=False))
+    sink = connector(path, table).sink(resolution.connected(path, table, False, context.zone))
     values = _partition_values(table, name, insertion.partition)
     plan, columns = _with_partition(insertion.plan, table, insertion.columns, values)
     if insertion.overwrites:
-        sink = _overwriting(sink, name, values, is_batch)
+        sink = _overwriting(sink, name, values, context.is_batch)
     declared = tuple(column.type for column in table.columns if column.is_written and column.type is not None)
     return Sink((), fit_columns(plan, table, columns, name), path, sink, declared, place=plan.place)
 

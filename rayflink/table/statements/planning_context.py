@@ -105,7 +105,7 @@ class PlanningContext:
         Raises:
             SqlError: its options are wrong, or it cannot be read.
         """
-        source = connector(path, table).source(resolution.connected(path, table, reads=True))
+        source = connector(path, table).source(resolution.connected(path, table, True, self.zone))
         return resolution.relation(path, table, source)
 
     # names
@@ -220,8 +220,10 @@ def check_table(path: Path, table: TableDefinition) -> None:
     Raises:
         SqlError: one of them is wrong.
     """
-    connector(path, table).parsed(".".join(path), table.options)
+    found = connector(path, table)
+    found.parsed(".".join(path), table.options)
     resolution.relation(path, table, None)
+    found.check(resolution.connected(path, table, reads=True))
 
 
 __all__ = ["PlanningContext", "anonymous_name", "check_table"]

@@ -116,6 +116,8 @@ class QueryRunner:
 
     def add_inserts(self, sinks: Sequence[Sink]) -> None:
         """Make queries and the tables they write part of the environment's program."""
+        for sink in sinks:
+            ensure_key(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
         planner = self.planner()
         for plan in self.optimize(sinks):
             assert isinstance(plan, Sink)

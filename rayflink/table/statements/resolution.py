@@ -139,8 +139,11 @@ def _bound(written: str, over: Relation) -> Expr:
         raise error.at(written) from error
 
 
-def connected(path: Path, table: TableDefinition, reads: bool) -> Connected:
+def connected(path: Path, table: TableDefinition, reads: bool, zone: str = "UTC") -> Connected:
     """Return what a connector learns of a table that is read or written.
+
+    Args:
+        zone: the session's time zone.
 
     Raises:
         SqlError: it has a metadata column that the connector does not know.
@@ -150,11 +153,13 @@ def connected(path: Path, table: TableDefinition, reads: bool) -> Connected:
     schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
     metadata = {at: one.metadata for at, one in enumerate(wanted) if one.metadata is not None}
     found = connector(path, table)
-    if metadata and not found.metadata_keys.issuperset(metadata.values()):
-        known = ", ".join(sorted(found.metadata_keys)) or "none"
+    keys = found.known_metadata(options)
+    if metadata and not keys.issuperset(metadata.values()):
+        known = ", ".join(sorted(keys)) or "none"
         problem = f"{'.'.join(path)} has a METADATA column, which connector {found.name!r} does not know"
         raise SqlError(problem, f"it knows {known}")
-    return Connected(".".join(path), schema, options, formats, table.partition_keys, metadata)
+    name, keys_of_rows = ".".join(path), tuple(table.primary_key)
+    return Connected(name, schema, options, formats, table.partition_keys, metadata, keys_of_rows, zone)
 
 
 def checked_columns(names: list[str], known: list[str], place: Place | None, text: str) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from rayflink.common.errors import assert_never
 from rayflink.common.types import Row
 
-from ..connectors.connector_registry import connector
 from ..definitions import TableDefinition, ViewDefinition
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
@@ -21,6 +20,7 @@ from . import resolution
 from .alter_table import altered
 from .create_table_like import like
 from .insert_plan import Insertion, plan_insert
+from .planning_context import check_table
 from .query_runner import QueryRunner
 from .show_statements import describe, show
 
@@ -147,8 +147,6 @@ class StatementRunner:
         if base is not None and statement.like is not None:
             made = like(made, base, statement.like, self._text)
         path = self._catalogs.path(statement.path)
-        if made.connector is not None:
-            connector(path, made).parsed(".".join(path), made.options)
         self._check(path, made)
         self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
         return done()
@@ -172,8 +170,11 @@ class StatementRunner:
         return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
 
     def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
-        """Bind its computed columns and its watermark, so that errors in them are reported now."""
-        resolution.relation(path, made, None)
+        """Bind its computed columns and its watermark, so that errors in them are reported now, with its options."""
+        if made.connector is None:  # to be completed by LIKE
+            resolution.relation(path, made, None)
+        else:
+            check_table(path, made)
 
     def _base(self, like: statements.LikeOf) -> TableDefinition:
         _, base = self._catalogs.find(like.source, like.place)
