@@ -103,6 +103,12 @@ class MessageQueue:
         if error is not None and self.failure is None:
             self.failure = self._as_failure(error, str(message.topic()))
 
+    @property
+    def queued(self) -> int:
+        """Return how many messages wait for their delivery; 0 after `discard`."""
+        producer = vars(self).get("producer")
+        return 0 if producer is None else len(producer)
+
     def discard(self) -> None:
         """Drop the producer with everything that it has not delivered."""
         self.producer.purge(blocking=False)
@@ -282,7 +288,7 @@ class DirectWriter(SinkWriter):
         metrics = ctx.metrics or MetricGroup()
         self._sent, self._bytes = metrics.counter("numRecordsSend"), metrics.counter("numBytesSend")
         self._errors = metrics.counter("numRecordsSendErrors")
-        metrics.gauge("queuedMessages", lambda: len(queue.producer))
+        metrics.gauge("queuedMessages", lambda: queue.queued)
 
     def write(self, batch: Batch) -> None:
         messages, sizes = self._encoder.encode(batch)
