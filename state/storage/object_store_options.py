@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -27,6 +28,7 @@ _AZURE_OPTIONS = {
     "fs.azure.account.key": "account_key",
     "fs.azure.endpoint": "endpoint",
 }
+_EMPTY = ("client_email", "private_key", "private_key_id")
 _PATH_STYLE = "s3.path.style.access"
 _CLIENT = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=60)}
 
@@ -45,11 +47,10 @@ def client_configuration(url: str, options: Mapping[str, str]) -> tuple[dict[str
         return _s3(rest.partition("/")[0], options), client
     known = _GOOGLE_OPTIONS if scheme in GOOGLE_SCHEMES else _AZURE_OPTIONS
     config: dict[str, Any] = {name: options[option] for option, name in known.items() if options.get(option)}
-    for address in ("base_url", "endpoint"):
-        if str(config.get(address, "")).startswith("http://"):
-            client["allow_http"] = True
-            if scheme in GOOGLE_SCHEMES and "service_account" not in config:
-                config["skip_signature"] = True  # an emulator, which knows no credentials
+    client["allow_http"] = any(str(config.get(name, "")).startswith("http://") for name in ("base_url", "endpoint"))
+    if client["allow_http"] and "base_url" in config and "service_account" not in config:
+        account = {"gcs_base_url": config["base_url"], "disable_oauth": True}  # an emulator, which knows no accounts
+        config["service_account_key"] = json.dumps({**account, **dict.fromkeys(_EMPTY, "")})
     return config, client
 
 

@@ -145,7 +145,15 @@ class ObjectStore:
         """Write an object of bytes that come one after the other, from a new stream each time it is tried."""
         objects, store = self._client()
         more = self._attributes(attributes)
-        self.request("write", key, lambda: objects.put(store, key, stream(), use_multipart=True, **more))
+
+        def write() -> None:
+            # put() of an iterator runs that in its own event loop, where no other request can be made
+            writer = objects.open_writer(store, key, **more)
+            for data in stream():
+                writer.write(data)
+            writer.close()
+
+        self.request("write", key, write)
 
     def attribute(self, key: str, name: str) -> str | None:
         """Return a value of the metadata of an object; None: it has none, or there is no such object."""

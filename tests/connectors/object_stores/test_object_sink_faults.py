@@ -16,6 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from rayflink.connectors.file_systems.object_store import ObjectStore
+from rayflink.connectors.file_systems.staged_uploads import StagedUploads
 from rayflink.connectors.files import object_parts
 from rayflink.operators.sinks import SinkOperator
 from rayflink.testing import OperatorHarness, Place
@@ -77,7 +78,7 @@ class ObjectModel(Model):
 
     def seen(self) -> list[int]:
         found = self.server.objects(f"{self.prefix}/")
-        files = [data for key, data in found.items() if not key.rpartition("/")[2].startswith(".")]
+        files = [data for key, data in found.items() if "/." not in key]
         return [number for data in files for number in READERS[self.kind](data)]
 
     def _check_synced(self) -> None:
@@ -120,6 +121,19 @@ def _run_with_a_fault(s3: Server, kind: str, at: int, is_done: bool, parallelism
     assert sorted(model.seen()) == list(range(20))
     assert s3.uploads() == [], "an upload is left"
     return was_killed
+
+
+@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
+def test_hidden_objects_that_are_joined_leave_each_record_once(
+    s3: Server, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    monkeypatch.setattr(object_parts, "uploads_to", StagedUploads)
+    at = 0
+    while _run_with_a_fault(s3, "text", at, is_done, 1 + at % 3):
+        assert not [key for key in s3.objects() if ".inprogress." in key], "a part is left"
+        at += 29
+        s3.empty()
+    assert at > 20
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
