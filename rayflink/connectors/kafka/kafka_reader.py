@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_MOST_CONSUMED = 2_000
-"""Messages that are taken from the client at once; more are slower, as they leave the cache of the processor."""
+_MOST_CONSUMED = 500
+"""Messages that are taken from the client at once; more are slower, as they leave the caches of the processor."""
 _LOOKS = 3
 """Looks of the client at the brokers, of which none finds a topic, after which the topic counts as deleted."""
 _PAUSES_MS = (1, 1, 2, 2, 3)
@@ -99,6 +99,7 @@ class KafkaReader(SourceReader):
         self._decoder = RecordDecoder(schema, policy, ctx.metrics)
         self._metrics = ReaderMetrics(ctx.metrics, self._lags, self._decoder.tombstones, self._decoder.bytes)
         self._partitions: dict[tuple[str, int], ReadPartition] = {}
+        self._topics: set[str] = set()
         self._finished: dict[str, KafkaPartitionSplit] = {}
         """Splits that are read to their end, until a checkpoint that contains their ends is complete."""
         self._ready: deque[tuple[ReadPartition, DecodedRun]] = deque()
@@ -130,6 +131,7 @@ class KafkaReader(SourceReader):
                 continue
             partition = ReadPartition(split)
             self._partitions[split.topic, split.partition] = partition
+            self._topics.add(split.topic)
             added.append(partition.at_client(split.offset))
             self._metrics.add_partition(
                 split.topic,
@@ -224,13 +226,16 @@ class KafkaReader(SourceReader):
         """Yield the messages of each partition that is still being read, in order."""
         if not messages:
             return
-        places = list(zip(map(self._topic_of, messages), map(self._partition_of, messages), strict=True))
-        if places.count(places[0]) == len(places):
-            groups = {places[0]: messages}
+        numbers = list(map(self._partition_of, messages))
+        topics = list(map(self._topic_of, messages)) if len(self._topics) > 1 else None
+        topic, number, count = messages[0].topic(), numbers[0], len(messages)
+        groups: dict[tuple[str, int], list[Message]]
+        if numbers.count(number) == count and (topics is None or topics.count(topic) == count):
+            groups = {(topic, number): messages}
         else:
             groups, start = {}, 0
-            for place, same in groupby(places):
-                stop = start + sum(1 for _ in same)
+            for place, same in groupby(zip(topics or [topic] * count, numbers, strict=True)):
+                stop = start + len(list(same))
                 groups.setdefault(place, []).extend(messages[start:stop])
                 start = stop
         for place, run in groups.items():

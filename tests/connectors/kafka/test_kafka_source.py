@@ -32,6 +32,8 @@ from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import DrivenSource, produce, strings_from, values
 
 pytestmark = pytest.mark.slow
+FOR_EVER = {"retention.ms": "-1"}
+"""For records with timestamps of long ago, which brokers would delete."""
 LATEST, EARLIEST = KafkaOffsetsInitializer.latest(), KafkaOffsetsInitializer.earliest()
 
 
@@ -65,7 +67,7 @@ def test_kafkas_timestamps_are_those_of_the_records(kafka: KafkaCluster) -> None
         def process_element(self, value: str, ctx: ProcessFunction.Context) -> Any:
             yield value, ctx.timestamp()
 
-    topic = kafka.new_topic()
+    topic = kafka.new_topic(config=FOR_EVER)
     produce(kafka.bootstrap_servers, topic, {"value": "a", "timestamp": 17_000}, {"value": "b", "timestamp": 5_000})
     env = StreamExecutionEnvironment({"execution.target": "local"})
     source = bounded(strings_from(kafka.bootstrap_servers, topic)).build()
@@ -249,7 +251,7 @@ class Whole(KafkaRecordDeserializationSchema):
 
 
 def test_a_record_schema_sees_all_of_a_record(kafka: KafkaCluster) -> None:
-    topic = kafka.new_topic()
+    topic = kafka.new_topic(config=FOR_EVER)
     headers = [("h", b"1"), ("h", None)]
     full = {"key": b"k", "value": b"v", "headers": headers, "timestamp": 5}
     produce(kafka.bootstrap_servers, topic, full, {"key": b"k"})
@@ -277,7 +279,7 @@ class Columns(DeserializationSchema):
 
 
 def test_columns_stay_columns_with_kafkas_timestamps(kafka: KafkaCluster) -> None:
-    topic = kafka.new_topic()
+    topic = kafka.new_topic(config=FOR_EVER)
     produce(kafka.bootstrap_servers, topic, *({"value": "x", "timestamp": 7} for _ in range(5)))
     builder = bounded(strings_from(kafka.bootstrap_servers, topic)).set_value_only_deserializer(Columns())
     with DrivenSource(builder.build()) as source:
