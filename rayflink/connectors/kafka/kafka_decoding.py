@@ -16,6 +16,8 @@ from .kafka_client import library
 from .kafka_records import KafkaRecordDeserializationSchema, Message, MessageSchema, ValueOnlySchema
 
 _MILLISECONDS = itemgetter(1)
+_SHORT = 256
+"""Bytes of values that are copied into one to learn their sum, which is quicker than to ask each for its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,14 @@ class DecodedRun:
 
     element: RowBatch | ArrowBatch | Tagged | None
     next_offset: int
+
+    def joined(self, later: DecodedRun, most: int) -> DecodedRun | None:
+        """Return this run and the next one of its partition as one; None: they are no rows, or more than `most`."""
+        first, second = self.element, later.element
+        if not isinstance(first, RowBatch) or not isinstance(second, RowBatch) or len(first) + len(second) > most:
+            return None
+        stamps = [*(first.timestamps or ()), *(second.timestamps or ())]
+        return DecodedRun(RowBatch([*first.values, *second.values], stamps), later.next_offset)
 
 
 class RecordDecoder:
@@ -52,8 +62,17 @@ class RecordDecoder:
         self.bytes = Counter()
         """Number of bytes of all values."""
 
-    def decode(self, topic: str, partition: int, messages: Sequence[Message]) -> list[DecodedRun]:
+    def timestamps(self, messages: Sequence[Message]) -> list[int]:
+        """Return the epoch milliseconds of messages; -1: a message has none, or is an error."""
+        return list(map(_MILLISECONDS, map(self._timestamp, messages)))
+
+    def decode(
+        self, topic: str, partition: int, messages: Sequence[Message], stamps: list[int] | None = None
+    ) -> list[DecodedRun]:
         """Return the records of messages, in parts where malformed ones go to a side output between them.
+
+        Args:
+            stamps: what `timestamps` returned for the messages; None: it is not known yet.
 
         Raises:
             MalformedMessage: one cannot be decoded, and the policy is to fail.
@@ -68,8 +87,9 @@ class RecordDecoder:
                 if not present:
                     return [DecodedRun(None, next_offset)]
                 messages, values = [messages[index] for index in present], [values[index] for index in present]
+                stamps = None
         else:
-            self.bytes.inc(sum(map(len, values)))
+            self.bytes.inc(len(b"".join(values)) if len(values[0]) < _SHORT else sum(map(len, values)))
         malformed: set[int] = set()
 
         def place_of(index: int) -> str:
@@ -77,7 +97,7 @@ class RecordDecoder:
             return f"topic {topic}, partition {partition}, offset {messages[index].offset()}"
 
         decoded = self._decoder.decode(values if self._reads_values else messages, place_of)
-        stamps = list(map(_MILLISECONDS, map(self._timestamp, messages)))
+        stamps = self.timestamps(messages) if stamps is None else stamps
         if -1 in stamps:
             stamps = [MIN_TIMESTAMP if stamp == -1 else stamp for stamp in stamps]
         batch = _stamped(decoded, stamps)

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_MOST_CONSUMED = 500
-"""Messages that are taken from the client at once; more are slower, as they leave the caches of the processor."""
+_CHUNK = 500
+"""Messages that are taken from the client and decoded at once; more leave the processor's caches, which is slower."""
+_MOST_CONSUMED = 4_000
+"""Messages that one poll takes from the client, in chunks that become one batch for each partition."""
 _LOOKS = 3
 """Looks of the client at the brokers, of which none finds a topic, after which the topic counts as deleted."""
 _PAUSES_MS = (1, 1, 2, 2, 3)
@@ -111,7 +113,7 @@ class KafkaReader(SourceReader):
         self._outage_since_ms: int | None = None
         self._last_error_ms = 0
         message = library().Message
-        self._error_of, self._topic_of, self._partition_of = message.error, message.topic, message.partition
+        self._topic_of, self._partition_of = message.topic, message.partition
         own = {"enable.partition.eof": "true", "on_commit": self._committed}
         self._consumer: Consumer = new_consumer({**self._client, **own}, self._errors)
         self._is_closed = False
@@ -206,21 +208,32 @@ class KafkaReader(SourceReader):
 
     def _consume(self, most: int) -> bool:
         """Take messages from the client, and return whether there were any."""
-        messages = cast("list[Message]", self._consumer.consume(most, 0))
-        if not messages:
+        taken = 0
+        while taken < most:
+            asked = min(most, _CHUNK)
+            messages = cast("list[Message]", self._consumer.consume(asked, 0))
+            if messages:
+                self._take(messages)
+            taken += len(messages)
+            if len(messages) < asked:
+                break
+        if not taken:
             self._check_connection()
-            return False
+        return taken > 0
+
+    def _take(self, messages: list[Message]) -> None:
+        """Decode messages, and act on the events among them."""
         events: list[Message] = []
-        if any(map(self._error_of, messages)):
+        stamps: list[int] | None = self._decoder.timestamps(messages)
+        if stamps is not None and -1 in stamps:  # only these can be events
             events = [message for message in messages if message.error() is not None]
-            messages = [message for message in messages if message.error() is None]
-        if messages:
+            messages, stamps = [message for message in messages if message.error() is None], None
+        if messages and self._outage_since_ms is not None:
             self._end_outage()
         for partition, run in self._runs(messages):
-            self._accept(partition, run)
+            self._accept(partition, run, stamps if run is messages else None)
         for event in events:
             self._handle(event)
-        return True
 
     def _runs(self, messages: list[Message]) -> Iterator[tuple[ReadPartition, list[Message]]]:
         """Yield the messages of each partition that is still being read, in order."""
@@ -243,21 +256,30 @@ class KafkaReader(SourceReader):
             if partition is not None and not partition.is_through:
                 yield partition, run
 
-    def _accept(self, partition: ReadPartition, run: list[Message]) -> None:
+    def _accept(self, partition: ReadPartition, run: list[Message], stamps: list[int] | None) -> None:
         """Decode messages of one partition, up to its stopping offset."""
         if run[0].offset() < partition.consumed:  # fetched again, as after a pause
-            run = run[_index(run, partition.consumed) :]
+            run, stamps = run[_index(run, partition.consumed) :], None
         stopping = partition.stopping
         reaches_stop = False
         if run and stopping is not None and run[-1].offset() >= stopping - 1:
             reaches_stop = True
-            run = run[: _index(run, stopping)]
+            run, stamps = run[: _index(run, stopping)], None
         if run:
             partition.consumed = run[-1].offset() + 1
-            for decoded in self._decoder.decode(partition.topic, partition.partition, run):
-                self._ready.append((partition, decoded))
+            for decoded in self._decoder.decode(partition.topic, partition.partition, run, stamps):
+                self._add(partition, decoded)
         if reaches_stop:
             self._end(partition)
+
+    def _add(self, partition: ReadPartition, decoded: DecodedRun) -> None:
+        """Let records wait to be given out, together with those of the same partition just before them."""
+        if self._ready and self._ready[-1][0] is partition:
+            joined = self._ready[-1][1].joined(decoded, _MOST_CONSUMED)
+            if joined is not None:
+                self._ready[-1] = partition, joined
+                return
+        self._ready.append((partition, decoded))
 
     def _end(self, partition: ReadPartition) -> None:
         """Read no more of a partition; its position becomes the stopping offset when all is given out."""
