@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rayflink.user_types import UserRecord
 
@@ -24,13 +24,23 @@ from ..errors import InvalidTypesError, TypeMismatch, shorten
 from ..serialization import DeserializationSchema, SerializationSchema
 from ..typeinfo import Types
 from ..types import Row, _create_row
+from .arrow_types import to_arrow_schema
+from .batches import ArrowBatch, Batch
+from .json_columns import JsonParser, UnreadableColumn
 from .json_strings import dumped, json_text, without_surrogates
 from .number_strings import decimal_number, real_number, whole_number, whole_or_real
 from .time_strings import parsed_instant, parsed_time, parsed_timestamp
 
+if TYPE_CHECKING:
+    import pyarrow
+
 __all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
 
 _NUMBERS = (BasicType.FLOAT, BasicType.DOUBLE)
+_COLUMNAR = (
+    BasicType.BOOLEAN, BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG, BasicType.DOUBLE,
+    BasicType.STRING,
+)  # fmt: skip
 
 
 class JsonRowDeserializationSchema(DeserializationSchema):
@@ -53,6 +63,28 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         self._type_info = _row_type(type_info)
         self._strict, self._lenient = fail_on_missing_field, ignore_parse_errors
         self._reader = _reader_of(self._type_info, fail_on_missing_field)
+        self._parser: JsonParser | None = None
+        is_own = type(self).deserialize is JsonRowDeserializationSchema.deserialize
+        self._has_columns = is_own and is_columnar(self._type_info)
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        """Return the rows of many JSON objects, as columns where all their values are of the very types of the fields.
+
+        Raises:
+            ValueError: a message is malformed, and errors are not ignored.
+        """
+        data = self._columns(messages) if self._has_columns and None not in messages else None
+        return super().deserialize_batch(messages) if data is None else (ArrowBatch(data), None)
+
+    def _columns(self, messages: Sequence[bytes]) -> pyarrow.RecordBatch | None:
+        """Return the columns of messages; None: they have to be read one by one."""
+        try:
+            if self._parser is None:
+                self._parser = JsonParser(to_arrow_schema(self._type_info), self._strict)
+            return self._parser.messages(messages)
+        except UnreadableColumn:
+            self._has_columns = False
+            return None
 
     def deserialize(self, message: bytes) -> Row | None:
         """Return the row of a JSON object; None where errors are ignored and it is malformed.
@@ -181,6 +213,18 @@ def _row_type(type_info: object) -> RowTypeInfo:
         found = f"a row type is wanted, found {shorten(type_info, 80)}"
         raise InvalidTypesError(found, "use Types.ROW_NAMED([...names], [...types])")
     return type_info
+
+
+def is_columnar(kind: TypeInformation) -> bool:
+    """Return whether JSON becomes the same values of a type by columns as one by one."""
+    if isinstance(kind, BasicTypeInfo):
+        return kind.basic_type in _COLUMNAR
+    if isinstance(kind, RowTypeInfo):
+        return all(map(is_columnar, kind.get_field_types()))
+    if isinstance(kind, MapTypeInfo):
+        return kind.key_type == Types.STRING() and is_columnar(kind.value_type)
+    is_plain_list = isinstance(kind, ElementsTypeInfo) and not isinstance(kind, PrimitiveArrayTypeInfo)
+    return is_plain_list and is_columnar(kind.element_type)  # type: ignore[attr-defined]
 
 
 _Reader = Callable[[Any, str], Any]
