@@ -17,7 +17,8 @@ from rayflink.common.typeinfo import Types
 
 INNER = Types.ROW_NAMED(["x", "y"], [Types.DOUBLE(), Types.STRING()])
 KINDS = [Types.BOOLEAN(), Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.DOUBLE(), Types.STRING(),
-         INNER, Types.LIST(Types.INT()), Types.OBJECT_ARRAY(INNER), Types.MAP(Types.STRING(), Types.LONG())]  # fmt: skip
+         INNER, Types.LIST(Types.INT()), Types.OBJECT_ARRAY(INNER), Types.MAP(Types.STRING(), Types.LONG()),
+         ]  # fmt: skip
 OTHERS = [Types.FLOAT(), Types.BIG_DEC(), Types.SQL_TIMESTAMP(), Types.PRIMITIVE_ARRAY(Types.BYTE())]
 VALUES = st.recursive(
     st.sampled_from(
