@@ -57,6 +57,7 @@ _ABOUT = {
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
     "kafka_source": "raw bytes of a Kafka topic: our source, beside a bare consume loop of the client, in pairs",
     "in_flight": "records in flight before functions that sleep; times of checkpoints, savepoints, stop and cancel",
+    "object_store": "files in MinIO, read and written beside the bare libraries; MB/s, the start of a job included",
     "debloating_cost": "W1 and the Arrow shuffle with buffer debloating and without, in pairs; target: at most 2 %",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
@@ -70,6 +71,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "debloating_cost": {"pairs": 3, "share": 0.02},
     "json": {"events": 2_000, "rounds": 1},
     "kafka_source": {"records": 200_000, "pairs": 2},
+    "object_store": {"rows": 20_000, "rounds": 1},
 }
 """Benchmark -> what `--small` gives to `run`."""
 _NEXMARK_WARM = 100_000
