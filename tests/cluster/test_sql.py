@@ -47,6 +47,19 @@ def test_the_job_of_an_insert_ends_with_its_limit_on_ray(cluster, tmp_path):
     assert sum(len(path.read_text().splitlines()) for path in files) == 30
 
 
+def test_fields_of_json_objects_are_read_on_ray(cluster, tmp_path):
+    lines = [f'{{"bid": {{"auction": {n % 3}, "price": {n}, "url": "u{n}"}}}}\n' for n in range(3_000)]
+    (tmp_path / "bids.json").write_text("".join(lines))
+    t_env = GoldenQuery(FOLDER / "join_batch").environment(**{"execution.target": "ray"})
+    row = "ROW<auction BIGINT, price BIGINT, url STRING>"
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'json'"
+    t_env.execute_sql(f"CREATE TABLE events (bid {row}) WITH ({options})")
+    query = "SELECT bid.auction AS auction, SUM(bid.price) AS total FROM events GROUP BY bid.auction"
+    assert "project=[bid.auction, bid.price]" in t_env.explain_sql(query)
+    found = sorted(tuple(row) for row in t_env.execute_sql(query).collect())
+    assert found == [(auction, sum(range(auction, 3_000, 3))) for auction in range(3)]
+
+
 @pytest.mark.soak
 def test_changes_of_rows_go_through_a_query_on_ray(cluster):
     env = StreamExecutionEnvironment({"execution.target": "ray"})
