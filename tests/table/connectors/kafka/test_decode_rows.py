@@ -166,3 +166,13 @@ def test_an_upsert_without_a_key_is_malformed() -> None:
     source = table(("id", "name"), ("id",), upserts=True)
     with pytest.raises(ValueError, match="has no key, by which it replaces a row"):
         rows(source, sent(encoded({"id": 1, "name": "a"})))
+
+
+def test_metadata_of_the_value_come_with_its_rows() -> None:
+    columns = {"id": DataTypes.INT(), "ts": DataTypes.TIMESTAMP_LTZ(3), "o": DataTypes.BIGINT()}
+    source = table(("ts", "o", "id"), columns=columns, value=("id",), value_format="debezium-json")
+    metadata = ("ts", "value.source.timestamp"), ("o", "offset")
+    source = replace(source, columns=MessageColumns(source.columns.schema, (), ("id",), metadata))
+    change = {"before": {"id": 1}, "after": {"id": 2}, "op": "u", "source": {"ts_ms": 5000}}
+    moment = datetime(1970, 1, 1, 0, 0, 5, tzinfo=timezone.utc)
+    assert rows(source, sent(encoded(None, change))) == ([(moment, 101, 1, 1), (moment, 101, 2, 2)], [1, 1])
