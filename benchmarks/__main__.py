@@ -39,6 +39,7 @@ from . import machine, nexmark, report
 
 _ABOUT = {
     "w1": "word count of one text file: split, key by word, running count, every update to a sink that discards",
+    "formats": "formats of messages, one core: thousands of messages a second to columns, beside the bare libraries",
     "arrow_shuffle": "Arrow batches over a keyed shuffle, hash included",
     "latency": "latency over one shuffle, and of the control plane under load",
     "startup": "from execute() to the first record",
@@ -62,6 +63,7 @@ _ABOUT = {
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
+    "formats": {"messages": 2_000, "rounds": 1},
     "recovery": {"state_mb": 50, "updates": 2_000, "rounds": 1},
     "rescale_pause": {"state_mb": 50, "updates": 2_000, "rounds": 1},
     "state_count": {"keys": 100_000, "records": 400_000},

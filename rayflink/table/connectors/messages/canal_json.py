@@ -7,6 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rayflink.common.metrics.metric_group import Counter
+from rayflink.common.records.batches import ArrowBatch, Batch
+
 from ...plan.logical import Attribute, Schema
 from ...types import DataType, DataTypes
 from ..contract import Option
@@ -15,11 +18,13 @@ from .change_json import (
     ChangeJson,
     ChangeJsonDecoder,
     Changes,
+    Wanted,
     milliseconds,
     refuse_missing,
     refuse_unknown,
 )  # fmt: skip
 from .change_rows import DELETE, INSERT, NOTHING, UPDATE, chosen, operations_of, struct_columns
+from .json_messages import JsonDecoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,8 +134,38 @@ class CanalJsonDecoder(ChangeJsonDecoder):
 
     operations = {"INSERT": INSERT, "UPDATE": UPDATE, "DELETE": DELETE, "CREATE": NOTHING}
 
+    def __init__(self, wanted: Wanted, errors: Counter | None = None) -> None:
+        super().__init__(wanted, errors)
+        self._of_strings: JsonDecoder | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**super().__getstate__(), "_of_strings": None}
+
+    def parsed(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        """Return the envelopes; Canal writes numbers as strings, which become numbers by columns."""
+        import pyarrow
+
+        numbers = [column.name for column in self._wanted.columns if _is_number(column.type)]
+        if not messages or not _has_strings(messages[0], numbers):
+            return super().parsed(messages)
+        if self._of_strings is None:
+            self._of_strings = JsonDecoder(self._envelope(_as_strings(self._wanted.row_type())), self._wanted.iso)
+        try:
+            batch, indices = self._of_strings.deserialize_batch(messages)
+            assert isinstance(batch, ArrowBatch)
+            data = batch.data
+            rows = pyarrow.list_(self._wanted.row_type().to_arrow())
+            columns = [_numbers_in(column, rows) for column in data.columns[:2]] + data.columns[2:]
+            names = data.schema.names
+            return ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, names=names)), indices
+        except ValueError:  # a string is no number, or a message malformed: they are looked at value by value
+            return super().parsed(messages)
+
     def envelope(self) -> Schema:
-        rows = DataTypes.ARRAY(self._wanted.row_type())
+        return self._envelope(self._wanted.row_type())
+
+    def _envelope(self, row: DataType) -> Schema:
+        rows = DataTypes.ARRAY(row)
         fields = dict.fromkeys(_CANAL[key] for key in self._wanted.metadata.values())
         filters = [name for name in ("database", "table") if self._wanted.options[f"{name}.include"] is not None]
         fields.update(dict.fromkeys(filters))
@@ -185,6 +220,46 @@ class CanalJsonDecoder(ChangeJsonDecoder):
     def metadata(self, key: str, data: pyarrow.RecordBatch) -> pyarrow.Array:
         column = data.column(data.schema.get_field_index(_CANAL[key]))
         return milliseconds(column) if key.endswith("-timestamp") else column
+
+
+def _is_number(kind: DataType) -> bool:
+    return kind.is_exact or kind.is_approximate
+
+
+def _has_strings(message: bytes, names: Sequence[str]) -> bool:
+    """Return whether a field of the first row in a message is a string."""
+    try:
+        rows = _fields_in(json.loads(message)).get("data")
+    except ValueError:
+        return False
+    row = _fields_in(rows[0]) if isinstance(rows, list) and rows else {}
+    return any(isinstance(row.get(name), str) for name in names)
+
+
+def _as_strings(row: DataType) -> DataType:
+    """Return a row type with strings for numbers."""
+    kinds = [(field.name, DataTypes.STRING() if _is_number(field.type) else field.type) for field in row.fields]
+    return DataTypes.ROW([DataTypes.FIELD(*pair) for pair in kinds])
+
+
+def _numbers_in(lists: pyarrow.ListArray, wanted: pyarrow.DataType) -> pyarrow.ListArray:
+    """Return lists of rows whose strings have become numbers where they are wanted.
+
+    Raises:
+        pyarrow.ArrowInvalid: a string is none.
+    """
+    import pyarrow
+
+    rows = lists.values
+    fields = list(wanted.value_type)
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip([rows.field(place) for place in range(len(fields))], fields, strict=True)
+    ]
+    mask = rows.is_null() if rows.null_count else None
+    typed = pyarrow.StructArray.from_arrays(columns, fields=fields, mask=mask)
+    is_null = lists.is_null() if lists.null_count else None
+    return pyarrow.ListArray.from_arrays(lists.offsets, typed, wanted, mask=is_null)
 
 
 def _fits(message: bytes, patterns: Mapping[str, object]) -> bool:

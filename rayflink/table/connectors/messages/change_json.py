@@ -174,15 +174,23 @@ class ChangeJsonDecoder(ColumnDecoder):
         batch, origins = self._rows(data, changes)
         return ArrowBatch(batch), positions[origins].tolist()
 
+    def parsed(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        """Return the envelopes in messages without line ends, and the message of each; None: there is one in each.
+
+        Raises:
+            ValueError: a message is malformed.
+        """
+        if self._json is None:
+            self._json = JsonDecoder(self.envelope(), self._wanted.iso, False, self._wanted.skips, self._errors)
+        return self._json.deserialize_batch(messages)
+
     def _parsed(self, messages: Sequence[bytes], positions: Positions) -> tuple[pyarrow.RecordBatch, Positions]:
         """Return the envelopes, and the position of the message of each."""
         import numpy
 
-        if self._json is None:
-            self._json = JsonDecoder(self.envelope(), self._wanted.iso, False, self._wanted.skips, self._errors)
         picked = [messages[index].replace(b"\n", b" ") for index in positions.tolist()]
         try:
-            batch, indices = self._json.deserialize_batch(picked)
+            batch, indices = self.parsed(picked)
         except ValueError:
             of_table = self.wanted_messages(picked)
             if of_table is None or len(of_table) == len(picked):

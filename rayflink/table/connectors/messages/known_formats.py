@@ -10,11 +10,12 @@ from .contract import MessageFormat
 from .csv_messages import CsvMessages
 from .debezium_json import DebeziumJson, OggJson
 from .json_messages import JsonMessages
+from .protobuf_messages import ProtobufMessages
 from .raw_messages import RawMessages
 
 _FORMATS: tuple[MessageFormat, ...] = (
     JsonMessages(), CsvMessages(), RawMessages(), DebeziumJson(), CanalJson(), MaxwellJson(), OggJson(), AvroMessages(),
-    AvroConfluent(), DebeziumAvroConfluent(),
+    AvroConfluent(), DebeziumAvroConfluent(), ProtobufMessages(),
 )  # fmt: skip
 _KNOWN = {known.name: known for known in _FORMATS}
 
