@@ -171,12 +171,11 @@ class DeltaWriter(SinkWriter):
             _check(place, schema, partition_columns, merge_schema)
         self._schema, self._partition_columns = schema, partition_columns
         self._stored = pyarrow.schema([field for field in schema if field.name not in partition_columns])
-        files = place.filesystem()
         self._files = DataFileWriter(
             self._stored,
             [(name, _unchanged) for name in partition_columns],
             lambda values: partition_folder(partition_columns, values),
-            lambda path: place.new_file(path, files),
+            place.new_file,
             file_bytes,
             f"part-{ctx.subtask:05d}",
         )

@@ -61,8 +61,13 @@ class DeltaPlace:
 
     def exists(self) -> bool:
         """Return whether there is a Delta table."""
+        missing = library("deltalake.exceptions", "delta").TableNotFoundError
         with self.errors("found"):
-            return bool(library("deltalake", "delta").DeltaTable.is_deltatable(self.path, self._storage()))
+            try:
+                library("deltalake", "delta").DeltaTable(self.path, None, self._storage())
+            except missing:
+                return False
+        return True
 
     def open(self, version: int | None = None) -> deltalake.DeltaTable:
         """Return the table, at its newest version or at another.
@@ -118,11 +123,13 @@ class DeltaPlace:
         with self.errors("opened"):
             return fs.PyFileSystem(handlers.DeltaStorageHandler(self.path, self._storage()))
 
-    def new_file(self, path: str, files: pyarrow.fs.FileSystem) -> IO[bytes]:
+    def new_file(self, path: str) -> IO[bytes]:
         """Create a file of the table; in a folder its bytes are on the disk when it is closed."""
         if local := local_path(self.path):
             return LocalDataFile(os.path.join(local, path))  # type: ignore[return-value]  # has what Arrow calls
-        return files.open_output_stream(path)  # type: ignore[no-any-return]
+        handlers = library("deltalake._internal", "delta")
+        stream = handlers.DeltaFileSystemHandler(self.path, self._storage()).open_output_stream(path, None)
+        return _ObjectFile(stream)  # type: ignore[return-value]  # has what Arrow calls
 
     def errors(self, action: str) -> _Errors:
         """Return a context that raises the library's errors as `LakeError`, without secrets."""
@@ -153,6 +160,30 @@ class DeltaPlace:
 
     def __str__(self) -> str:
         return f"the Delta table {without_secrets(self.path)}"
+
+
+class _ObjectFile:
+    """A new object; the library takes bytes alone, and Arrow's Parquet writer writes buffers too."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._size, self.closed = stream, 0, False
+
+    def write(self, data: bytes) -> int:
+        whole = bytes(memoryview(data))
+        self._stream.write(whole)
+        self._size += len(whole)
+        return len(whole)
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        """Do nothing: an object appears whole when it is closed."""
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._stream.close()
 
 
 class _Errors:
