@@ -179,6 +179,7 @@ class DeltaWriter(SinkWriter):
             file_bytes,
             f"part-{ctx.subtask:05d}",
         )
+        self._files.compression = "snappy"  # which all readers of Delta know
         metrics = ctx.metrics or MetricGroup()
         self._written, self._bytes = metrics.counter("numDataFiles"), metrics.counter("numDataFileBytes")
         self._prepared: list[DeltaFile] = []

@@ -20,6 +20,8 @@ BLOCK_BYTES = 64 << 20
 MOST_OPEN = 64
 """Files that a subtask writes at the same time; beyond, the one that was written to least recently is closed."""
 FILE_BYTES = 512 << 20
+SAMPLED_ROWS = 8192
+"""Rows by which a column's repetition is estimated."""
 
 OpenFile = Callable[[str], IO[bytes]]
 
@@ -55,6 +57,9 @@ class DataFileWriter:
         file_bytes: a file of this size is closed.
         prefix: of the names of files.
     """
+
+    compression = "zstd"
+    """The codec of Parquet files: zstd, snappy, gzip or none."""
 
     def __init__(
         self,
@@ -101,20 +106,19 @@ class DataFileWriter:
         name = f"{self._prefix}-{uuid.uuid4().hex}.parquet"
         folder = self._folder(values)
         path = f"{folder}/{name}" if folder else name
-        return _OpenDataFile(path, values, self._schema, self._open_file(path))
+        return _OpenDataFile(path, values, self._schema, self._open_file(path), self.compression)
 
 
 class _OpenDataFile:
-    def __init__(self, path: str, values: PartitionValues, schema: pyarrow.Schema, file: IO[bytes]) -> None:
+    def __init__(
+        self, path: str, values: PartitionValues, schema: pyarrow.Schema, file: IO[bytes], compression: str
+    ) -> None:
         import pyarrow
-        from pyarrow import parquet
 
         self._path, self._values, self._schema, self._file = path, values, schema, file
+        self._compression = compression
         self._sink = pyarrow.PythonFile(file, mode="w")
-        # Timestamps without INT96, and statistics of all columns, as the formats of lakes want them.
-        self._writer = parquet.ParquetWriter(
-            self._sink, schema, compression="zstd", coerce_timestamps="us", allow_truncated_timestamps=True
-        )
+        self._writer: pyarrow.parquet.ParquetWriter | None = None
         self._waiting: list[pyarrow.RecordBatch] = []
         self._rows = self._bytes = self._total = 0
 
@@ -131,6 +135,7 @@ class _OpenDataFile:
 
     def finish(self) -> WrittenFile:
         self._flush()
+        assert self._writer is not None, "a file is opened for its first row"
         self._writer.close()
         size = self.size
         self._sink.close()
@@ -142,18 +147,66 @@ class _OpenDataFile:
         if abort is not None:
             abort()
             return
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
         self._sink.close()
         self._file.close()
 
     def _flush(self) -> None:
         import pyarrow
+        from pyarrow import parquet
 
         if self._rows:
             table = pyarrow.Table.from_batches(self._waiting, self._schema)
+            if self._writer is None:
+                # Timestamps without INT96, and statistics of all columns, as the formats of lakes want them.
+                self._writer = parquet.ParquetWriter(
+                    self._sink,
+                    self._schema,
+                    compression=self._compression,
+                    use_dictionary=repetitive_columns(table),
+                    coerce_timestamps="us",
+                    allow_truncated_timestamps=True,
+                )
             self._writer.write_table(table, row_group_size=BLOCK_ROWS)
             self._total += self._rows
         self._waiting, self._rows, self._bytes = [], 0, 0
+
+
+def repetitive_columns(table: pyarrow.Table) -> list[str]:
+    """Return the Parquet paths of the columns whose values repeat, for which a dictionary is worth its time.
+
+    Args:
+        table: its first rows decide; nested columns always have dictionaries.
+
+    >>> import pyarrow
+    >>> repetitive_columns(pyarrow.table({"id": [1, 2, 3, 4], "room": ["hall", "hall", "attic", "hall"]}))
+    ['room']
+    """
+    import pyarrow
+    import pyarrow.compute as pc
+
+    paths = []
+    for field in table.schema:
+        if pyarrow.types.is_nested(field.type):
+            paths += _leaves(field.name, field.type)
+            continue
+        sample = table[field.name].slice(0, SAMPLED_ROWS)
+        if pc.count_distinct(sample).as_py() * 2 <= len(sample):
+            paths.append(field.name)
+    return paths
+
+
+def _leaves(path: str, kind: pyarrow.DataType) -> list[str]:
+    """Return the Parquet paths of the columns that a type consists of."""
+    from pyarrow import types
+
+    if types.is_struct(kind):
+        return [leaf for field in kind for leaf in _leaves(f"{path}.{field.name}", field.type)]
+    if types.is_map(kind):
+        inner = _leaves(f"{path}.key_value.value", kind.item_type)
+        return _leaves(f"{path}.key_value.key", kind.key_type) + inner
+    return _leaves(f"{path}.list.element", kind.value_type) if types.is_nested(kind) else [path]
 
 
 class LocalDataFile:
