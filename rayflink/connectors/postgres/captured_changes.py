@@ -20,7 +20,7 @@ Locate = Callable[[CapturedTable, Sequence[bytes], Sequence[str]], list[int]]
 """Computes the numbers of the chunks of some keys: table, keys, bounds of its chunks -> numbers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoggedChange:
     """A change as it is in the log.
 

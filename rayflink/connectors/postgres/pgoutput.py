@@ -106,7 +106,7 @@ class Relation:
     columns: tuple[RelationColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Insert:
     """A new row."""
 
@@ -114,7 +114,7 @@ class Insert:
     new: Values
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Update:
     """A changed row.
 
@@ -129,7 +129,7 @@ class Update:
     old_is_key: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delete:
     """A deleted row; see `Update`."""
 

@@ -191,8 +191,9 @@ def check_server(cursor: psycopg.Cursor[Any]) -> None:
     row = cursor.fetchone()
     assert row is not None
     level, version, may_replicate, user, is_standby = row
-    if version < 100_000:
-        raise PostgresError(f"the server is version {version / 10_000:.1f}, which has no pgoutput", "use 10 or later")
+    if version < 130_000:
+        problem = f"the server is version {version // 10_000}, whose snapshots cannot be compared with its log"
+        raise PostgresError(problem, "use PostgreSQL 13 or later")
     if level != "logical":
         remedy = "set wal_level = logical in postgresql.conf and restart the server"
         raise PostgresError(f"the server has wal_level = {level}, and its log cannot be decoded", remedy)

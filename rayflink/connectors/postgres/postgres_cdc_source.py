@@ -261,7 +261,8 @@ class PostgresCdcSourceBuilder:
             raise ValueError(f"slot_name is {self._slot!r}; a replication slot has {wanted}")
         assert self._schema is not None
         settings = replace(
-            self._settings, dsn=self._dsn(), choice=self._choice, slot=self._slot,
+            self._settings, dsn=self._dsn(), slot=self._slot,
+            choice=replace(self._choice, needs_log=self._settings.reads_log),
             publication=self._publication or self._slot,
         )  # fmt: skip
         return PostgresCdcSource(settings, self._schema)

@@ -109,6 +109,7 @@ class TableChoice:
         columns: name -> the type of its values; None: all columns in types of their own.
         chunk_key: name of the column of the primary key that divides chunks; None: the first one.
         needs_before: updates and deletions must include the row before: the replica identity has to be FULL.
+        needs_log: the changes are read, too, and the replica identity matters.
     """
 
     schemas: tuple[str, ...] = ()
@@ -116,6 +117,7 @@ class TableChoice:
     columns: Mapping[str, pyarrow.DataType] | None = None
     chunk_key: str | None = None
     needs_before: bool = False
+    needs_log: bool = True
 
     def find(self, cursor: psycopg.Cursor[tuple[object, ...]]) -> dict[str, CapturedTable]:
         """Return the tables by their full names.
@@ -198,7 +200,7 @@ class TableChoice:
     def _check_identity(self, table: CapturedTable) -> None:
         full = f'ALTER TABLE "{table.schema}"."{table.table}" REPLICA IDENTITY FULL'
         found = f"table {table.full_name} has the replica identity {IDENTITIES[table.identity]}"
-        if table.identity == "f":
+        if table.identity == "f" or not self.needs_log:
             return
         if self.needs_before:
             problem = f"{found}, so the log lacks the row before an update or a deletion"

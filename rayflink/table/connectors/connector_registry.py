@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..definitions import Path, TableDefinition
 from ..errors import SqlError, nearest
+from .cdc.postgres_cdc import PostgresCdc
 from .contract import Connector
 from .datagen import Datagen
 from .files import Filesystem
@@ -17,6 +18,7 @@ _KNOWN: dict[str, Connector] = {
     known.name: known
     for known in (
         Filesystem(),
+        PostgresCdc(),
         KafkaConnector(),
         UpsertKafkaConnector(),
         DeltaTables(),
