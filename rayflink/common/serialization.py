@@ -131,6 +131,10 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
             raise TypeError(f"ByteArraySchema writes bytes, found {found}; map it to bytes first")
         return bytes(element)
 
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
+        values = list(rows_of(batch))
+        return values if set(map(type, values)) == {bytes} else list(map(self.serialize, values))
+
     def deserialize(self, message: bytes) -> bytes:
         return message
 

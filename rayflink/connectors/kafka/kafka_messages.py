@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow
+from itertools import chain, groupby
 
 Headers = Sequence[tuple[str, bytes | None]]
 """The headers of one message: names and values, in order."""
 NO_TIMESTAMP = -1
 """In place of a message's time: the broker or the client sets it."""
+_FORMAT = 1
 ANY_PARTITION = -1
 """In place of a message's partition: the client's partitioner chooses it."""
 
@@ -85,82 +84,76 @@ def _header_bytes(headers: Headers | None) -> int:
 
 
 def packed(parts: Sequence[KafkaMessages], compression: str | None) -> bytes:
-    """Return messages as an Arrow stream with a record batch for each part.
+    """Return messages as bytes: a pickled head with everything but keys and values, and these behind each other.
 
     Args:
-        compression: "lz4" or "zstd"; None: none.
-
-    Raises:
-        pyarrow.ArrowInvalid: a column holds something else than its type.
+        compression: of keys and values, "lz4" or "zstd"; None: none.
     """
+    columns = [column for part in parts for column in (part.values, part.keys) if column is not None]
+    head = _FORMAT, compression, [_head_of(part) for part in parts]
+    pieces = chain.from_iterable(map(_present, columns))
+    if compression is None:
+        encoded = pickle.dumps((*head, None), protocol=5)
+        return b"".join(chain((len(encoded).to_bytes(8, "big"), encoded), pieces))
     import pyarrow
 
-    options = pyarrow.ipc.IpcWriteOptions(compression=compression)
-    target = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(target, _schema(), options=options) as stream:
-        for part in parts:
-            stream.write_batch(_record_batch(part))
-    return target.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    body = b"".join(pieces)
+    encoded = pickle.dumps((*head, len(body)), protocol=5)
+    small = pyarrow.compress(body, codec=compression, asbytes=True)
+    return b"".join((len(encoded).to_bytes(8, "big"), encoded, small))
 
 
 def unpacked(data: bytes) -> list[KafkaMessages]:
     """Return the messages of `packed`.
 
     Raises:
-        pyarrow.ArrowInvalid: the bytes are no such stream.
+        ValueError: the bytes are of another format.
     """
-    import pyarrow
+    start = 8 + int.from_bytes(data[:8], "big")
+    version, compression, heads, size = pickle.loads(data[8:start])
+    if version != _FORMAT:
+        raise ValueError(
+            f"found messages of format {version}, wanted {_FORMAT}; restore with the version that wrote it"
+        )
+    if compression is not None:
+        import pyarrow
 
-    with pyarrow.ipc.open_stream(data) as stream:
-        return [_messages(batch) for batch in stream]
-
-
-def _schema() -> pyarrow.Schema:
-    import pyarrow as pa
-
-    header = pa.struct([("name", pa.string()), ("value", pa.binary())])
-    return pa.schema(
-        {
-            "topic": pa.dictionary(pa.int32(), pa.string()), "key": pa.binary(), "value": pa.binary(),
-            "headers": pa.list_(header), "timestamp": pa.int64(), "partition": pa.int32(),
-        }
-    )  # fmt: skip
-
-
-def _record_batch(messages: KafkaMessages) -> pyarrow.RecordBatch:
-    import pyarrow as pa
-
-    schema, count = _schema(), len(messages)
-    if isinstance(messages.topics, str):
-        topics = pa.DictionaryArray.from_arrays(pa.nulls(count, pa.int32()).fill_null(0), pa.array([messages.topics]))
-    else:
-        topics = pa.array(messages.topics, pa.string()).dictionary_encode()
-    headers = None
-    if messages.headers is not None:
-        structs = ([{"name": n, "value": v} for n, v in entry] if entry else None for entry in messages.headers)
-        headers = list(structs)
-    rest = messages.keys, messages.values, headers, messages.timestamps, messages.partitions
-    columns = [topics]
-    for column, field in zip(rest, list(schema)[1:], strict=True):
-        columns.append(pa.nulls(count, field.type) if column is None else pa.array(column, field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        data, start = pyarrow.decompress(data[start:], size, codec=compression, asbytes=True), 0
+    parts = []
+    for topics, value_lengths, key_lengths, headers, timestamps, partitions in heads:
+        values, start = _column(data, start, value_lengths)
+        keys = None
+        if key_lengths is not None:
+            keys, start = _column(data, start, key_lengths)
+        parts.append(KafkaMessages(topics, values, keys, headers, timestamps, partitions))
+    return parts
 
 
-def _messages(batch: pyarrow.RecordBatch) -> KafkaMessages:
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    found = {name: None if column.null_count == len(column) else column.to_pylist() for name, column in columns.items()}
-    names = columns["topic"].dictionary.to_pylist()
-    headers = found["headers"]
-    if headers is not None:
-        headers = [None if h is None else [(entry["name"], entry["value"]) for entry in h] for h in headers]
-    return KafkaMessages(
-        names[0] if len(names) == 1 else found["topic"] or [],
-        columns["value"].to_pylist(),
-        found["key"],
-        headers,
-        found["timestamp"],
-        found["partition"],
+def _head_of(part: KafkaMessages) -> tuple[object, ...]:
+    keys = None if part.keys is None else _encoded_lengths(part.keys)
+    return part.topics, _encoded_lengths(part.values), keys, part.headers, part.timestamps, part.partitions
+
+
+def _encoded_lengths(column: Sequence[bytes | None]) -> bytes:
+    lengths = (
+        [-1 if entry is None else len(entry) for entry in column] if None in column else map(len, _present(column))
     )
+    return array("i", lengths).tobytes()
+
+
+def _present(column: Sequence[bytes | None]) -> Sequence[bytes]:
+    if None in column:
+        return [entry for entry in column if entry is not None]
+    return column  # type: ignore[return-value]
+
+
+def _column(data: bytes, start: int, lengths: bytes) -> tuple[list[bytes | None], int]:
+    column: list[bytes | None] = []
+    for length in array("i", lengths):
+        stop = start + max(0, length)
+        column.append(None if length < 0 else data[start:stop])
+        start = stop
+    return column, start
 
 
 __all__ = ["ANY_PARTITION", "NO_TIMESTAMP", "Headers", "KafkaMessages", "packed", "unpacked"]
