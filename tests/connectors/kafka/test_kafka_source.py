@@ -15,7 +15,7 @@ from rayflink.common.connector_base.malformed_records import MalformedMessage, M
 from rayflink.common.connector_base.source import END, PENDING
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.batches import ArrowBatch, Tagged
-from rayflink.common.serialization import DeserializationSchema
+from rayflink.common.serialization import DeserializationSchema, SimpleStringSchema
 from rayflink.common.watermark_strategy import WatermarkStrategy
 from rayflink.connectors.kafka.kafka_errors import KafkaClientError
 from rayflink.connectors.kafka.kafka_source import KafkaSourceBuilder
@@ -52,6 +52,7 @@ def bounded(builder: KafkaSourceBuilder) -> KafkaSourceBuilder:
     return builder.set_bounded(LATEST)
 
 
+@pytest.mark.spec("C24", "kafka")
 @pytest.mark.parametrize("parallelism", [1, 2, 5])
 def test_a_job_reads_all_partitions_to_their_ends(kafka: KafkaCluster, parallelism: int) -> None:
     topic, other = filled(kafka, 3, 700), filled(kafka, 1, 5)
@@ -353,3 +354,25 @@ def test_a_snapshot_between_good_and_malformed_records_is_exact(kafka: KafkaClus
             state, splits = source.snapshot()
     assert found == ["a", "b", "c"]
     assert side == [b"\xff0", b"\xff1", b"\xff2", b"\xff3"]
+
+
+@pytest.mark.parametrize("is_aborted", [False, True], ids=["committed", "aborted"])
+def test_a_bounded_read_ends_behind_the_markers_of_transactions(kafka: KafkaCluster, is_aborted: bool) -> None:
+    topic = kafka.new_topic(2)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": topic})
+    producer.init_transactions()
+    for committed in (True, not is_aborted):
+        producer.begin_transaction()
+        for number in range(10):
+            producer.produce(topic, f"{number} {committed}", partition=number % 2)
+        if committed:
+            producer.commit_transaction()
+        else:
+            producer.flush()
+            producer.abort_transaction()
+    builder = KafkaSourceBuilder().set_bootstrap_servers(kafka.bootstrap_servers).set_topics(topic)
+    builder = builder.set_starting_offsets(KafkaOffsetsInitializer.earliest()).set_bounded(LATEST)
+    source = builder.set_value_only_deserializer(SimpleStringSchema()).build()
+    env = StreamExecutionEnvironment({"execution.target": "local", "parallelism.default": 2})
+    values = env.from_source(source, WatermarkStrategy.no_watermarks(), "topic").execute_and_collect()
+    assert sorted(values) == sorted(f"{number} True" for number in range(10) for _ in range(2 - is_aborted))
