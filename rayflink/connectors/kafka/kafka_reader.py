@@ -312,10 +312,10 @@ class KafkaReader(SourceReader):
                 self._reset(partition, error)
         elif name in MISSING:
             self._errors.note(error)
-        elif name in ("_MSG_TOO_LARGE", "MSG_SIZE_TOO_LARGE", "_BAD_MSG"):
+        elif name in ("_MSG_TOO_LARGE", "MSG_SIZE_TOO_LARGE", "_BAD_MSG") and event.topic() is not None:
             problem = f"a record of {event.topic()}-{event.partition()} cannot be received: {error.str()}"
             raise KafkaClientError(problem, "raise receive.message.max.bytes and fetch.message.max.bytes")
-        elif is_transient(error):
+        elif is_transient(error) or name == "_BAD_MSG":  # of an answer that is not about a partition
             self._errors.note(error)
         else:
             raise as_exception(error, self._client, f"reading {event.topic()}-{event.partition()}")
