@@ -10,10 +10,11 @@ from rayflink.common.connector_base.source import EnumeratorContext, SplitEnumer
 from rayflink.common.text_output.logs import get_logger
 
 from .kafka_client import KafkaBrokerUnavailable
+from .kafka_errors import KafkaTopicRecreated
 from .kafka_lookup import PartitionLookup
 from .kafka_offsets import KafkaOffsetsInitializer
 from .kafka_settings import KafkaSourceSettings
-from .kafka_splits import KafkaEnumeratorState, KafkaPartitionSplit, KafkaTopicPartition
+from .kafka_splits import FoundPartitions, KafkaEnumeratorState, KafkaPartitionSplit, KafkaTopicPartition
 
 log = get_logger(__name__)
 
@@ -47,19 +48,21 @@ class KafkaEnumerator(SplitEnumerator):
         self._lookup = PartitionLookup(settings)
         state = state or KafkaEnumeratorState()
         self._known, self._unassigned = set(state.known), list(state.unassigned)
-        self._is_initialized = state.is_initialized
+        self._is_initialized, self._topic_ids = state.is_initialized, dict(state.topic_ids)
         self._in_resolution: set[KafkaTopicPartition] = set()
         self._readers: set[int] = set()
 
     def start(self) -> None:
-        if self._is_initialized and self._settings.discovery_ms is None:
-            return
         self._ctx.call_async(self._lookup.find, self._found, self._settings.discovery_ms)
 
-    def _found(self, partitions: frozenset[KafkaTopicPartition] | None, error: Exception | None) -> None:
-        if partitions is None:
+    def _found(self, found: FoundPartitions | None, error: Exception | None) -> None:
+        if found is None:
             self._failed("the search for new partitions", error)
             return
+        self._check_ids(found)
+        if self._is_initialized and self._settings.discovery_ms is None:
+            return
+        partitions = found.partitions
         new = partitions - self._known - self._in_resolution
         if self._is_initialized and not new:
             return
@@ -72,6 +75,24 @@ class KafkaEnumerator(SplitEnumerator):
         self._in_resolution |= new
         starting = KafkaOffsetsInitializer.earliest() if self._is_initialized else self._settings.starting
         self._ctx.call_async(partial(self._lookup.resolve, new, starting), partial(self._resolved, new))
+
+    def _check_ids(self, found: FoundPartitions) -> None:
+        """Check that topics are those whose offsets are in the splits.
+
+        Raises:
+            KafkaTopicRecreated: one is another, and the program does not say where to go on.
+        """
+        for topic, topic_id in found.topic_ids.items():
+            known = self._topic_ids.setdefault(topic, topic_id)
+            if known == topic_id:
+                continue
+            problem = f"topic {topic!r} was deleted and created again since it was read last (its id was {known}, and "
+            problem += f"is {topic_id}): the offsets of the job do not belong to it"
+            if self._settings.reset == "error":
+                remedy = "start the job without its checkpoint, or set auto.offset.reset to read on regardless"
+                raise KafkaTopicRecreated(problem, remedy)
+            log.warning("%s; it is read on, as auto.offset.reset is set", problem)
+            self._topic_ids[topic] = topic_id
 
     def _resolved(
         self,
@@ -118,7 +139,8 @@ class KafkaEnumerator(SplitEnumerator):
         self._unassigned += splits
 
     def snapshot_state(self) -> KafkaEnumeratorState:
-        return KafkaEnumeratorState(frozenset(self._known), tuple(self._unassigned), self._is_initialized)
+        known, unassigned = frozenset(self._known), tuple(self._unassigned)
+        return KafkaEnumeratorState(known, unassigned, self._is_initialized, dict(self._topic_ids))
 
     def close(self) -> None:
         self._lookup.stop()

@@ -33,4 +33,10 @@ class KafkaAccessDenied(KafkaClientError, SuppressRestarts):
     """A broker refuses the credentials, or what the user may do: a restart would only repeat it."""
 
 
-__all__ = ["KafkaAccessDenied", "KafkaBrokerUnavailable", "KafkaClientError", "KafkaPropertyError"]
+class KafkaTopicRecreated(KafkaClientError, SuppressRestarts):
+    """A topic was deleted and created again while a job read it, so that its offsets mean nothing there."""
+
+
+__all__ = [
+    "KafkaAccessDenied", "KafkaBrokerUnavailable", "KafkaClientError", "KafkaPropertyError", "KafkaTopicRecreated",
+]  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from rayflink.common.text_output.logs import get_logger
 from rayflink.user_types import UserValue
 
 from .kafka_client import (
@@ -27,13 +28,14 @@ from .kafka_client import (
 )
 from .kafka_offsets import KafkaOffsetsInitializer, Offsets
 from .kafka_settings import API_TIMEOUT, KafkaSourceSettings
-from .kafka_splits import KafkaPartitionSplit, KafkaTopicPartition
+from .kafka_splits import FoundPartitions, KafkaPartitionSplit, KafkaTopicPartition
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError
     from confluent_kafka.admin import AdminClient
 
 _T = TypeVar("_T")
+log = get_logger(__name__)
 _INTERNAL = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 _TIMED_OUT = -185
 """The client's code of requests without an answer."""
@@ -106,6 +108,19 @@ class Lookup:
             raise KafkaClientError(f"there is no partition {wanted}", "correct set_partitions() or add it to the topic")
         return selection.partitions
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, str]:
+        """Return the ids that topics got when they were created; {} where brokers do not say."""
+        if not topics:
+            return {}
+        module, admin = library(), self._admin_client()
+        names = module.TopicCollection(sorted(topics))
+        try:
+            answers = admin.describe_topics(names, request_timeout=_TRY_S)
+            return {name: str(answer.result(_TRY_S + 1).topic_id) for name, answer in answers.items()}
+        except (module.KafkaException, TimeoutError) as error:
+            log.debug("no ids of topics: %s", error)  # the next search asks again
+            return {}
+
     def _numbers(self, topic: str) -> list[int]:
         """Return the numbers of a topic's partitions."""
         doing = f"describing topic {topic!r}"
@@ -121,9 +136,7 @@ class Lookup:
     def _offsets(self, partitions: Collection[KafkaTopicPartition], spec: object) -> Offsets:
         module = library()
         isolation = self._settings.client.get("isolation.level", "read_committed").upper()
-        if self._admin is None:
-            self._admin = new_admin(self._settings.client_of("offsets"), self._errors)
-        admin = self._admin
+        admin = self._admin_client()
 
         def ask(timeout: float) -> Offsets:
             asked: UserValue = {module.TopicPartition(each.topic, each.partition): spec for each in partitions}
@@ -136,6 +149,11 @@ class Lookup:
             }
 
         return self._repeated("looking offsets up", ask)
+
+    def _admin_client(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = new_admin(self._settings.client_of("offsets"), self._errors)
+        return self._admin
 
     def _repeated(self, doing: str, ask: Callable[[float], _T]) -> _T:
         """Return the answer, asked for again while brokers are down, until the deadline.
@@ -182,14 +200,15 @@ class PartitionLookup:
         self._settings = settings
         self._stopped = threading.Event()
 
-    def find(self) -> frozenset[KafkaTopicPartition]:
-        """Return the partitions that the source is to read.
+    def find(self) -> FoundPartitions:
+        """Return the partitions that the source is to read, and the ids of their topics.
 
         Raises:
             KafkaClientError: a topic is missing, or brokers do not answer in time.
         """
         with self._lookup() as lookup:
-            return lookup.partitions()
+            partitions = lookup.partitions()
+            return FoundPartitions(partitions, lookup.topic_ids({each.topic for each in partitions}))
 
     def resolve(
         self, partitions: frozenset[KafkaTopicPartition], starting: KafkaOffsetsInitializer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, order=True)
@@ -50,6 +51,19 @@ class KafkaPartitionSplit:
 
 
 @dataclass(frozen=True)
+class FoundPartitions:
+    """The answer to a search for partitions.
+
+    Args:
+        partitions: those that the source is to read.
+        topic_ids: name of a topic -> the id that it got when it was created; brokers before Kafka 2.8 have none.
+    """
+
+    partitions: frozenset[KafkaTopicPartition]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class KafkaEnumeratorState:
     """The state of the enumerator in a checkpoint.
 
@@ -57,11 +71,13 @@ class KafkaEnumeratorState:
         known: partitions that were found, those of the readers among them.
         unassigned: splits that no reader has yet.
         is_initialized: whether the first partitions were found; those that come later are read from their beginning.
+        topic_ids: name of a topic -> the id that it got when it was created, as far as brokers have ids.
     """
 
     known: frozenset[KafkaTopicPartition] = frozenset()
     unassigned: tuple[KafkaPartitionSplit, ...] = ()
     is_initialized: bool = False
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
-__all__ = ["KafkaEnumeratorState", "KafkaPartitionSplit", "KafkaTopicPartition"]
+__all__ = ["FoundPartitions", "KafkaEnumeratorState", "KafkaPartitionSplit", "KafkaTopicPartition"]

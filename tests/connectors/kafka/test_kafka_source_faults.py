@@ -9,8 +9,15 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from rayflink.connectors.kafka.kafka_errors import KafkaAccessDenied, KafkaBrokerUnavailable, KafkaClientError
+from rayflink.connectors.kafka.kafka_errors import (
+    KafkaAccessDenied,
+    KafkaBrokerUnavailable,
+    KafkaClientError,
+    KafkaTopicRecreated,
+)
+from rayflink.connectors.kafka.kafka_lookup import PartitionLookup
 from rayflink.connectors.kafka.kafka_source import KafkaSourceBuilder
+from rayflink.connectors.kafka.kafka_splits import FoundPartitions
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaTopicPartition
 from tests.connectors.kafka.kafka_broker import KafkaCluster, free_ports, kafka_cluster
 from tests.connectors.kafka.kafka_reading import DrivenSource, produce, strings_from, values
@@ -124,13 +131,30 @@ def test_a_topic_that_is_deleted_while_it_is_read_is_an_error(kafka: KafkaCluste
             source.read(1)
 
 
-@pytest.mark.parametrize("reset", [None, "earliest"])
-def test_a_topic_that_was_created_again_loses_nothing_silently(kafka: KafkaCluster, reset: str | None) -> None:
+@pytest.mark.parametrize("discovers", [True, False])
+def test_a_topic_that_was_created_again_is_known_by_its_id(kafka: KafkaCluster, discovers: bool) -> None:
     topic = kafka.new_topic()
     produce(kafka.bootstrap_servers, topic, *values(5))
     builder = quick(kafka.bootstrap_servers, topic)
-    if reset is not None:
-        builder.set_property("auto.offset.reset", reset)
+    if not discovers:
+        builder.set_property("partition.discovery.interval.ms", "0")
+    with DrivenSource(builder.build()) as source:
+        source.read(5)
+        state, splits = source.snapshot()
+    with DrivenSource(builder.build(), 1, state, splits) as source:
+        produce(kafka.bootstrap_servers, topic, *values(1, start=5))
+        assert source.read(1) == ["0:5"]
+    deleted(kafka, topic)
+    kafka.create_topic(topic)
+    produce(kafka.bootstrap_servers, topic, *values(9))  # more than the offset, so that only the id says it
+    with pytest.raises(KafkaTopicRecreated, match=f"topic '{topic}' was deleted and created again .*its id was"):
+        DrivenSource(builder.build(), 1, state, splits)
+
+
+def test_a_topic_that_was_created_again_is_read_on_where_the_program_says(kafka: KafkaCluster) -> None:
+    topic = kafka.new_topic()
+    produce(kafka.bootstrap_servers, topic, *values(5))
+    builder = quick(kafka.bootstrap_servers, topic).set_property("auto.offset.reset", "earliest")
     with DrivenSource(builder.build()) as source:
         source.read(5)
         state, splits = source.snapshot()
@@ -138,14 +162,8 @@ def test_a_topic_that_was_created_again_loses_nothing_silently(kafka: KafkaClust
     kafka.create_topic(topic)
     produce(kafka.bootstrap_servers, topic, {"value": "new"})
     with DrivenSource(builder.build(), 1, state, splits) as source:
-        if reset is None:
-            with pytest.raises(
-                KafkaClientError, match=f"offset 5 of {topic}-0 does not exist: .* 0 to before 1 .*again"
-            ):
-                source.read(1)
-        else:
-            assert source.read(1) == ["new"]
-            assert source.metric("numOffsetResets") == 1
+        assert source.read(1) == ["new"]
+        assert source.metric("numOffsetResets") == 1
 
 
 @pytest.mark.parametrize("reset", [None, "earliest", "latest"])
@@ -188,14 +206,17 @@ def test_wrong_credentials_are_an_error_without_the_password(kafka: KafkaCluster
     assert password not in str(raised.value)
 
 
-def test_credentials_that_are_refused_while_reading_are_an_error(kafka: KafkaCluster) -> None:
+def test_credentials_that_are_refused_while_reading_are_an_error(
+    kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic = kafka.new_topic()
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "me"}
     right = strings_from(kafka.sasl_servers, topic).set_properties({**login, "sasl.password": "right"}).build()
     with DrivenSource(right) as driven:
         state, splits = driven.snapshot()
     wrong = strings_from(kafka.sasl_servers, topic).set_properties({**login, "sasl.password": "worn-out"})
-    wrong.set_bounded(KafkaOffsetsInitializer.latest())  # which looks for no new partitions
+    wrong.set_bounded(KafkaOffsetsInitializer.latest())
+    monkeypatch.setattr(PartitionLookup, "find", lambda self: FoundPartitions(frozenset()))
     with DrivenSource(wrong.build(), 1, state, splits) as driven:
         with pytest.raises(KafkaAccessDenied, match="as me failed with .*AUTHENTICATION"):
             driven.read(1)
