@@ -17,6 +17,7 @@ import pytest
 from rayflink.common import Duration, Row, WatermarkStrategy, errors
 from rayflink.common.errors import (
     ConfigError,
+    ConnectorError,
     ControlPlaneTimeout,
     DriverEnded,
     InvalidFunction,
@@ -49,6 +50,7 @@ JOB = "0" * 32
 FILES = re.compile(r"tests/bad_\w+\.py")
 SAMPLES = [
     ConfigError("parallelism.default", "'x'", "int", "write for example parallelism.default: 4"),
+    ConnectorError("no brokers are named", "call set_bootstrap_servers()"),
     ControlPlaneTimeout("cancel", "coordinator", 10_000),
     InvalidFunction("map wants a function of 1 argument, found one of 2", "give it 1 argument", "job.py:3"),
     InvalidTypesError("'x' is no type", "use Types.STRING()", "job.py:3"),

@@ -13,6 +13,7 @@ from .text_output.bounded_text import TookTooLong, bounded_repr, bounded_str
 
 __all__ = [
     "ConfigError",
+    "ConnectorError",
     "ControlPlaneTimeout",
     "InvalidFunction",
     "InvalidTypesError",
@@ -90,6 +91,25 @@ class ConfigError(RayflinkError):
     def __str__(self) -> str:
         at = f" ({self.line})" if self.line else ""
         return f"option {self.key!r}{at}: found {self.found}, wanted {self.wanted}; {self.remedy}"
+
+
+class ConnectorError(RayflinkError):
+    """An outside system cannot be used as a connector needs it; each connector has a class of its own.
+
+    >>> str(ConnectorError("no brokers are named", "call set_bootstrap_servers('host:9092')"))
+    "no brokers are named; call set_bootstrap_servers('host:9092')"
+
+    Args:
+        problem: what was found, and what was wanted.
+        remedy: what to do.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.remedy}"
 
 
 class PlanError(RayflinkError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from rayflink.common.connector_base.malformed_records import DecoderUnavailable
-from rayflink.common.errors import RayflinkError, described, shorten
+from rayflink.common.errors import ConnectorError, described, shorten
 
 from .avro_schema import AvroSchema, BadAvroSchema, Json
 from .schema_references import with_references
@@ -28,20 +28,8 @@ _UNKNOWN_FOR_S = 5.0
 """For how long an id that the registry does not have is not asked for again."""
 
 
-class RegistryError(RayflinkError):
-    """A schema registry refuses a request.
-
-    Args:
-        problem: what was found.
-        remedy: what to do.
-    """
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem, remedy)
-        self.problem, self.remedy = problem, remedy
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+class RegistryError(ConnectorError):
+    """A schema registry refuses a request."""
 
 
 class RegistryUnavailable(RegistryError, DecoderUnavailable):

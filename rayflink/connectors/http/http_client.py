@@ -9,7 +9,7 @@ from threading import Event
 from types import ModuleType
 from urllib.parse import urlsplit, urlunsplit
 
-from rayflink.common.errors import RayflinkError, described, shorten
+from rayflink.common.errors import ConnectorError, described, shorten
 
 RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504))
 """Status codes of a service that is overloaded, or away for a while."""
@@ -17,20 +17,8 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
 
 
-class HttpError(RayflinkError):
-    """A service cannot be used as the connector needs it.
-
-    Args:
-        problem: what was found and what was wanted.
-        remedy: what to do.
-    """
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem, remedy)
-        self.problem, self.remedy = problem, remedy
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+class HttpError(ConnectorError):
+    """A service cannot be used as the connector needs it."""
 
 
 class HttpOutage(HttpError, ConnectionError):

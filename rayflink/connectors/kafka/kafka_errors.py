@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from rayflink.common.errors import RayflinkError, SuppressRestarts
+from rayflink.common.errors import ConnectorError, SuppressRestarts
 
 
-class KafkaClientError(RayflinkError):
-    """Kafka cannot be used as the source or sink needs it.
-
-    Args:
-        problem: what was found and what was wanted.
-        remedy: what to do.
-    """
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem, remedy)
-        self.problem, self.remedy = problem, remedy
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+class KafkaClientError(ConnectorError):
+    """Kafka cannot be used as the source or sink needs it."""
 
 
 class KafkaBrokerUnavailable(KafkaClientError):

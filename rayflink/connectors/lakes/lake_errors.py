@@ -6,26 +6,14 @@ import importlib
 import re
 from types import ModuleType
 
-from rayflink.common.errors import RayflinkError
+from rayflink.common.errors import ConnectorError
 
 _SECRET = re.compile(r"((?:secret|password|token|credential|access[-_.]?key)[\w.-]*['\"]?\s*[:=]\s*)[^\s,;}]+", re.I)
 _IN_ADDRESS = re.compile(r"(://)[^/@\s]+@")
 
 
-class LakeError(RayflinkError):
-    """A table of a lake cannot be read or written.
-
-    Args:
-        problem: what was found, and what was wanted.
-        remedy: what to do.
-    """
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem, remedy)
-        self.problem, self.remedy = problem, remedy
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+class LakeError(ConnectorError):
+    """A table of a lake cannot be read or written."""
 
 
 def library(name: str, extra: str) -> ModuleType:

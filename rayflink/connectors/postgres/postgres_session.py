@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayflink.common.errors import RayflinkError, described
+from rayflink.common.errors import ConnectorError, described
 from rayflink.common.metrics.metric_group import Counter
 from rayflink.common.text_output.logs import get_logger
 
@@ -35,20 +35,8 @@ FROM unnest(%s::text[], %s::text[]) AS asked (name, value) JOIN pg_settings USIN
 """
 
 
-class PostgresError(RayflinkError):
-    """PostgreSQL cannot be used as the sink needs it.
-
-    Args:
-        problem: what was found and what was wanted.
-        remedy: what to do.
-    """
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(problem, remedy)
-        self.problem, self.remedy = problem, remedy
-
-    def __str__(self) -> str:
-        return f"{self.problem}; {self.remedy}"
+class PostgresError(ConnectorError):
+    """PostgreSQL cannot be used as the sink needs it."""
 
 
 def driver() -> Any:
