@@ -1,8 +1,8 @@
-"""Values of Arrow columns as a program's values: rows of structs, dicts of maps, short floats, Instants."""
+"""Values of Arrow columns as a program's: rows of structs, dicts of maps, short floats, Instants; offsets of lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -151,4 +151,17 @@ def _short_float(value: float) -> float:
     return float(str(np.float32(value)))
 
 
-__all__ = ["plain_guess", "plain_of", "shape_of", "shaped", "values_of"]
+def list_offsets(sizes: Sequence[int] | pyarrow.Array) -> pyarrow.Array:
+    """Return the positions at which lists of these sizes begin, one behind the other, and the end: int32[n + 1].
+
+    The result has no validity map, beside which some versions of Arrow take no mask of null lists.
+    """
+    import numpy as np
+    import pyarrow
+
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(np.asarray(sizes), out=offsets[1:])
+    return pyarrow.array(offsets)
+
+
+__all__ = ["list_offsets", "plain_guess", "plain_of", "shape_of", "shaped", "values_of"]

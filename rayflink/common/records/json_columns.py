@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from rayflink.user_types import UserValue
 
+from .arrow_values import list_offsets
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -212,13 +214,7 @@ def _nulls(values: Values) -> pyarrow.Array | None:
 
 
 def _offsets(values: Values) -> pyarrow.Array:
-    """Return where lists or maps begin in their items one behind the other, and the end: int32[n + 1]."""
-    import numpy
-    import pyarrow
-
-    offsets = numpy.zeros(len(values) + 1, numpy.int32)
-    numpy.cumsum([0 if value is None else len(value) for value in values], out=offsets[1:])
-    return pyarrow.array(offsets)
+    return list_offsets([0 if value is None else len(value) for value in values])
 
 
 __all__ = ["JsonParser", "UnreadableColumn", "rows_without_columns"]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rayflink.common.records.arrow_values import list_offsets
+
 from .arrow_mapping import arrow_type, sizes_of
 from .avro_schema import BadAvroSchema, SchemaNode
 
@@ -85,7 +87,7 @@ def fitted(column: pyarrow.Array, node: SchemaNode, wanted: pyarrow.DataType) ->
         return _record(column, value, wanted)
     if value.kind == "array":
         items = fitted(column.flatten(), value.items[0], wanted.value_type)
-        return pyarrow.ListArray.from_arrays(_offsets(column), items, wanted, mask=_mask(column))
+        return pyarrow.ListArray.from_arrays(list_offsets(sizes_of(column)), items, wanted, mask=_mask(column))
     if value.kind == "map":
         return _map(column, value, wanted)
     if value.kind == "enum" and types.is_integer(column.type):
@@ -142,25 +144,16 @@ def _map(column: pyarrow.Array, node: SchemaNode, wanted: pyarrow.DataType) -> p
         whole = column.drop_null() if column.null_count else column
         first, last = (whole.offsets[0].as_py(), whole.offsets[-1].as_py()) if len(whole) else (0, 0)
         keys, values = whole.keys.slice(first, last - first), whole.items.slice(first, last - first)
-        offsets = _offsets(column)
+        offsets = list_offsets(sizes_of(column))
     else:
         keys, values = column.flatten().flatten()
-        offsets = _offsets(column)
+        offsets = list_offsets(sizes_of(column))
     items = fitted(values, node.items[0], wanted.item_type)
     return pyarrow.MapArray.from_arrays(offsets, keys.cast(wanted.key_type), items, wanted, mask=_mask(column))
 
 
 def _mask(column: pyarrow.Array) -> pyarrow.Array | None:
     return column.is_null() if column.null_count else None
-
-
-def _offsets(lists: pyarrow.Array) -> pyarrow.Array:
-    """Return the positions at which lists or maps begin in their elements, one behind the other."""
-    import pyarrow
-    from pyarrow import compute
-
-    whole = compute.cumulative_sum(sizes_of(lists)).cast(pyarrow.int32())
-    return pyarrow.concat_arrays([pyarrow.array([0], pyarrow.int32()), whole])
 
 
 def _decimals(column: pyarrow.Array, scale: int) -> pyarrow.Array:

@@ -160,8 +160,12 @@ class PostgresLog:
         self._put(LogItem(changes, self._position, self._transaction, self._skip))
 
     def _advance(self, position: int) -> None:
-        """Note that there is nothing of these tables before a position."""
-        if position <= self._position:
+        """Note that there is nothing of these tables before a position.
+
+        A position before the commit of a transaction that was emitted in part says nothing: the server reports it while
+        it reads that transaction again.
+        """
+        if position <= max(self._position, self._transaction):
             return
         self._position, self._transaction, self._skip = position, 0, 0
 

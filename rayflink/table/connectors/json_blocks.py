@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.records.arrow_values import list_offsets
 from rayflink.common.records.json_columns import JsonParser, UnreadableColumn, rows_without_columns
 
 from ..plan.logical import Schema
@@ -182,13 +183,9 @@ def _raw_type(kind: DataType) -> Any:
 
 def _offsets(lists: pyarrow.ListArray) -> pyarrow.Array:
     """Return the positions at which lists begin in the elements that `flatten` gives."""
-    import pyarrow
     from pyarrow import compute
 
-    sizes = compute.fill_null(compute.list_value_length(lists), 0)
-    return pyarrow.concat_arrays(
-        [pyarrow.array([0], pyarrow.int32()), compute.cumulative_sum(sizes).cast(pyarrow.int32())]
-    )
+    return list_offsets(compute.fill_null(compute.list_value_length(lists), 0))
 
 
 def _from_strings(strings: pyarrow.Array, kind: DataType, iso: bool) -> pyarrow.Array:
