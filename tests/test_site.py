@@ -219,7 +219,7 @@ def test_the_site_is_built_strictly_and_without_network(tmp_path):
     site = tmp_path / "site"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
-    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=95)
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280)
     assert built.returncode == 0, built.stdout + built.stderr
 
     pages = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
