@@ -106,6 +106,8 @@ class TableSink(ABC):
     """True if it takes updates without the row before, too, where its input has no other."""
     key: tuple[str, ...] = ()
     """Names of the columns by which a row replaces another; (): none does, or the whole row says which."""
+    loses_order = False
+    """True if it has a parallelism of its own, and the changes of a row may get to several of its subtasks."""
     instead = "write into a table that takes changes, such as one of 'print'"
     """The remedy where it does not take the changes of a query."""
 

@@ -7,6 +7,7 @@ from rayflink.datastream.streams.step import Step
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism, set_sink_identity
 from rayflink.operators.factory import Factory
 
+from ..errors import SqlError
 from ..plan.logical import Sink
 from ..runtime.constraints import ConstraintOperator, Length
 from ..types import MOST_LENGTH, Root
@@ -15,7 +16,15 @@ from .translation import Translation
 
 
 def write_table(translation: Translation, plan: Sink) -> Step:
-    """Write the rows of a query into a table, and return the last step."""
+    """Write the rows of a query into a table, and return the last step.
+
+    Raises:
+        SqlError: rows change, and the sink would change their order.
+    """
+    if plan.sink.loses_order and translation.is_order_kept(plan.input):
+        problem = f"{'.'.join(plan.path)} has 'sink.parallelism' and no PRIMARY KEY, and the rows of the query change: "
+        problem += "the changes of a row could overtake each other"
+        raise SqlError(problem, "leave the option out, or declare a PRIMARY KEY, by which changes are distributed")
     rows = _constrained(translation, plan, translation.stream(plan.input))
     step: Step = plan.sink.attach(rows.stream, f"Sink: {plan.path[-1]}")
     if translation.is_order_kept(plan.input):

@@ -163,6 +163,7 @@ class KafkaConnector(Connector):
             value,
             self.delivery(table),
             is_append_only=value.format.changes is Change.INSERT,
+            row_key=table.primary_key,
             zone=table.zone,
         )
 

@@ -72,6 +72,7 @@ class KafkaTableSink(TableSink):
         delivery: how messages are delivered.
         is_append_only: True if messages are rows, and none changes another.
         key: names of the columns of the primary key, of an upsert table.
+        row_key: names of the columns of the primary key, of any table; changes of a row stay together by them.
         zone: the session's time zone.
     """
 
@@ -83,6 +84,7 @@ class KafkaTableSink(TableSink):
     delivery: Delivery = Delivery()
     is_append_only: bool = True
     key: tuple[str, ...] = ()
+    row_key: tuple[str, ...] = ()
     zone: str = "UTC"
     instead = "write into a table that takes changes: of 'upsert-kafka', or with 'format' = 'debezium-json'"
 
@@ -90,6 +92,11 @@ class KafkaTableSink(TableSink):
     def requires_update_before(self) -> bool:  # type: ignore[override]  # it depends on the connector
         """Return whether updates must include the row before."""
         return not self.key
+
+    @property
+    def loses_order(self) -> bool:  # type: ignore[override]  # it depends on options
+        """Return whether the changes of a row may get to several subtasks."""
+        return self.delivery.parallelism is not None and not self.row_key
 
     def attach(self, stream: DataStream, name: str) -> Step:
         keys = None
@@ -110,8 +117,8 @@ class KafkaTableSink(TableSink):
         except KafkaClientError as error:
             raise SqlError(f"{name} cannot be written: {error.problem}", error.remedy) from error
         before = StreamBuilder(stream)
-        if self.key and delivery.parallelism is not None:
-            before = before.hash_partition(columns_key(self.key))
+        if self.row_key and delivery.parallelism is not None:
+            before = before.hash_partition(columns_key(self.row_key))
         if delivery.buffer is not None:
             buffer = before.add_operator(f"{name}: Buffer", Factory(UpsertBuffer, self.key, *delivery.buffer))
             if delivery.parallelism is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.table import EnvironmentSettings, Schema, SqlError, TableDescriptor, TableEnvironment
+from rayflink.table import EnvironmentSettings, ExplainDetail, Schema, SqlError, TableDescriptor, TableEnvironment
 from rayflink.table.types import DataTypes
 
 BASE = {"connector": "kafka", "topic": "bids", "properties.bootstrap.servers": "localhost:1", "format": "json"}
@@ -190,3 +190,17 @@ def test_descriptors_make_tables_of_kafka() -> None:
         t_env.create_temporary_table("t", descriptor.build())
     t_env.create_temporary_table("t", descriptor.option("properties.bootstrap.servers", "localhost:1").build())
     assert t_env.from_path("t").get_schema().get_field_names() == ["id", "o"]
+
+
+def test_changes_of_a_row_stay_in_order_at_a_parallelism_of_the_sink() -> None:
+    t_env = environment()
+    changes = {**BASE, "format": "debezium-json"}
+    create(t_env, changes, KEYED, sink__parallelism="3")
+    t_env.execute_sql("CREATE TABLE changes WITH ('topic' = 'c') LIKE t (OVERWRITING OPTIONS)")
+    plan = t_env.explain_sql("INSERT INTO t SELECT * FROM changes", ExplainDetail.JSON_EXECUTION_PLAN)
+    assert '"ship_strategy": "HASH"' in plan
+    t_env.execute_sql("CREATE TABLE keyless WITH ('topic' = 'k') LIKE changes (EXCLUDING CONSTRAINTS "
+                      "OVERWRITING OPTIONS)")  # fmt: skip
+    with pytest.raises(SqlError, match="'sink.parallelism' and no PRIMARY KEY, and the rows of the query change"):
+        t_env.explain_sql("INSERT INTO keyless SELECT * FROM changes", ExplainDetail.JSON_EXECUTION_PLAN)
+    t_env.explain_sql("INSERT INTO keyless VALUES (1, 'a')", ExplainDetail.JSON_EXECUTION_PLAN)
