@@ -31,7 +31,7 @@ def owner_of(topic: str, partition: int, parallelism: int) -> int:
 
 
 class KafkaEnumerator(SplitEnumerator):
-    """Finds partitions, at the start and each discovery interval, and assigns their splits.
+    """Finds partitions, whenever the job starts and each discovery interval, and assigns their splits.
 
     A reader asks once; from then on it is assigned splits whenever partitions are found. Offsets are resolved to
     numbers before a split is assigned.
@@ -60,8 +60,8 @@ class KafkaEnumerator(SplitEnumerator):
             self._failed("the search for new partitions", error)
             return
         self._check_ids(found)
-        if self._is_initialized and self._settings.discovery_ms is None:
-            return
+        if self._is_initialized and self._settings.stopping is not None and self._settings.discovery_ms is None:
+            return  # what is bounded ends where it was to end at its start
         partitions = found.partitions
         new = partitions - self._known - self._in_resolution
         if self._is_initialized and not new:
@@ -114,6 +114,8 @@ class KafkaEnumerator(SplitEnumerator):
         if not self._is_initialized or not isinstance(error, KafkaBrokerUnavailable):
             raise error
         log.warning("%s failed and is repeated: %s", what, error)
+        if self._settings.discovery_ms is None:
+            self._ctx.call_async(self._lookup.find, self._found)
 
     def handle_split_request(self, subtask: int) -> None:
         self._readers.add(subtask)
