@@ -27,6 +27,8 @@ log = get_logger(__name__)
 
 _MOST_CHANGES = 2000
 """Changes of one item."""
+_MOST_BYTES = 4 << 20
+"""Bytes of the messages of one item, beyond which no further change is added."""
 _POSITIONS_MS = 200
 """The least time between two items without changes."""
 
@@ -58,6 +60,7 @@ class PostgresLog:
         self._begin: Begin | None = None
         self._to_skip = self._count = 0
         self._pending: list[LoggedChange] = []
+        self._pending_bytes = 0
         self._relation: CapturedRelation | None = None
         self._after = 0
         self._emitted, self._emitted_ms = split.position, 0
@@ -90,7 +93,8 @@ class PostgresLog:
                 continue
             if frame[0] == 119:  # w
                 self._take(pgoutput.parse_message(frame))
-                if len(self._pending) >= _MOST_CHANGES:
+                self._pending_bytes += len(frame) if self._pending else 0
+                if len(self._pending) >= _MOST_CHANGES or self._pending_bytes >= _MOST_BYTES:
                     self._flush()
             elif frame[0] == 107:  # k
                 keepalive = pgoutput.parse_keepalive(frame)
@@ -150,7 +154,7 @@ class PostgresLog:
         """Turn the pending changes into an item."""
         if not self._pending or self._relation is None:
             return
-        pending, self._pending = self._pending, []
+        pending, self._pending, self._pending_bytes = self._pending, [], 0
         kept = self._relation.surviving(pending, self._locate)
         changes = self._relation.to_changes(kept, self._settings.upserts) if kept else None
         if self._after > self._position:
@@ -231,7 +235,7 @@ class PostgresLog:
         log.warning("replication slot %s: %s", self._settings.slot, lost)
         confirmed = self._connection.confirmed
         self._connection.close()
-        self._pending, self._begin, self._relation, self._after = [], None, None, 0
+        self._pending, self._pending_bytes, self._begin, self._relation, self._after = [], 0, None, None, 0
         self._relations.clear()
         self._connect_again(lost)
         if confirmed:

@@ -71,8 +71,14 @@ def keepalive(position: int) -> bytes:
     return b"k" + struct.pack(">QQ", position, 0) + b"\0"
 
 
-def read_all(monkeypatch: pytest.MonkeyPatch, *connections: list[bytes]) -> tuple[list[int], LogSplit[CapturedTable]]:
-    """Read what connections receive, each lost at its end but the last; return the ids and the split behind them."""
+def read_all(
+    monkeypatch: pytest.MonkeyPatch, *connections: list[bytes], sizes: list[int] | None = None
+) -> tuple[list[int], LogSplit[CapturedTable]]:
+    """Read what connections receive, each lost at its end but the last; return the ids and the split behind them.
+
+    Args:
+        sizes: takes the number of changes of each item.
+    """
     last = len(connections) - 1
     scripts = [ScriptedConnection(iter(frames), number < last) for number, frames in enumerate(connections)]
     unused = iter(scripts)
@@ -85,7 +91,10 @@ def read_all(monkeypatch: pytest.MonkeyPatch, *connections: list[bytes]) -> tupl
         item = reader.read(0)
         if item is not None:
             split = split.at(item.position, item.transaction, item.skip)
-            ids += [] if item.changes is None else item.changes.rows["id"].to_pylist()
+            found = [] if item.changes is None else item.changes.rows["id"].to_pylist()
+            ids += found
+            if sizes is not None:
+                sizes.append(len(found))
     return ids, split
 
 
@@ -113,3 +122,12 @@ def test_a_keepalive_behind_the_last_transaction_moves_the_position(monkeypatch:
     ids, split = read_all(monkeypatch, [message(RELATION), begin(2000), insert(1), commit(2000), keepalive(3000)])
     assert ids == [1]
     assert split.position == 3000
+
+
+def test_an_item_has_few_changes_where_they_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_log, "_MOST_BYTES", 2 * len(insert(1)))
+    sizes: list[int] = []
+    rows = [insert(number) for number in range(5)]
+    ids, _ = read_all(monkeypatch, [message(RELATION), begin(2000), *rows, commit(2000)], sizes=sizes)
+    assert ids == list(range(5))
+    assert sizes == [2, 2, 1]
