@@ -26,6 +26,7 @@ from .http_client import HttpError
 
 _Connection: TypeAlias = socket.socket | tuple[bytes, socket.socket]
 IDLE_POLL_MS = 5
+_BLOCK_BYTES = 64 << 10
 SPARE_CONNECTIONS = 64
 """Connections beyond those whose requests may wait: the next one is closed."""
 
@@ -305,13 +306,19 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > endpoint.most_bytes:
             self._answer(411 if not length.isdecimal() else 413)
             return
-        body = self.rfile.read(int(length))
         if self.path.partition("?")[0] != endpoint.path:
-            self._answer(404)
+            self._refuse(404, int(length))
         elif endpoint.token is not None and not self._has_token(endpoint.token):
-            self._answer(401)
+            self._refuse(401, int(length))
         else:
-            self._take(body)
+            self._take(self.rfile.read(int(length)))
+
+    def _refuse(self, status: int, length: int) -> None:
+        """Answer a request whose body is not wanted, and pass over the body without holding it in memory."""
+        self._answer(status)
+        while length > 0:
+            passed = len(self.rfile.read(min(length, _BLOCK_BYTES)))
+            length -= passed or length
 
     def _has_token(self, token: str) -> bool:
         given = self.headers.get("Authorization", "").encode("utf-8", "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -129,6 +130,17 @@ def test_too_many_requests_are_rejected_and_counted(start: Callable[..., Webhook
     assert webhook.metrics.counter("numRequestsRejected").get_count() == 1
     webhook.poll()
     assert _post(webhook.port, b"a")[0] == 204
+
+
+def test_a_request_without_the_token_is_refused_before_its_body_is_read(start: Callable[..., Webhook]) -> None:
+    webhook = start(token="secret")
+    with socket.create_connection(("127.0.0.1", webhook.port), timeout=5) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 401")
+        connection.sendall(bytes(200_000))
+        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 1\r\nAuthorization: Bearer secret\r\n\r\nx")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 204")
+    assert webhook.poll() == ["x"]
 
 
 def test_a_port_in_use_is_named(start: Callable[..., Webhook]) -> None:
