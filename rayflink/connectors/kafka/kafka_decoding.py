@@ -52,7 +52,7 @@ class RecordDecoder:
     def __init__(
         self, schema: KafkaRecordDeserializationSchema, policy: MalformedRecords, metrics: MetricGroup | None
     ) -> None:
-        self._reads_values = isinstance(schema, ValueOnlySchema)
+        self._reads_values, self._skips_tombstones = isinstance(schema, ValueOnlySchema), schema.skips_tombstones
         message = library().Message
         self._value, self._timestamp = message.value, message.timestamp
         inner = schema.schema if isinstance(schema, ValueOnlySchema) else MessageSchema(schema)
@@ -82,8 +82,9 @@ class RecordDecoder:
         if None in values:
             present = [index for index, value in enumerate(values) if value is not None]
             self.bytes.inc(sum(len(values[index]) for index in present))
-            if self._reads_values:
+            if self._skips_tombstones:
                 self.tombstones.inc(len(values) - len(present))
+            if self._reads_values:
                 if not present:
                     return [DecodedRun(None, next_offset)]
                 messages, values = [messages[index] for index in present], [values[index] for index in present]

@@ -159,6 +159,9 @@ class KafkaRecordDeserializationSchema(ABC):
     ('tea', b'3', 17)
     """
 
+    skips_tombstones = False
+    """True if a record without a value becomes none of the stream; the source counts these."""
+
     @abstractmethod
     def deserialize(self, record: KafkaRecord) -> UserRecord:
         """Return the record that one of Kafka's stands for; None: there is none.
@@ -198,6 +201,8 @@ class ValueOnlySchema(KafkaRecordDeserializationSchema):
     Args:
         schema: of values.
     """
+
+    skips_tombstones = True
 
     def __init__(self, schema: DeserializationSchema) -> None:
         self.schema = schema

@@ -49,6 +49,7 @@ class RowDecoder(KafkaRecordDeserializationSchema):
         zone: str = "UTC",
     ) -> None:
         self._wanted, self._schema, self._upserts, self._zone = wanted, schema, upserts, zone
+        self.skips_tombstones = not upserts
         self._key, self._value = key, value
 
     def deserialize(self, record: KafkaRecord) -> UserRecord:

@@ -7,10 +7,13 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
+from rayflink.connectors.kafka import kafka_decoding
 from rayflink.connectors.kafka.kafka_records import KafkaRecords, ValueOnlySchema
 from rayflink.table import DataTypes
 from rayflink.table.connectors.kafka.message_columns import MessageColumns
@@ -130,6 +133,20 @@ def test_messages_without_a_value_have_no_row() -> None:
     batch = sent(encoded({"id": 1}, None, [{"id": 2}, {"id": 3}], None))
     assert rows(table(("id", "o")), batch) == ([(1, 100), (2, 102), (3, 102)], [0, 2, 2])
     assert rows(table(("id", "o")), sent([None, None])) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("names", "upserts", "skipped"), [(("id", "o"), False, 1), (("id",), False, 1), (("id",), True, 0)]
+)
+def test_messages_that_have_no_row_as_they_have_no_value_are_counted(
+    monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], upserts: bool, skipped: int
+) -> None:
+    monkeypatch.setattr(kafka_decoding, "library", lambda: SimpleNamespace(Message=Sent))
+    source = table(names, key=("id",) if upserts else (), upserts=upserts)
+    decoder = kafka_decoding.RecordDecoder(source.decoder(), MalformedRecords.fail(), None)
+    batch = sent(encoded({"id": 1}, None), encoded({"id": 1}, {"id": 1}))
+    assert sum(len(run.element) for run in decoder.decode("t", 3, batch)) == 2 - skipped
+    assert decoder.tombstones.get_count() == skipped
 
 
 def test_rows_without_columns_are_counted() -> None:
