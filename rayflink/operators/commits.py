@@ -18,6 +18,7 @@ from rayflink.common.connector_base.sink import Committer
 from rayflink.common.errors import described, shorten
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.text_output.logs import get_logger
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.user_types import UserValue
 
 from .base import ProcessingTime
@@ -101,12 +102,12 @@ class Commits:
     @staticmethod
     def entry(checkpoint_id: int, committable: Any) -> bytes:
         """Return a committable of a checkpoint, for `restore`."""
-        return pickle.dumps((checkpoint_id, committable), protocol=5)
+        return to_bytes((checkpoint_id, committable))
 
     @classmethod
     def _entry(cls, pairs: list[tuple[int, UserValue]]) -> bytes:
         """Return committables that stay together."""
-        return cls.entry(*pairs[0]) if len(pairs) == 1 else pickle.dumps(pairs, protocol=5)
+        return cls.entry(*pairs[0]) if len(pairs) == 1 else to_bytes(pairs)
 
     def complete(self, checkpoint_id: int) -> None:
         """Make due the committables that were prepared for this complete checkpoint or an older one."""

@@ -16,6 +16,7 @@ from rayflink.common.functions.two_phase_function import TwoPhaseCommitSinkFunct
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.options.registry import COMMITTER_RETRIES
 from rayflink.common.records.batches import Batch, Element, Watermark
+from rayflink.common.user_code.value_bytes import to_bytes
 
 from .base import Operator, OperatorSnapshot, UserCodeError
 from .capabilities import CheckpointListener, PreBarrier, ProcessingTimers, Upkeep
@@ -153,7 +154,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
             state = writer.snapshot_state()
             unfinished = writer.snapshot_unfinished()
             if state is not None:
-                lists[WRITER_STATE] = (writer.state_mode, (pickle.dumps(state, protocol=5),))
+                lists[WRITER_STATE] = (writer.state_mode, (to_bytes(state),))
             if self._commits is not None:
                 self._commits.add(checkpoint_id, self._current)
                 waiting = self._commits.snapshot()

@@ -10,6 +10,7 @@ from typing import Any
 from rayflink.common.connector_base.source import END, PENDING, ReaderContext, Source, SourceReader
 from rayflink.common.functions.checkpointed_function import checkpointed_of
 from rayflink.common.records.batches import Element, Tagged, Watermark, WatermarkStatus
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.user_types import SourceSplit
 
@@ -148,7 +149,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, Chec
             splits = self._open_reader().snapshot_state()
         if self._listens:
             self._snapshots[checkpoint_id] = splits
-        entries = tuple(pickle.dumps(split, protocol=5) for split in splits)
+        entries = tuple(map(to_bytes, splits))
         lists = {SPLITS_STATE: ("split", entries)}
         for part in (inner, functions):
             lists |= {} if part is None else part.lists

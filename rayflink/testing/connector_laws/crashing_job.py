@@ -71,11 +71,11 @@ class CrashingJob:
             if not self._cluster.turn():
                 self._cluster.pause()
 
-    def turn_until(self, condition: Callable[[], bool], what: str) -> None:
+    def turn_until(self, condition: Callable[[], bool], problem: Callable[[], str]) -> None:
         """Let the job go on until a condition holds.
 
         Args:
-            what: the condition, for the error.
+            problem: describes for the error that it does not hold.
 
         Raises:
             AssertionError: it does not hold in time, or the job failed.
@@ -83,8 +83,8 @@ class CrashingJob:
         deadline = time.monotonic() + ENDS_WITHIN_S
         while not condition():
             self.check()
-            assert not self.has_ended or condition(), f"the job ended before {what}; {self.describe()}"
-            assert time.monotonic() < deadline, f"not within {ENDS_WITHIN_S:.0f} s: {what}; {self.describe()}"
+            assert not self.has_ended or condition(), f"{problem()}, and the job has ended; {self.describe()}"
+            assert time.monotonic() < deadline, f"{problem()} after {ENDS_WITHIN_S:.0f} s; {self.describe()}"
             self.turn(5)
 
     def check(self) -> None:

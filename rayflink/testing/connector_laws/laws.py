@@ -94,7 +94,7 @@ def _check_one_sink(subject: SinkSubject, seed: int, records: int) -> None:
                 _happen(job, points, subject, draw)
                 _refuse_repeated(subject, subject.read(), seed, job)
             points.disarm()
-            job.turn_until(lambda: job.has_ended, "the end of the input")
+            job.turn_until(lambda: job.has_ended, lambda: f"seed {seed}: the job has not ended")
             job.check()
             _compare(subject, list(subject.read()), range(records), seed, job)
         finally:
@@ -117,6 +117,10 @@ def _check_one_source(subject: SourceSubject, seed: int, records: int) -> None:
     def has_all() -> bool:
         return set(range(records)).issubset(CommittedSink.records(system))
 
+    def problem() -> str:
+        lost = sorted(set(range(records)).difference(CommittedSink.records(system)))
+        return f"seed {seed}: {len(lost)} records did not come out, such as {lost[:5]}"
+
     subject.write(parts[0])
     with tempfile.TemporaryDirectory() as folder:
         job = CrashingJob(write, Path(folder), points, subject.parallelisms)
@@ -127,7 +131,7 @@ def _check_one_source(subject: SourceSubject, seed: int, records: int) -> None:
                 subject.write(part)
                 _refuse_repeated(subject, CommittedSink.records(system), seed, job)
             points.disarm()
-            job.turn_until(has_all, "all numbers were committed")
+            job.turn_until(has_all, problem)
             job.turn(2 * TURNS)  # what comes twice has time to come
             job.check()
             _compare(subject, CommittedSink.records(system), range(records), seed, job)

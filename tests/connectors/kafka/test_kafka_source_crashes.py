@@ -104,7 +104,7 @@ def test_keyed_counts_are_exact_when_a_job_is_killed_and_rescaled(
             job.end_without_notice() if (number + seed) % 2 else job.kill_task()
         expected = Counter(str(index % keys) for index in range(rounds * each))
         wanted = {(word, count) for word, most in expected.items() for count in range(1, most + 1)}
-        job.turn_until(lambda: wanted.issubset(CommittedSink.records(name)), "all counts were committed")
+        job.turn_until(lambda: wanted.issubset(CommittedSink.records(name)), lambda: "some counts are missing")
         job.check()
         assert Counter(CommittedSink.records(name)) == Counter(wanted)
     finally:
