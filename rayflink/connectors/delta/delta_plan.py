@@ -265,6 +265,8 @@ def _may_be_in(wanted: Wanted, action: Mapping[str, Any]) -> bool:
     low, high = ((action.get(bound) or {}).get(name) for bound in ("min", "max"))
     if wanted.sign in ("IS NULL", "IS NOT NULL") or low is None or high is None:
         return True
+    if isinstance(high, datetime.datetime):  # writers cut both bounds to milliseconds
+        high = high.replace(microsecond=high.microsecond // 1000 * 1000 + 999)
     return _is_within(wanted, low, high, False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,15 @@ def test_secrets_of_a_table_are_in_no_error(t_env: TableEnvironment, tmp_path: P
     with pytest.raises(SqlError) as raised:
         t_env.execute_sql("SELECT * FROM t")
     assert secret not in str(raised.value) and "nobucket" in str(raised.value)
+
+
+def test_the_microseconds_that_statistics_of_delta_lack_hide_no_row(t_env: TableEnvironment, tmp_path: Path) -> None:
+    moment = datetime(2024, 1, 1, 0, 0, 0, 123_456)
+    rows = pyarrow.table({"n": [1], "at": pyarrow.array([moment], pyarrow.timestamp("us"))})
+    deltalake.write_deltalake(str(tmp_path / "t"), rows)
+    t_env.execute_sql(f"CREATE TABLE t (n BIGINT, at TIMESTAMP(6)) WITH ({options_of('delta', tmp_path)})")
+    for condition in (">", "=", ">="):
+        limit = "2024-01-01 00:00:00.123" + ("2" if condition == ">" else "456")
+        query = f"SELECT n FROM t WHERE at {condition} TIMESTAMP '{limit}'"
+        assert t_env.sql_query(query).to_arrow()["n"].to_pylist() == [1]
+    assert "filter=[at" in t_env.explain_sql(query)
