@@ -113,6 +113,8 @@ def _bound(value: UserValue, is_greatest: bool) -> UserValue:
         millis = value.microsecond // 1000
         whole = value.replace(microsecond=millis * 1000)
         if is_greatest and whole < value:
+            if value > datetime.datetime.max.replace(microsecond=999_000, tzinfo=value.tzinfo):
+                return None  # there is no later millisecond
             whole += datetime.timedelta(milliseconds=1)
         return whole.replace(tzinfo=None).isoformat(timespec="milliseconds") + ("Z" if value.tzinfo else "")
     if isinstance(value, datetime.date):

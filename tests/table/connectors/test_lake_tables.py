@@ -160,3 +160,9 @@ def test_the_microseconds_that_statistics_of_delta_lack_hide_no_row(t_env: Table
         query = f"SELECT n FROM t WHERE at {condition} TIMESTAMP '{limit}'"
         assert t_env.sql_query(query).to_arrow()["n"].to_pylist() == [1]
     assert "filter=[at" in t_env.explain_sql(query)
+
+
+def test_the_last_microsecond_of_all_can_be_written(t_env: TableEnvironment, tmp_path: Path) -> None:
+    t_env.execute_sql(f"CREATE TABLE t (at TIMESTAMP(6)) WITH ({options_of('delta', tmp_path)})")
+    t_env.execute_sql("INSERT INTO t VALUES (TIMESTAMP '9999-12-31 23:59:59.999999')").wait()
+    assert bare_rows("delta", tmp_path)["at"].to_pylist() == [datetime.max]
