@@ -1,43 +1,63 @@
-"""Changes of one table from the log, collected and turned into columns."""
+"""Changes of one table from the log, as columns."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import RowKind
-from rayflink.connectors.cdc.chunks import ChunkMarks, surviving
+from rayflink.connectors.cdc.chunks import ChunkMarks
 from rayflink.connectors.cdc.table_changes import TableChanges
 
-from .pgoutput import UNCHANGED, Delete, Insert, Relation, Update, Value, Values
+from .logged_rows import LoggedRows
+from .pgoutput import Begin, Relation
 from .postgres_cdc_tables import CapturedTable
 from .postgres_session import PostgresError
 from .postgres_values import decoded
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 Locate = Callable[[CapturedTable, Sequence[bytes], Sequence[str]], list[int]]
 """Computes the numbers of the chunks of some keys: table, keys, bounds of its chunks -> numbers."""
+_INSERT, _BEFORE, _AFTER, _DELETE = (
+    kind.value for kind in (RowKind.INSERT, RowKind.UPDATE_BEFORE, RowKind.UPDATE_AFTER, RowKind.DELETE)
+)
 
 
-@dataclass(slots=True)
-class LoggedChange:
-    """A change as it is in the log.
+@dataclass(frozen=True, slots=True, eq=False)
+class LoggedChanges:
+    """Changes as they are in the log, by columns.
 
     Args:
-        kind: INSERT, DELETE, or UPDATE_AFTER for an update.
-        old: values of the captured columns before; None: the log lacks them.
-        old_is_key: `old` has values of the key only.
-        new: values after; None: the row is deleted.
+        rows: of all changes.
+        kinds: int8[n]: INSERT, DELETE, or UPDATE_AFTER for an update.
+        old: numbers of the rows before, int64[n]; -1: the log lacks it.
+        old_is_key: bool[n]: the row before has values of the key only.
+        new: numbers of the rows after, int64[n]; -1: the row is deleted.
+        commits: positions of the transactions' commits, int64[n].
+        xids: numbers of the transactions, int64[n].
+        moments_ms: when they were committed, int64[n] of epoch milliseconds.
     """
 
-    kind: RowKind
-    old: Values | None
-    old_is_key: bool
-    new: Values | None
-    commit: int
-    xid: int
-    moment_ms: int
+    rows: LoggedRows
+    kinds: NDArray[np.int8]
+    old: NDArray[np.int64]
+    old_is_key: NDArray[np.bool_]
+    new: NDArray[np.int64]
+    commits: NDArray[np.int64]
+    xids: NDArray[np.int64]
+    moments_ms: NDArray[np.int64]
+
+    def select(self, chosen: NDArray[np.bool_], kinds: NDArray[np.int8]) -> LoggedChanges:
+        """Return some of the changes, bool[n], of other kinds, int8[n]."""
+        return LoggedChanges(
+            self.rows, kinds[chosen], self.old[chosen], self.old_is_key[chosen], self.new[chosen],
+            self.commits[chosen], self.xids[chosen], self.moments_ms[chosen],
+        )  # fmt: skip
 
 
 class CapturedRelation:
@@ -66,129 +86,126 @@ class CapturedRelation:
                 problem = f"column {column.name!r} of {table.full_name} is {column.shown_type} no longer"
                 raise PostgresError(problem, remedy)
         self._places = [places[column.name] for column in table.columns]
-        names = [column.name for column in table.columns]
-        self._keys = [names.index(key) for key in table.keys if key in names]
         self._key_places = [places[key] for key in table.keys]
         self._chunk_place = places[table.chunk_key.name] if table.chunk_key is not None else -1
-        self._is_full = relation.identity == "f"
+        self._width = len(relation.columns)
 
-    def collect(self, message: Insert | Update | Delete, commit: int, xid: int, moment_ms: int) -> LoggedChange:
-        """Return the change that a message describes, with the values of all columns of the relation.
+    def changes(
+        self, frames: Sequence[bytes], begins: Sequence[Begin], locate: Locate, upserts: bool
+    ) -> TableChanges | None:
+        """Return the changes of messages without those that the snapshots of chunks contain; None: there are none.
+
+        An update of the primary key is a deletion and an insertion, so that no row stays under the old key.
+
+        Args:
+            frames: of messages I, U and D of this relation, in order.
+            begins: of the transaction of each.
+            upserts: leave out the rows before updates.
 
         Raises:
             PostgresError: a value was not changed and is not in the log.
+            ProtocolError: a frame is no such message.
         """
-        if isinstance(message, Insert):
-            return LoggedChange(RowKind.INSERT, None, False, message.new, commit, xid, moment_ms)
-        if isinstance(message, Delete):
-            return LoggedChange(RowKind.DELETE, message.old, message.old_is_key, None, commit, xid, moment_ms)
-        new, old = message.new, message.old
-        if UNCHANGED in new:
-            new = self._completed(new, None if message.old_is_key else old)
-        return LoggedChange(RowKind.UPDATE_AFTER, old, message.old_is_key, new, commit, xid, moment_ms)
+        logged = self._without_snapshot(self._parse(frames, begins), locate)
+        return self._to_changes(logged, upserts) if logged.kinds.size else None
 
-    def _completed(self, new: Values, old: Values | None) -> Values:
-        if old is not None:
-            return [before if value is UNCHANGED else value for before, value in zip(old, new, strict=True)]
+    def _parse(self, frames: Sequence[bytes], begins: Sequence[Begin]) -> LoggedChanges:
+        import numpy
+
+        rows = LoggedRows(frames, self._width)
         for column, place in zip(self.table.columns, self._places, strict=True):
-            if new[place] is UNCHANGED:
+            if rows.lacks_values(place):
                 problem = f"an update of {self.table.full_name} left column {column.name!r} as it was"
                 remedy = f'run ALTER TABLE "{self.table.schema}"."{self.table.table}" REPLICA IDENTITY FULL'
                 full = f"{remedy}, and start the job anew with a snapshot; or leave the column out"
                 reason = "its value is stored out of line (TOAST), so the log lacks it"
                 raise PostgresError(f"{problem}, and {reason}", full)
-        return [None if value is UNCHANGED else value for value in new]
+        transactions = [(begin.commit, begin.xid, begin.moment_ms) for begin in begins]
+        commits, xids, moments_ms = numpy.array(transactions, numpy.int64).reshape(-1, 3).T
+        return LoggedChanges(rows, rows.kinds, rows.old, rows.old_is_key, rows.new, commits, xids, moments_ms)
 
-    def surviving(self, changes: Sequence[LoggedChange], locate: Locate) -> list[LoggedChange]:
-        """Return the changes that the snapshots of the chunks do not contain."""
+    def _without_snapshot(self, logged: LoggedChanges, locate: Locate) -> LoggedChanges:
+        """Leave out what the snapshots of the chunks contain; see `surviving` of `rayflink.connectors.cdc.chunks`."""
+        import numpy
+
         marks = self._marks
-        if marks is None or changes[0].commit >= marks.high:
-            return list(changes)
-        befores = self._chunks_of([change.new if change.old is None else change.old for change in changes], locate)
-        afters = self._chunks_of([change.old if change.new is None else change.new for change in changes], locate)
-        kept = []
-        for change, before, after in zip(changes, befores, afters, strict=True):
-            is_late = change.commit >= marks.high
-            contained = (False, False) if is_late else (
-                marks.contains(before, change.xid), marks.contains(after, change.xid))  # fmt: skip
-            kind = surviving(change.kind, *contained)
-            if kind is change.kind:
-                kept.append(change)
-            elif kind is not None:
-                kept.append(_as(change, kind))
-        return kept
+        if marks is None or logged.commits[0] >= marks.high:
+            return logged
+        old, new = logged.old, logged.new
+        before = self._contained(logged, numpy.where(old < 0, new, old), marks, locate)
+        after = self._contained(logged, numpy.where(new < 0, old, new), marks, locate)
+        is_update = logged.kinds == _AFTER
+        kinds = numpy.where(is_update & before, _INSERT, logged.kinds)
+        kinds = numpy.where(is_update & after, _DELETE, kinds).astype(numpy.int8)
+        gone = numpy.where(is_update, before & after, numpy.where(logged.kinds == _INSERT, after, before))
+        return logged.select(~gone, kinds)
 
-    def _chunks_of(self, rows: Sequence[Values | None], locate: Locate) -> list[int]:
-        marks = self._marks
-        assert marks is not None
-        if not marks.bounds:
-            return [0] * len(rows)
-        keys = [row[self._chunk_place] for row in rows if row is not None]
-        plain = [key for key in keys if isinstance(key, bytes)]
-        key_type = self.table.chunk_key
-        assert key_type is not None and len(plain) == len(rows)
-        if key_type.kind in ("int2", "int4", "int8"):
-            bounds = list(map(int, marks.bounds))
-            return [bisect_right(bounds, int(key)) for key in plain]
-        return locate(self.table, plain, marks.bounds)
+    def _contained(
+        self, logged: LoggedChanges, rows: NDArray[np.int64], marks: ChunkMarks, locate: Locate
+    ) -> NDArray[np.bool_]:
+        """Return whether the snapshot of each row's chunk contains the change's transaction, bool[n]."""
+        import numpy
 
-    def to_changes(self, changes: Sequence[LoggedChange], upserts: bool) -> TableChanges | None:
-        """Return changes as columns; None: there are none.
+        pairs = list(zip(self._chunks_of(logged.rows, rows, marks, locate), logged.xids.tolist(), strict=True))
+        contained = {pair: marks.contains(*pair) for pair in set(pairs)}
+        found = numpy.fromiter((contained[pair] for pair in pairs), bool, len(pairs))
+        return found & (logged.commits < marks.high)
 
-        An update of the primary key is a deletion and an insertion, so that no row stays under the old key.
-
-        Args:
-            upserts: leave out the rows before updates.
-        """
+    def _chunks_of(self, rows: LoggedRows, chosen: NDArray[np.int64], marks: ChunkMarks, locate: Locate) -> list[int]:
         import numpy
         import pyarrow
 
-        rows: list[Values] = []
-        kinds: list[int] = []
-        moments: list[int] = []
-        commits: list[int] = []
-        for change in changes:
-            steps = self._steps(change, upserts)
-            for kind, row in steps:
-                rows.append(row)
-                kinds.append(kind.value)
-                moments.append(change.moment_ms)
-                commits.append(change.commit)
-        if not rows:
-            return None
+        if not marks.bounds:
+            return [0] * len(chosen)
+        keys, key_type = rows.column(self._chunk_place, chosen), self.table.chunk_key
+        assert key_type is not None and not keys.null_count, "a key is NULL"
+        if key_type.kind in ("int2", "int4", "int8"):
+            bounds = numpy.array(list(map(int, marks.bounds)), numpy.int64)
+            numbers = keys.cast(pyarrow.string()).cast(pyarrow.int64()).to_numpy()
+            chunks: list[int] = numpy.searchsorted(bounds, numbers, "right").tolist()
+            return chunks
+        return locate(self.table, keys.to_pylist(), marks.bounds)
+
+    def _to_changes(self, logged: LoggedChanges, upserts: bool) -> TableChanges:
+        import numpy
+        import pyarrow
+
+        kinds, old, new = logged.kinds, logged.old, logged.new
+        has_both = (kinds == _AFTER) & (old >= 0)
+        moves = has_both & (logged.old_is_key | self._other_keys(logged, has_both & ~logged.old_is_key))
+        is_two = has_both if not upserts else moves
+        counts = 1 + is_two
+        first = numpy.cumsum(counts) - counts
+        rows = numpy.empty(int(counts.sum()), numpy.int64)
+        row_kinds = numpy.empty(rows.size, numpy.int8)
+        rows[first] = numpy.where(is_two | (kinds == _DELETE), old, new)
+        row_kinds[first] = numpy.where(moves, _DELETE, numpy.where(is_two, _BEFORE, kinds))
+        rows[first[is_two] + 1] = new[is_two]
+        row_kinds[first[is_two] + 1] = numpy.where(moves, _INSERT, _AFTER)[is_two]
         table = self.table
-        every = list(zip(*rows, strict=True))
         columns = []
         for column, place in zip(table.columns, self._places, strict=True):
-            strings = pyarrow.array(every[place], pyarrow.binary()).cast(pyarrow.string())
+            strings = logged.rows.column(place, rows).cast(pyarrow.string())
             columns.append(decoded(column.name, strings, column.kind, column.target))
         batch = pyarrow.RecordBatch.from_arrays(columns, schema=table.arrow_schema)
         return TableChanges(
-            table.database, table.schema, table.table, with_kinds(batch, pyarrow.array(kinds, pyarrow.int8())),
-            numpy.array(moments, numpy.int64), table.keys, numpy.array(commits, numpy.int64),
+            table.database, table.schema, table.table, with_kinds(batch, pyarrow.array(row_kinds)),
+            numpy.repeat(logged.moments_ms, counts), table.keys, numpy.repeat(logged.commits, counts),
         )  # fmt: skip
 
-    def _steps(self, change: LoggedChange, upserts: bool) -> list[tuple[RowKind, Values]]:
-        kind, old, new = change.kind, change.old, change.new
-        if kind is RowKind.INSERT:
-            assert new is not None
-            return [(kind, new)]
-        if kind is RowKind.DELETE:
-            assert old is not None
-            return [(kind, old)]
-        assert new is not None
-        if old is None:
-            return [(kind, new)]
-        places = self._key_places
-        if change.old_is_key or [old[place] for place in places] != [new[place] for place in places]:
-            return [(RowKind.DELETE, old), (RowKind.INSERT, new)]
-        return [(kind, new)] if upserts else [(RowKind.UPDATE_BEFORE, old), (kind, new)]
+    def _other_keys(self, logged: LoggedChanges, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of the chosen updates change the primary key, bool[n]."""
+        import numpy
+        import pyarrow.compute as compute
+
+        found = numpy.zeros(chosen.size, bool)
+        for place in self._key_places:
+            before = logged.rows.column(place, logged.old[chosen])
+            after = logged.rows.column(place, logged.new[chosen])
+            differs = compute.fill_null(compute.not_equal(before, after), False)
+            one_is_null = compute.xor(before.is_null(), after.is_null())
+            found[chosen] |= compute.or_(differs, one_is_null).to_numpy(zero_copy_only=False)
+        return found
 
 
-def _as(change: LoggedChange, kind: RowKind) -> LoggedChange:
-    if kind is RowKind.INSERT:
-        return LoggedChange(kind, None, False, change.new, change.commit, change.xid, change.moment_ms)
-    return LoggedChange(kind, change.old, change.old_is_key, None, change.commit, change.xid, change.moment_ms)
-
-
-__all__ = ["CapturedRelation", "Locate", "LoggedChange", "Value"]
+__all__ = ["CapturedRelation", "Locate", "LoggedChanges"]

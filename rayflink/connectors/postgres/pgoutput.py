@@ -18,21 +18,7 @@ _BEGIN = struct.Struct(">QqI")
 _COMMIT = struct.Struct(">BQQq")
 _ID = struct.Struct(">I")
 _COUNT = struct.Struct(">H")
-_LENGTH = struct.Struct(">i")
 _COLUMN = struct.Struct(">Ii")
-
-
-class _Unchanged:
-    """The marker of a value that was stored out of line (TOAST) and not changed, so that the log lacks it."""
-
-    def __repr__(self) -> str:
-        return "UNCHANGED"
-
-
-UNCHANGED = _Unchanged()
-Value: TypeAlias = bytes | None | _Unchanged
-"""A column's value in the notation of SQL; None is NULL."""
-Values: TypeAlias = list[Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,38 +92,6 @@ class Relation:
     columns: tuple[RelationColumn, ...]
 
 
-@dataclass(slots=True)
-class Insert:
-    """A new row."""
-
-    relation: int
-    new: Values
-
-
-@dataclass(slots=True)
-class Update:
-    """A changed row.
-
-    Args:
-        old: None: the log has only the new row, and the key is the same.
-        old_is_key: `old` has values in columns of the key only, the others are None.
-    """
-
-    relation: int
-    old: Values | None
-    new: Values
-    old_is_key: bool
-
-
-@dataclass(slots=True)
-class Delete:
-    """A deleted row; see `Update`."""
-
-    relation: int
-    old: Values
-    old_is_key: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Truncate:
     """Tables whose rows are all deleted."""
@@ -156,11 +110,25 @@ class Other:
     kind: str
 
 
-Message: TypeAlias = Begin | Commit | Relation | Insert | Update | Delete | Truncate | Other
+Message: TypeAlias = Begin | Commit | Relation | Truncate | Other
 
 
 class ProtocolError(ValueError):
     """The server sent something that is no message of this protocol."""
+
+
+def changed_relation(frame: bytes) -> int | None:
+    """Return the number of the relation of which a frame `w` changes a row; None: it is no such message.
+
+    Raises:
+        ProtocolError: it ends early.
+    """
+    if frame[25:26] not in (b"I", b"U", b"D"):
+        return None
+    if len(frame) < 30:
+        raise ProtocolError(f"a change of a row ends early: {frame.hex()}")
+    number: int = _ID.unpack_from(frame, 26)[0]
+    return number
 
 
 def parse_keepalive(frame: bytes) -> Keepalive:
@@ -188,20 +156,13 @@ def status_frame(written: int, flushed: int, now_ms: int, wants_reply: bool = Fa
 
 
 def parse_message(frame: bytes) -> Message:
-    """Parse the message in a frame `w`.
+    """Parse the message in a frame `w` that is no change of a row; see `LoggedRows` for those.
 
     Raises:
         ProtocolError: it is none.
     """
     kind = frame[25:26]
     try:
-        if kind == b"I":
-            return Insert(*_new_row(frame))
-        if kind == b"U":
-            return _update(frame)
-        if kind == b"D":
-            relation, marker = _ID.unpack_from(frame, 26)[0], frame[30:31]
-            return Delete(relation, _tuple(frame, 31)[0], marker == b"K")
         if kind == b"B":
             commit, moment, xid = _BEGIN.unpack_from(frame, 26)
             return Begin(commit, moment // 1000 + _EPOCH_MS, xid)
@@ -218,46 +179,6 @@ def parse_message(frame: bytes) -> Message:
     if kind in b"OYM" and kind:
         return Other(kind.decode())
     raise ProtocolError(f"a message of kind {kind!r}, which pgoutput version 1 does not have: {frame[:80].hex()}")
-
-
-def _new_row(frame: bytes) -> tuple[int, Values]:
-    if frame[30] != 78:  # N
-        raise ProtocolError(f"an insertion without a new row: {frame[:80].hex()}")
-    return _ID.unpack_from(frame, 26)[0], _tuple(frame, 31)[0]
-
-
-def _update(frame: bytes) -> Update:
-    (relation,) = _ID.unpack_from(frame, 26)
-    marker, position, old = frame[30:31], 31, None
-    if marker != b"N":
-        old, position = _tuple(frame, 31)
-        position += 1
-    return Update(relation, old, _tuple(frame, position)[0], marker == b"K")
-
-
-def _tuple(frame: bytes, position: int) -> tuple[Values, int]:
-    """Parse a row; return its values and the position behind it."""
-    (count,) = _COUNT.unpack_from(frame, position)
-    position += 2
-    values: Values = []
-    for _ in range(count):
-        kind = frame[position]
-        position += 1
-        if kind == 116:  # t
-            (length,) = _LENGTH.unpack_from(frame, position)
-            position += 4
-            value = frame[position : position + length]
-            if len(value) != length:
-                raise ProtocolError(f"a value of {length} bytes ends after {len(value)}")
-            values.append(value)
-            position += length
-        elif kind == 110:  # n
-            values.append(None)
-        elif kind == 117:  # u
-            values.append(UNCHANGED)
-        else:
-            raise ProtocolError(f"a value of kind {chr(kind)!r}, which pgoutput without binary does not have")
-    return values, position
 
 
 def _relation(frame: bytes) -> Relation:

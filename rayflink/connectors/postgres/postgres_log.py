@@ -13,8 +13,8 @@ from rayflink.connectors.cdc.log_thread import LogItem
 from rayflink.connectors.cdc.snapshot_enumeration import LogSplit
 
 from . import pgoutput
-from .captured_changes import CapturedRelation, LoggedChange
-from .pgoutput import Begin, Commit, Delete, Insert, Message, Relation, Truncate, Update
+from .captured_changes import CapturedRelation
+from .pgoutput import Begin, Commit, Message, ProtocolError, Relation, Truncate
 from .postgres_cdc_preparation import CdcSettings
 from .postgres_cdc_tables import CapturedTable
 from .postgres_session import PostgresError, Session, driver
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_MOST_CHANGES = 2000
-"""Changes of one item."""
+_MOST_CHANGES = 4000
 _MOST_BYTES = 4 << 20
-"""Bytes of the messages of one item, beyond which no further change is added."""
+"""Changes of one item, and bytes of their messages, of which the last may be longer."""
 _POSITIONS_MS = 200
 """The least time between two items without changes."""
 
@@ -59,8 +58,9 @@ class PostgresLog:
         self._names: dict[int, str] = {}
         self._begin: Begin | None = None
         self._to_skip = self._count = 0
-        self._pending: list[LoggedChange] = []
+        self._pending: list[bytes] = []
         self._pending_bytes = 0
+        self._begins: list[Begin] = []
         self._relation: CapturedRelation | None = None
         self._after = 0
         self._emitted, self._emitted_ms = split.position, 0
@@ -92,10 +92,11 @@ class PostgresLog:
                     return
                 continue
             if frame[0] == 119:  # w
-                self._take(pgoutput.parse_message(frame))
-                self._pending_bytes += len(frame) if self._pending else 0
-                if len(self._pending) >= _MOST_CHANGES or self._pending_bytes >= _MOST_BYTES:
-                    self._flush()
+                relation = pgoutput.changed_relation(frame)
+                if relation is None:
+                    self._take(pgoutput.parse_message(frame))
+                else:
+                    self._change(relation, frame)
             elif frame[0] == 107:  # k
                 keepalive = pgoutput.parse_keepalive(frame)
                 if self._begin is None:
@@ -119,8 +120,6 @@ class PostgresLog:
 
     def _take(self, message: Message) -> None:
         match message:
-            case Insert() | Update() | Delete():
-                self._change(message)
             case Begin():
                 self._begin, self._count = message, 0
                 self._to_skip = self._skip if message.commit == self._transaction else 0
@@ -131,17 +130,22 @@ class PostgresLog:
             case Truncate():
                 self._truncate(message)
 
-    def _change(self, message: Insert | Update | Delete) -> None:
+    def _change(self, oid: int, frame: bytes) -> None:
         begin = self._begin
-        assert begin is not None, "a change outside of a transaction"
-        relation = self._relations[message.relation]
+        if begin is None or oid not in self._relations:
+            raise ProtocolError(f"a change of a row outside of a transaction or of a relation: {frame[:80].hex()}")
+        relation = self._relations[oid]
         if relation is not self._relation and self._pending:
             self._flush()
         self._count += 1
         if relation is None or self._count <= self._to_skip or begin.commit < self._position:
             return
         self._relation = relation
-        self._pending.append(relation.collect(message, begin.commit, begin.xid, begin.moment_ms))
+        self._pending.append(frame)
+        self._begins.append(begin)
+        self._pending_bytes += len(frame)
+        if len(self._pending) >= _MOST_CHANGES or self._pending_bytes >= _MOST_BYTES:
+            self._flush()
 
     def _end_transaction(self, commit: Commit) -> None:
         self._begin = None
@@ -154,14 +158,17 @@ class PostgresLog:
         """Turn the pending changes into an item."""
         if not self._pending or self._relation is None:
             return
-        pending, self._pending, self._pending_bytes = self._pending, [], 0
-        kept = self._relation.surviving(pending, self._locate)
-        changes = self._relation.to_changes(kept, self._settings.upserts) if kept else None
+        begins = self._begins
+        changes = self._relation.changes(self._pending, begins, self._locate, self._settings.upserts)
+        self._forget_pending()
         if self._after > self._position:
             self._position, self._transaction, self._skip = self._after, 0, 0
-        if self._begin is not None and pending[-1].commit == self._begin.commit:
+        if self._begin is not None and begins[-1].commit == self._begin.commit:
             self._transaction, self._skip = self._begin.commit, self._count
         self._put(LogItem(changes, self._position, self._transaction, self._skip))
+
+    def _forget_pending(self) -> None:
+        self._pending, self._begins, self._pending_bytes = [], [], 0
 
     def _advance(self, position: int) -> None:
         """Note that there is nothing of these tables before a position.
@@ -235,7 +242,8 @@ class PostgresLog:
         log.warning("replication slot %s: %s", self._settings.slot, lost)
         confirmed = self._connection.confirmed
         self._connection.close()
-        self._pending, self._pending_bytes, self._begin, self._relation, self._after = [], 0, None, None, 0
+        self._forget_pending()
+        self._begin, self._relation, self._after = None, None, 0
         self._relations.clear()
         self._connect_again(lost)
         if confirmed:
