@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bound_process import start_bound
+
 VERSION = "4.1.0"
 HEAP = "512m"
 STARTS_WITHIN_S = 60
@@ -112,7 +114,7 @@ class KafkaBroker:
         """Start the process; it takes some seconds until it answers."""
         with open(self.home / "log", "ab") as log:
             command = self._java(HEAP, "kafka.Kafka", str(self._properties))
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.home, start_new_session=True)
+            self._process = start_bound(command, stdout=log, stderr=log, cwd=self.home, start_new_session=True)
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         """End the process, without notice by default, and wait for its end."""

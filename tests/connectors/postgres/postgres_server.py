@@ -10,11 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+
+from tests.bound_process import start_bound
 
 SETTINGS = {
     "listen_addresses": "", "fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB", "autovacuum": "off",
@@ -71,7 +74,7 @@ class PostgresServer:
         options = [part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")]
         with open(self.home / "log", "ab") as log:
             command = [self._programs / "postgres", "-D", self.home / "data", "-k", self.home, *options]
-            self._server = subprocess.Popen(command, stdout=log, stderr=log, **self._run)
+            self._server = start_bound(command, stdout=log, stderr=log, **self._run)
         _wait_for(self.dsn, self._server, self.home / "log")
 
     def end(self, number: int = signal.SIGINT) -> None:
@@ -80,6 +83,17 @@ class PostgresServer:
         if server is not None:
             server.send_signal(number)
             server.wait(timeout=30)
+
+    def kill(self) -> None:
+        """End all of its processes with signal 9, as a machine does that loses its power."""
+        server, self._server = self._server, None
+        if server is not None:
+            processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            server.wait(timeout=30)
+            psutil.wait_procs(processes, timeout=30)
 
     def remove(self) -> None:
         """End it and delete its files."""
