@@ -25,6 +25,7 @@ from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
 from tests import bad_outside_work, bad_state, bad_watermarks, bad_windows
 from tests.bad_input import ALL, RUNNING, SUBMITTED, WRITTEN, BadInput, bad, stamped
+from tests.outside_faults import page_with_faults
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "failures.md"
 BEGIN, END = "<!-- bad inputs: begin, made by `python -m tests.bad_inputs` -->", "<!-- bad inputs: end -->"
@@ -543,4 +544,4 @@ def page_with_table(page: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(page_with_faults(page_with_table(PAGE.read_text(encoding="utf-8"))), encoding="utf-8")

@@ -1,0 +1,180 @@
+"""Faults of outside systems: what a user does or suffers, what becomes of the job, and the test that shows it.
+
+The parts of an error's message stand in the test itself, which `test_outside_faults.py` checks, so that the table in
+docs/failures.md says what the tests see. `python -m tests.bad_inputs` writes it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONNECTORS = ROOT / "tests" / "connectors"
+BEGIN, END = "<!-- outside faults: begin, made by `python -m tests.bad_inputs` -->", "<!-- outside faults: end -->"
+RETRIED, STARTS, FAILS = "goes on", "refused before it starts", "fails"
+
+
+@dataclass(frozen=True)
+class OutsideFault:
+    """One fault.
+
+    Args:
+        what: for people.
+        job: RETRIED: it waits and loses nothing; STARTS: it does not start; FAILS: it fails, and its restart strategy
+            says whether it tries again.
+        says: parts of the error's message; for RETRIED the metrics that count it, if there are any.
+        file: of the test, below tests/connectors.
+        test: its name.
+    """
+
+    system: str
+    what: str
+    job: str
+    says: tuple[str, ...]
+    file: str
+    test: str
+
+    def source(self) -> str:
+        """The source of the test, with the values of its parameters."""
+        return _functions(CONNECTORS / self.file)[self.test]
+
+
+@cache
+def _functions(path: Path) -> dict[str, str]:
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            found[node.name] = "\n".join(lines[first - 1 : node.end_lineno])
+    return found
+
+
+SOURCE, SINK, CRASHES = (f"kafka/test_kafka_{name}.py" for name in ("source_faults", "sink_faults", "source"))
+CDC, REGISTRY = "postgres/test_postgres_cdc_faults.py", "avro/test_registry.py"
+READ, WRITTEN = "object_stores/test_object_source.py", "object_stores/test_object_sink.py"
+
+ALL = [
+    OutsideFault("Kafka", "brokers are down when a source starts", RETRIED, (), SOURCE,
+                 "test_brokers_that_are_down_at_the_start_are_waited_for"),
+    OutsideFault("Kafka", "no broker answers for default.api.timeout.ms", FAILS, ("answered for",), SOURCE,
+                 "test_brokers_that_never_answer_are_an_error_in_time"),
+    OutsideFault("Kafka", "a broker is away while a source reads", RETRIED, ("numBrokerOutages",), SOURCE,
+                 "test_reading_goes_on_when_a_broker_is_back"),
+    OutsideFault("Kafka", "brokers are away for longer than broker.outage.timeout.ms", FAILS,
+                 ("no records from", "broker.outage.timeout"), SOURCE,
+                 "test_an_outage_that_lasts_too_long_is_an_error"),
+    OutsideFault("Kafka", "a broker is away when an exactly-once sink commits", RETRIED,
+                 ("retriedCommittables", "pendingCommittables"), SINK,
+                 "test_chunks_are_written_when_the_broker_is_back"),
+    OutsideFault("Kafka", "no broker takes messages for delivery.timeout.ms", FAILS,
+                 ("writing to topic", "check that the brokers run"), SINK,
+                 "test_messages_that_no_broker_takes_fail_the_checkpoint"),
+    OutsideFault("Kafka", "the topic of a source is missing", FAILS, ("there is no such topic",), SOURCE,
+                 "test_a_missing_topic_or_partition_is_named"),
+    OutsideFault("Kafka", "the topic of a sink is missing", FAILS, ("does not exist at", "create it"), SINK,
+                 "test_a_missing_topic_is_named_at_the_start"),
+    OutsideFault("Kafka", "a topic is deleted while it is read", FAILS, ("does not exist any more",), SOURCE,
+                 "test_a_topic_that_is_deleted_while_it_is_read_is_an_error"),
+    OutsideFault("Kafka", "a topic was deleted and created again", FAILS, ("was deleted and created again",), SOURCE,
+                 "test_a_topic_that_was_created_again_is_known_by_its_id"),
+    OutsideFault("Kafka", "the same, with auto.offset.reset set", RETRIED, ("numOffsetResets",), SOURCE,
+                 "test_a_topic_that_was_created_again_is_read_on_where_the_program_says"),
+    OutsideFault("Kafka", "partitions are added", RETRIED, (), CRASHES,
+                 "test_new_partitions_and_topics_are_discovered"),
+    OutsideFault("Kafka", "retention has removed the offset of a checkpoint", FAILS, ("retention",), SOURCE,
+                 "test_offsets_that_retention_has_removed_are_an_error"),
+    OutsideFault("Kafka", "wrong credentials", FAILS,
+                 ("failed with", "AUTHENTICATION", "check the properties"), SOURCE,
+                 "test_wrong_credentials_are_an_error_without_the_password"),
+    OutsideFault("Kafka", "credentials expire while a source reads", FAILS, ("failed with", "AUTHENTICATION"), SOURCE,
+                 "test_credentials_that_are_refused_while_reading_are_an_error"),
+    OutsideFault("Kafka", "a record is too large to be received", FAILS,
+                 ("too large to receive", "increase receive.message.max.bytes"), SOURCE,
+                 "test_a_record_too_large_to_receive_is_an_error"),
+    OutsideFault("Kafka", "a record is larger than the client may send", FAILS, ("is larger than message.max.bytes",),
+                 SINK, "test_a_record_that_is_too_large_is_named_before_the_checkpoint"),
+    OutsideFault("Kafka", "a record is larger than its topic takes", FAILS,
+                 ("larger than is allowed", "max.message.bytes of the topic"), SINK,
+                 "test_a_message_that_the_topic_refuses_fails_the_task_with_the_remedy"),
+    OutsideFault("all sources", "a record cannot be decoded", FAILS, ("cannot be decoded",), CRASHES,
+                 "test_a_malformed_record_fails_the_job_and_is_named"),
+    OutsideFault("all sources", "the same, with MalformedRecords.skip()", RETRIED, ("numRecordsInErrors",), CRASHES,
+                 "test_malformed_records_are_skipped_and_counted"),
+    OutsideFault("schema registry", "it fails for a while", RETRIED, (), REGISTRY,
+                 "test_a_registry_that_fails_for_a_while_is_asked_again"),
+    OutsideFault("schema registry", "it is down", FAILS, ("does not answer in 3 tries", "start it, or correct its URL"),
+                 REGISTRY, "test_a_registry_that_is_down_is_an_error_after_the_retries"),
+    OutsideFault("schema registry", "it is down, with MalformedRecords.skip()", FAILS, ("does not answer",), REGISTRY,
+                 "test_an_outage_of_the_registry_skips_no_messages"),
+    OutsideFault("schema registry", "it does not have a schema", FAILS,
+                 ("has no schema with id 7", "check that the URL"), REGISTRY,
+                 "test_unknown_ids_and_subjects_are_an_error_that_is_remembered"),
+    OutsideFault("schema registry", "a schema is incompatible with the ones before", FAILS,
+                 ("refuses the schema of", "incompatible", "give new fields a default"), REGISTRY,
+                 "test_an_incompatible_schema_is_refused_with_a_remedy"),
+    OutsideFault("PostgreSQL CDC", "the server crashes and comes back", RETRIED, (), CDC,
+                 "test_a_server_that_crashes_and_comes_back_loses_and_repeats_nothing"),
+    OutsideFault("PostgreSQL CDC", "the connection is lost", RETRIED, (), CDC,
+                 "test_a_connection_that_is_lost_is_opened_again_where_it_was"),
+    OutsideFault("PostgreSQL CDC", "the replication slot is dropped", FAILS,
+                 ("replication slot 'slot' is gone", "start the job anew"), CDC,
+                 "test_a_slot_that_is_dropped_ends_the_job_with_the_remedy"),
+    OutsideFault("PostgreSQL CDC", "the server has deleted the log", FAILS,
+                 ("the server has deleted the log that replication slot 'slot' needs",), CDC,
+                 "test_a_slot_whose_log_is_deleted_says_so"),
+    OutsideFault("PostgreSQL CDC", "a checkpoint is older than the slot", FAILS,
+                 ("the changes in between are gone",), CDC, "test_a_checkpoint_that_is_older_than_the_slot_is_refused"),
+    OutsideFault("PostgreSQL CDC", "two jobs read one slot", FAILS, ("has another reader",), CDC,
+                 "test_two_jobs_with_one_slot_are_refused"),
+    OutsideFault("PostgreSQL CDC", "wal_level is not logical", STARTS,
+                 ("wal_level = replica", "set wal_level = logical"), CDC,
+                 "test_a_server_without_logical_decoding_is_refused"),
+    OutsideFault("PostgreSQL CDC", "a wrong password", STARTS, ("password authentication failed",), CDC,
+                 "test_a_wrong_password_is_not_shown"),
+    OutsideFault("PostgreSQL CDC", "a captured column is dropped", FAILS,
+                 ("column 'n' of public.t was dropped or renamed", "start the job anew"), CDC,
+                 "test_changes_of_the_table_that_do_not_fit_end_the_job"),
+    OutsideFault("PostgreSQL CDC", "TRUNCATE", FAILS, ("TRUNCATE was run on public.t", "skip_truncates()"), CDC,
+                 "test_a_truncated_table_ends_the_job"),
+    OutsideFault("object store", "requests fail in passing", RETRIED, (), READ,
+                 "test_requests_that_fail_in_passing_are_made_again_and_counted"),
+    OutsideFault("object store", "it never answers", FAILS, ("tried 5 times, at last: ", "look at the store"), READ,
+                 "test_a_store_that_never_answers_is_an_outage_that_ends"),
+    OutsideFault("object store", "it is busy when a sink commits", RETRIED, (), WRITTEN,
+                 "test_a_store_that_is_busy_at_the_commit_is_tried_again_later"),
+    OutsideFault("object store", "the bucket is missing", STARTS,
+                 ("there is no such bucket", "correct the bucket's name"), READ,
+                 "test_a_store_that_refuses_is_an_error_before_the_job_runs"),
+    OutsideFault("object store", "the bucket is forbidden", STARTS, ("the store forbids it", "permit the credentials"),
+                 READ, "test_a_store_that_refuses_is_an_error_before_the_job_runs"),
+    OutsideFault("object store", "wrong credentials", STARTS, ("does not accept the credentials", "set s3.access-key"),
+                 READ, "test_a_store_that_refuses_is_an_error_before_the_job_runs"),
+    OutsideFault("object store", "another region", STARTS, ("in another region", "s3.region"), READ,
+                 "test_a_store_that_refuses_is_an_error_before_the_job_runs"),
+    OutsideFault("object store", "the clocks differ", STARTS,
+                 ("the clocks of this machine and of the store differ", "NTP"), READ,
+                 "test_a_store_that_refuses_is_an_error_before_the_job_runs"),
+    OutsideFault("object store", "the bucket is full", FAILS, ("the bucket is full", "raise the quota"), WRITTEN,
+                 "test_a_store_that_refuses_an_upload_is_an_error_with_the_remedy"),
+    OutsideFault("object store", "an object is changed or deleted after the listing", FAILS,
+                 ("written anew since it was listed; leave objects as they are",), READ,
+                 "test_an_object_that_changes_or_goes_after_the_listing_is_an_error"),
+]  # fmt: skip
+
+
+def page_with_faults(page: str) -> str:
+    """The page with the table as it should be."""
+    rows = [f"| {row.system} | {row.what} | {row.job} | {_shown(row)} |" for row in ALL]
+    head = ["| system | fault | the job | the error says, or the metrics that count it |", "|---|---|---|---|"]
+    table = "\n".join([BEGIN, *head, *rows, END])
+    return re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: table, page, flags=re.DOTALL)
+
+
+def _shown(row: OutsideFault) -> str:
+    return " ... ".join(f"`{part.strip()}`" for part in row.says)
