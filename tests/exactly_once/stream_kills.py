@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tests.connectors.kafka.kafka_broker import KafkaCluster, kafka_cluster
@@ -34,21 +34,34 @@ STRANDED_S = 10
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
 class Servers:
-    """Servers that all campaigns of a process share."""
+    """Servers that all campaigns of a process share; each starts when it is asked for.
 
-    cluster: KafkaCluster
-    database: PostgresServer
+    Args:
+        stack: ends them.
+        brokers: of Kafka.
+    """
+
+    def __init__(self, stack: ExitStack, brokers: int) -> None:
+        self._stack, self._brokers = stack, brokers
+
+    @cached_property
+    def cluster(self) -> KafkaCluster:
+        """Kafka, whose topics have a copy on each of at most three brokers."""
+        settings = {"min.insync.replicas": str(max(1, self._brokers - 1))}
+        return self._stack.enter_context(kafka_cluster(self._brokers, settings))
+
+    @cached_property
+    def database(self) -> PostgresServer:
+        """PostgreSQL, whose log can be read."""
+        return self._stack.enter_context(running_server(wal_level="logical"))
 
 
 @contextmanager
 def servers(brokers: int = 1) -> Iterator[Servers]:
-    """Start a cluster of Kafka and a server of PostgreSQL."""
+    """Yield servers that end with the block."""
     with ExitStack() as stack:
-        database = stack.enter_context(running_server(wal_level="logical", max_replication_slots="10"))
-        settings = {"min.insync.replicas": str(max(1, brokers - 1))}
-        yield Servers(stack.enter_context(kafka_cluster(brokers, settings)), database)
+        yield Servers(stack, brokers)
 
 
 def case_of(pipeline: str, shared: Servers, rounds: int, folder: Path, seed: int) -> StreamCase:

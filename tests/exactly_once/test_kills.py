@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.connectors.kafka.kafka_broker import kafka_jars
 from tests.connectors.postgres.postgres_server import programs
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
 from tests.exactly_once.running import ROOT, RoundFailed, RunningJob, database
@@ -93,15 +92,3 @@ def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...], on_pos
     verdicts = [line for line in said.splitlines() if line.startswith("ALL-RECORDS-DELIVERED-ONCE ")]
     assert len(verdicts) == 1, said  # not always the last line: Ray's own word of a killed raylet may come after it
     assert ("table=lines" in verdicts[0]) == on_postgres
-
-
-@pytest.mark.slow
-def test_kills_of_a_job_and_its_kafka_broker_lose_and_repeat_nothing():
-    """Four rounds; `python -m tests.exactly_once.kafka_kills --rounds 200` runs more by hand."""
-    pytest.importorskip("confluent_kafka")
-    kafka_jars()
-    command = [sys.executable, "-m", "tests.exactly_once.kafka_kills", "--rounds", "4", "--seed", "4"]
-    campaign = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=300, check=False)
-    assert campaign.returncode == 0, campaign.stdout
-    [verdict] = [line for line in campaign.stdout.splitlines() if line.startswith("ALL-RECORDS-DELIVERED-ONCE ")]
-    assert "broker=1 job=3" in verdict and float(verdict.split("stranded_at_most=")[1].split("s")[0]) < 10
