@@ -29,7 +29,7 @@ from ..plan.logical import Schema
 from ..plan.typed import Column, Expr
 from ..runtime.key_columns import columns_key
 from ..types import DataType, Root
-from .contract import Connected, Connector, Option, TableSink, TableSource
+from .contract import Connected, Connector, Option, TableSink, TableSource, nested_paths
 from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
@@ -129,7 +129,7 @@ class FilesSource(TableSource):
 
     def pushed(self) -> tuple[str, ...]:
         whole = not self.narrow and list(self.names) == [column.name for column in self.schema]
-        paths = {name: _paths(name, kind) for name, kind in self.narrow}
+        paths = {name: nested_paths(name, kind) for name, kind in self.narrow}
         shown = {
             "partitions": map(str, self.conditions),
             "filter": map(str, self.wanted),
@@ -167,13 +167,6 @@ class FilesSource(TableSource):
     def _read_schema(self) -> Schema:
         kinds = dict(self.narrow)
         return tuple(replace(column, type=kinds.get(column.name, column.type)) for column in self.schema)
-
-
-def _paths(name: str, kind: DataType) -> list[str]:
-    """Return the paths of a column's fields that are no rows."""
-    if kind.root is not Root.ROW:
-        return [name]
-    return [f"{name}.{path}" for field in kind.fields for path in _paths(field.name, field.type)]
 
 
 def _is_over(condition: Expr, keys: Mapping[str, int]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import SqlError, nearest
 from ...plan.logical import Attribute, Schema
+from ...types import DataType
 from ..contract import Connected
 
 
@@ -36,6 +37,11 @@ class MessageColumns:
     def column(self, name: str) -> Attribute:
         """Return a column of the table."""
         return next(column for column in self.schema if column.name == name)
+
+    def retyped(self, types: Mapping[str, DataType]) -> MessageColumns:
+        """Return the same with other types of some columns."""
+        schema = tuple(replace(column, type=types.get(column.name, column.type)) for column in self.schema)
+        return replace(self, schema=schema)
 
     def in_key(self, name: str) -> str:
         """Return the name that a column of the table has in the key of a message."""

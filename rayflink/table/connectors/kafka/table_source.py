@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ from rayflink.connectors.kafka.kafka_splits import KafkaTopicPartition
 
 from ...errors import SqlError
 from ...plan.changelog import Change
-from ...plan.logical import Schema
-from ..contract import TableSource
+from ...types import DataType
+from ..contract import TableSource, nested_paths
 from ..messages.format_options import ChosenFormat
 from ..messages.malformed_options import DEAD_LETTER, FAIL, malformed_policy
 from ..watermark_options import WatermarkOptions
@@ -78,6 +78,7 @@ class KafkaTableSource(TableSource):
         produces_update_before: False where messages replace the row of their key.
         key: the columns of that key.
         zone: the session's time zone.
+        narrow: types of the columns of which some fields are read only.
     """
 
     table: str
@@ -93,6 +94,7 @@ class KafkaTableSource(TableSource):
     produces_update_before: bool = True
     key: tuple[str, ...] = ()
     zone: str = "UTC"
+    narrow: tuple[tuple[str, DataType], ...] = ()
     instead = (
         "its messages say what a row is now, not what it was: write its rows into a table by INSERT INTO without "
         "WHERE, or read a topic whose messages have both, as with 'format' = 'debezium-json'"
@@ -113,9 +115,20 @@ class KafkaTableSource(TableSource):
             return None  # changes are of no use without the key
         return replace(self, names=tuple(names))
 
+    def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
+        whole = {column.name: column.type for column in self.columns.schema}
+        narrow = {name: kind for name, kind in {**dict(self.narrow), **types}.items() if kind != whole[name]}
+        if not self.value_format.format.has_nested_projection or not narrow.keys() <= set(self.columns.value):
+            return None
+        if not narrow.keys().isdisjoint(self.columns.key):  # the format of keys reads them, too
+            return None
+        return replace(self, narrow=tuple(narrow.items()))
+
     def pushed(self) -> tuple[str, ...]:
-        reading, whole = self.reading, self.names == self.columns.names
-        shown = {"project": "" if whole else ", ".join(self.names), "start": str(reading.start)}
+        reading, whole = self.reading, not self.narrow and self.names == self.columns.names
+        paths = {name: nested_paths(name, kind) for name, kind in self.narrow}
+        project = [path for name in self.names for path in paths.get(name, [name])]
+        shown = {"project": "" if whole else ", ".join(project), "start": str(reading.start)}
         if reading.end is not None:
             shown["end"] = str(reading.end)
         if reading.malformed != FAIL:
@@ -171,30 +184,29 @@ class KafkaTableSource(TableSource):
 
     def decoder(self) -> KafkaRecordDeserializationSchema:
         """Return what turns messages into the columns that are read."""
-        wanted = projection(self.columns, self.names, deletes_by_key=self.is_upsert)
+        columns = self.columns.retyped(dict(self.narrow))
+        wanted = projection(columns, self.names, deletes_by_key=self.is_upsert)
         keys = None
         if wanted.key:
             assert self.key_format is not None
-            named = [self.columns.in_key(name) for name in wanted.key]
-            keys = self.key_format.format.decoder(self.columns.key_schema(), named, self.key_format.options)
+            named = [columns.in_key(name) for name in wanted.key]
+            keys = self.key_format.format.decoder(columns.key_schema(), named, self.key_format.options)
         value = self.value_format
         if wanted.value_metadata:
-            schema = (*self.columns.value_schema(), *(self.columns.column(name) for name in self._value_metadata()))
+            schema = (*columns.value_schema(), *(columns.column(name) for name in self._value_metadata()))
             names = (*wanted.value, *wanted.value_metadata)
             metadata = dict(wanted.value_metadata)
             values = value.format.decoder_with_metadata(schema, names, value.options, metadata)
         else:
-            names = wanted.value or self.columns.value[:1]  # a value has a row also where none of its columns is read
-            values = value.format.decoder(self.columns.value_schema(), names, value.options)
+            names = wanted.value or columns.value[:1]  # a value has a row also where none of its columns is read
+            values = value.format.decoder(columns.value_schema(), names, value.options)
         if wanted.value == wanted.names and wanted.names and not self.is_upsert:
             return KafkaRecordDeserializationSchema.value_only(values)
-        return RowDecoder(wanted, self._schema(), keys, values, self.is_upsert, self.zone)
+        read = tuple(columns.column(name) for name in self.names)
+        return RowDecoder(wanted, read, keys, values, self.is_upsert, self.zone)
 
     def _value_metadata(self) -> list[str]:
         return [name for name, key in self.columns.metadata if key.startswith(VALUE_PREFIX)]
-
-    def _schema(self) -> Schema:
-        return tuple(self.columns.column(name) for name in self.names)
 
 
 __all__ = ["KafkaTableSource", "Reading"]

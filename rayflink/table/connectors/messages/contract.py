@@ -28,6 +28,8 @@ class MessageFormat(ABC):
     """The kinds of change of the rows; more than INSERT for formats of change data capture."""
     topic_option = ""
     """An option whose default is the name of the topic with `-key` or `-value` behind it; "": there is none."""
+    has_nested_projection = False
+    """True if rows within rows can be decoded with some of their fields alone."""
     metadata: Mapping[str, str] = {}
     """Key of metadata inside a message -> its SQL type, such as `ingestion-timestamp` of `debezium-json`."""
 

@@ -29,6 +29,7 @@ class JsonMessages(MessageFormat):
 
     name = "json"
     options = Json.options
+    has_nested_projection = True
 
     def check(self, options: Mapping[str, object]) -> None:
         Json().check(options)

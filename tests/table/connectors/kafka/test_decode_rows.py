@@ -193,3 +193,22 @@ def test_metadata_of_the_value_come_with_its_rows() -> None:
     change = {"before": {"id": 1}, "after": {"id": 2}, "op": "u", "source": {"ts_ms": 5000}}
     moment = datetime(1970, 1, 1, 0, 0, 5, tzinfo=timezone.utc)
     assert rows(source, sent(encoded(None, change))) == ([(moment, 101, 1, 1), (moment, 101, 2, 2)], [1, 1])
+
+
+EVENT = DataTypes.ROW([("id", DataTypes.INT()), ("bid", DataTypes.ROW([("a", DataTypes.INT()), ("b", DataTypes.INT())]))])
+FEWER = DataTypes.ROW([("bid", DataTypes.ROW([("b", DataTypes.INT())]))])
+
+
+def test_fields_of_rows_that_no_query_reads_are_not_decoded() -> None:
+    source = table(["event"], value=("event",), columns={"event": EVENT}).narrowed({"event": FEWER})
+    assert source is not None and source.pushed() == ("project=[event.bid.b]", "start=[group-offsets]")
+    batch = sent(encoded({"event": {"id": "no number", "bid": {"a": [], "b": 5}}}, {"event": None}, {}))
+    assert rows(source, batch) == ([({"bid": {"b": 5}},), (None,), (None,)], None)
+    assert source.narrowed({"event": EVENT}).pushed() == ("start=[group-offsets]",)
+
+
+def test_rows_stay_whole_in_keys_and_in_formats_without_nested_projection() -> None:
+    in_key = table(["event"], ("event",), ("event", "n"), columns={"event": EVENT, "n": DataTypes.INT()})
+    assert in_key.narrowed({"event": FEWER}) is None
+    avro = table(["event"], value=("event",), columns={"event": EVENT}, value_format="avro")
+    assert avro.narrowed({"event": FEWER}) is None

@@ -161,6 +161,12 @@ def test_plans_show_projection_start_and_end() -> None:
     )
 
 
+def test_plans_show_the_fields_of_rows_that_are_read() -> None:
+    t_env = environment()
+    create(t_env, BASE, "id INT, bid ROW<price BIGINT, url STRING>")
+    assert "project=[bid.price], start" in t_env.explain_sql("SELECT bid.price FROM t")
+
+
 def test_a_window_over_upserts_is_refused_with_the_remedy() -> None:
     t_env = environment()
     create(t_env, UPSERT, "id INT, name STRING, ts TIMESTAMP(3), PRIMARY KEY (id) NOT ENFORCED, WATERMARK FOR ts AS ts")
