@@ -30,6 +30,7 @@ METADATA_AGE_S = 60
 OVERHEAD = 72
 """Bytes of a message beside key, value and headers, at most; the client counts them too."""
 _WAIT_S = 0.1
+_REPORT_S = 0.02
 
 
 class TooLargeMessage(KafkaClientError):
@@ -97,6 +98,14 @@ class MessageQueue:
         self._errors.check()
         if self.failure is not None:
             raise self.failure
+
+    def first_failure(self, within_s: float) -> KafkaClientError | None:
+        """Return the reason why the first message was not delivered; None: all were, or `within_s` seconds are over."""
+        deadline = time.monotonic() + within_s
+        self.producer.poll(0)
+        while self.failure is None and len(self.producer) and time.monotonic() < deadline:
+            self.producer.poll(_REPORT_S)
+        return self.failure
 
     def note_delivery(self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
         """Take the report of a message that was delivered, or was not."""

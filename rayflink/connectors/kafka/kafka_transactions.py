@@ -30,6 +30,8 @@ GRACE_S = 1.0
 """Seconds beyond those for which the client should wait, after which a call is left alone."""
 ABORT_S = 2.0
 """Seconds for which a failed transaction is aborted at once."""
+REPORTS_S = 1.0
+"""Seconds for which the reports of messages are waited for after one of them may have failed the transaction."""
 PROBE_S = 2.0
 """Seconds in which the brokers must answer before a transaction is begun."""
 LONGEST_TIMEOUT_MS = 60_000
@@ -115,7 +117,8 @@ class Transactions:
             self._until(deadline, lambda s: queue.producer.send_offsets_to_transaction([offset], self._group, s))
             self._until(deadline, queue.producer.commit_transaction)
         except module.KafkaException as error:
-            failure = queue.failure or self._failure(error.args[0], f"a transaction of {self.id!r}")
+            failure = self._undelivered(queue, error.args[0])
+            failure = failure or self._failure(error.args[0], f"a transaction of {self.id!r}")
             self._leave(failure)
             raise failure from None
         except KafkaClientError as failure:
@@ -223,6 +226,15 @@ class Transactions:
             problem = f"Kafka's client did not return to {self.id!r} within {seconds + GRACE_S:.0f} s"
             raise KafkaBrokerUnavailable(problem, "it is tried again; check that the brokers run")
         return results[0]
+
+    def _undelivered(self, queue: MessageQueue, error: confluent_kafka.KafkaError) -> KafkaClientError | None:
+        """Return why a message was not delivered, where a call failed for that alone; None: that is not why.
+
+        The client refuses calls of a transaction as soon as one of its messages has failed, which may be before it has
+        reported that message.
+        """
+        is_consequence = error.txn_requires_abort() or error_name(error) == "_STATE"
+        return queue.first_failure(REPORTS_S if is_consequence else 0.0)
 
     def _failure(self, error: confluent_kafka.KafkaError, doing: str) -> KafkaClientError:
         if error_name(error) in _FENCED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from rayflink.common.serialization import SerializationSchema
 from rayflink.connectors.kafka.kafka_chunks import ChunkId, ChunkWriter
 from rayflink.connectors.kafka.kafka_committing import UnknownChunks
 from rayflink.connectors.kafka.kafka_messages import KafkaMessages
+from rayflink.connectors.kafka.kafka_producing import TooLargeMessage
 from rayflink.connectors.kafka.kafka_record_serialization import KafkaRecordSerializationSchema
 from rayflink.connectors.kafka.kafka_sink import KafkaSink
 from rayflink.connectors.kafka.kafka_transactions import TransactionCounts, Transactions
@@ -159,6 +161,46 @@ def test_a_message_that_the_topic_refuses_fails_the_task_with_the_remedy(kafka: 
         sink.process("x" * 2_000)
         with pytest.raises(UserCodeError, match="larger than is allowed"):
             sink.snapshot(1)
+
+
+class LateReports:
+    """A producer whose reports come after the errors that follow from them.
+
+    Args:
+        producer: the client's.
+    """
+
+    def __init__(self, producer: Any) -> None:
+        self._producer = producer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._producer, name)
+
+    def __len__(self) -> int:
+        return len(self._producer)
+
+    def poll(self, timeout: float) -> int:
+        return int(self._producer.poll(timeout)) if timeout else 0
+
+    def send_offsets_to_transaction(self, *arguments: Any) -> None:
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:  # until the broker has refused the message; nothing is reported here
+            self._producer.send_offsets_to_transaction(*arguments)
+
+
+def test_a_refused_message_is_named_also_where_its_report_is_late(kafka: KafkaCluster) -> None:
+    topic, servers = kafka.new_topic(1, {"max.message.bytes": "1000"}), kafka.bootstrap_servers
+    sink = strings_to(servers, topic, EXACTLY_ONCE, topic).build()
+    now_ms = time.time_ns() // 1_000_000
+    writer = ChunkWriter(ChunkId(f"{topic}-0", f"{now_ms:x}-0000", 0, topic, now_ms, 1), None)
+    writer.add(KafkaMessages(topic, [b"x" * 2_000]), [2_000], now_ms)
+    [chunk] = writer.take(now_ms)
+    transactions = Transactions(f"{topic}-0", sink._properties, DAY_MS, TransactionCounts())
+    transactions.fate(chunk, now_ms)
+    assert transactions._queue is not None
+    transactions._queue.producer = LateReports(transactions._queue.producer)
+    with pytest.raises(TooLargeMessage, match="larger than is allowed"):
+        transactions.write([chunk])
 
 
 def test_messages_that_no_broker_takes_fail_the_checkpoint(kafka: KafkaCluster) -> None:
