@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("confluent_kafka")
 pytest.importorskip("psycopg")
 
-from tests.exactly_once.stream_kills import PIPELINES, Servers, plan, run, servers  # noqa: E402
+from tests.exactly_once.stream_kills import PIPELINES, Servers, plan, run, servers
 
 ONCE = "ALL-RECORDS-DELIVERED-ONCE "
 VICTIMS = ("job", "function", "broker")

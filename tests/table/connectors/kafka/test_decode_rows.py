@@ -195,7 +195,8 @@ def test_metadata_of_the_value_come_with_its_rows() -> None:
     assert rows(source, sent(encoded(None, change))) == ([(moment, 101, 1, 1), (moment, 101, 2, 2)], [1, 1])
 
 
-EVENT = DataTypes.ROW([("id", DataTypes.INT()), ("bid", DataTypes.ROW([("a", DataTypes.INT()), ("b", DataTypes.INT())]))])
+BID = DataTypes.ROW([("a", DataTypes.INT()), ("b", DataTypes.INT())])
+EVENT = DataTypes.ROW([("id", DataTypes.INT()), ("bid", BID)])
 FEWER = DataTypes.ROW([("bid", DataTypes.ROW([("b", DataTypes.INT())]))])
 
 
