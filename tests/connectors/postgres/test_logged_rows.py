@@ -159,7 +159,7 @@ def test_columns_are_what_a_parser_of_one_message_at_a_time_finds(logged, has_ma
     assert by_columns(logged, marks, upserts) == one_at_a_time(logged, marks, upserts)
 
 
-def test_a_value_stored_elsewhere_and_unchanged_is_an_error_unless_the_row_before_has_it():
+def test_an_unchanged_value_is_an_error_unless_the_row_before_has_it():
     key_only = Change("U", (b"1", None, None), (b"2", UNCHANGED, None), True)
     for lacking in (Change("U", None, (b"1", UNCHANGED, None)), key_only):
         with pytest.raises(PostgresError, match="left column 'a' as it was.*REPLICA IDENTITY FULL"):
