@@ -70,6 +70,9 @@ class Tables(ABC, Generic[Table]):
     def interrupt(self) -> None:
         """Let a `load` under way end soon, by an error; may be called by any thread."""
 
+    def close(self) -> None:
+        """Release connections; called when no `load` is under way any more."""
+
 
 @dataclass
 class _Emission(Generic[Table]):
@@ -243,6 +246,7 @@ class ChangeReader(SourceReader, Generic[Table]):
             if self._loading is not None and not self._loading.done():
                 self._tables.interrupt()
             self._pool.shutdown(wait=True, cancel_futures=True)
+            self._tables.close()
 
 
 def _compact(rows: TableChanges) -> TableChanges:

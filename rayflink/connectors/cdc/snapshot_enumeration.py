@@ -102,8 +102,11 @@ class Database(ABC, Generic[Table]):
         """Check and prepare everything: the server, the tables, what reads the log, and the chunks."""
 
     @abstractmethod
-    def resume(self, prepared: Prepared[Table]) -> None:
-        """Check that the log is still there, after a restore."""
+    def resume(self, prepared: Prepared[Table]) -> Prepared[Table] | None:
+        """Check that the log is still there, after a restore; return what replaces `prepared`, None: nothing does."""
+
+    def close(self) -> None:
+        """Release what `prepare` or `resume` keep open: all chunks have been read, or the job ends."""
 
 
 class SnapshotEnumerator(SplitEnumerator, Generic[Table]):
@@ -144,10 +147,10 @@ class SnapshotEnumerator(SplitEnumerator, Generic[Table]):
         self._prepared, self._pending, self._is_checked = prepared, deque(prepared.chunks), True
         self._assign()
 
-    def _resumed(self, _: None, error: Exception | None) -> None:
+    def _resumed(self, prepared: Prepared[Table] | None, error: Exception | None) -> None:
         if error is not None:
             raise error
-        self._is_checked = True
+        self._prepared, self._is_checked = prepared or self._prepared, True
         self._assign()
 
     def handle_split_request(self, subtask: int) -> None:
@@ -159,7 +162,12 @@ class SnapshotEnumerator(SplitEnumerator, Generic[Table]):
         assert isinstance(event, ChunksFinished), event
         for done in event.chunks:
             self._finished[done.chunk.chunk_id] = done
+        if self._prepared is not None and len(self._finished) == len(self._prepared.chunks):
+            self._database.close()
         self._assign()
+
+    def close(self) -> None:
+        self._database.close()
 
     def add_splits_back(self, splits: list[SourceSplit], subtask: int) -> None:
         for split in splits:

@@ -289,7 +289,7 @@ def divide(cursor: psycopg.Cursor[Any], table: CapturedTable, split_size: int) -
         "WHERE n.place > 1 AND (n.place - 1) % {2} = 0 GROUP BY n.{0} ORDER BY n.{0}"
     ).format(column, place, sql.Literal(split_size))
     cursor.execute(query)
-    return chunks_between(table.full_name, [bound for (bound,) in cursor.fetchall()])
+    return chunks_between(table.full_name, [bound for (bound,) in cursor.fetchall() if bound is not None])
 
 
 def slot_is_gone(name: str) -> PostgresError:

@@ -23,7 +23,7 @@ ORDER BY n.nspname, c.relname
 _COLUMNS = """
 WITH RECURSIVE bases AS (
     SELECT a.attnum, a.atttypid AS oid, a.atttypmod AS modifier FROM pg_attribute a
-    WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated = '' OR %(generated)s)
     UNION ALL
     SELECT b.attnum, t.typbasetype, t.typtypmod FROM bases b JOIN pg_type t ON t.oid = b.oid WHERE t.typtype = 'd'
 )
@@ -36,7 +36,7 @@ JOIN (SELECT s.attnum, s.modifier, t.typname AS kind FROM bases s JOIN pg_type t
       WHERE t.typtype <> 'd') b USING (attnum)
 LEFT JOIN pg_collation l ON l.oid = a.attcollation LEFT JOIN pg_namespace m ON m.oid = l.collnamespace
 LEFT JOIN pg_index k ON k.indrelid = a.attrelid AND k.indisprimary
-WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated = '' OR %(generated)s)
 ORDER BY a.attnum
 """
 IDENTITIES = {"d": "DEFAULT", "n": "NOTHING", "f": "FULL", "i": "USING INDEX"}
@@ -149,19 +149,7 @@ class TableChoice:
 
     def _table(self, cursor: psycopg.Cursor[tuple[object, ...]], row: Sequence[object]) -> CapturedTable:
         oid, schema, name, identity, _, estimate, database = row
-        cursor.execute(_COLUMNS, {"oid": oid})
-        columns, keys = [], {}
-        for column, type_oid, modifier, kind, base_modifier, shown, collation, place in cursor.fetchall():
-            modifier_of_type = int(str(modifier)) if modifier != -1 else int(str(base_modifier))
-            target = arrow_type_of(str(kind), modifier_of_type)
-            own = CapturedColumn(
-                str(column), int(str(type_oid)), int(str(modifier)), str(kind), str(shown),
-                None if collation is None else str(collation), target,
-            )  # fmt: skip
-            columns.append(own)
-            if place is not None:
-                keys[int(str(place))] = own
-        ordered = [keys[place] for place in sorted(keys)]
+        columns, ordered = read_columns(cursor, int(str(oid)))
         full_name = f"{schema}.{name}"
         chunk_key = self._chunk_key(full_name, ordered)
         table = CapturedTable(
@@ -184,18 +172,7 @@ class TableChoice:
     def _wanted(self, full_name: str, columns: list[CapturedColumn]) -> tuple[CapturedColumn, ...]:
         if self.columns is None:
             return tuple(columns)
-        known = {column.name: column for column in columns}
-        wanted = []
-        for name, target in self.columns.items():
-            if name not in known:
-                remedy = f"its columns are {', '.join(known)}; generated columns are not in the log"
-                raise PostgresError(f"table {full_name} has no column {name!r}", remedy)
-            column = known[name]
-            if not is_readable_as(column.kind, target):
-                problem = f"column {name!r} of {full_name} is of type {column.shown_type}, not readable as {target}"
-                raise PostgresError(problem, f"declare it in a type like {column.target}, or as STRING")
-            wanted.append(replace(column, target=target))
-        return tuple(wanted)
+        return columns_in_types(full_name, columns, self.columns, "generated columns are not in the log")
 
     def _check_identity(self, table: CapturedTable) -> None:
         full = f'ALTER TABLE "{table.schema}"."{table.table}" REPLICA IDENTITY FULL'
@@ -213,8 +190,59 @@ class TableChoice:
             raise PostgresError(f"{problem}, so PostgreSQL refuses updates once it is published", f"run {full}")
 
 
+def read_columns(
+    cursor: psycopg.Cursor[tuple[object, ...]], oid: int, has_generated: bool = False
+) -> tuple[list[CapturedColumn], list[CapturedColumn]]:
+    """Return the columns of a table, and those of its primary key in the order of that.
+
+    Args:
+        oid: number of the table.
+        has_generated: whether generated columns are among them.
+    """
+    cursor.execute(_COLUMNS, {"oid": oid, "generated": has_generated})
+    columns, keys = [], {}
+    for column, type_oid, modifier, kind, base_modifier, shown, collation, place in cursor.fetchall():
+        modifier_of_type = int(str(modifier)) if modifier != -1 else int(str(base_modifier))
+        target = arrow_type_of(str(kind), modifier_of_type)
+        own = CapturedColumn(
+            str(column), int(str(type_oid)), int(str(modifier)), str(kind), str(shown),
+            None if collation is None else str(collation), target,
+        )  # fmt: skip
+        columns.append(own)
+        if place is not None:
+            keys[int(str(place))] = own
+    return columns, [keys[place] for place in sorted(keys)]
+
+
+def columns_in_types(
+    full_name: str, columns: Sequence[CapturedColumn], wanted: Mapping[str, pyarrow.DataType | None], note: str = ""
+) -> tuple[CapturedColumn, ...]:
+    """Return some columns of a table with the types in which their values are wanted.
+
+    Args:
+        columns: all of the table.
+        wanted: name -> type; None: the column's own.
+        note: stands behind the names of the columns, where one is missing.
+
+    Raises:
+        PostgresError: a column is missing, or cannot be read in the type.
+    """
+    known = {column.name: column for column in columns}
+    chosen = []
+    for name, target in wanted.items():
+        if name not in known:
+            remedy = "; ".join(filter(None, (f"its columns are {', '.join(known)}", note)))
+            raise PostgresError(f"table {full_name} has no column {name!r}", remedy)
+        column = known[name]
+        if target is not None and not is_readable_as(column.kind, target):
+            problem = f"column {name!r} of {full_name} is of type {column.shown_type}, not readable as {target}"
+            raise PostgresError(problem, f"declare it in a type like {column.target}, or as STRING")
+        chosen.append(column if target is None else replace(column, target=target))
+    return tuple(chosen)
+
+
 def _is_match(pattern: str, name: str) -> bool:
     return pattern == name or re.fullmatch(pattern, name) is not None
 
 
-__all__ = ["CapturedColumn", "CapturedTable", "TableChoice"]
+__all__ = ["CapturedColumn", "CapturedTable", "TableChoice", "columns_in_types", "read_columns"]

@@ -77,6 +77,22 @@ def wait_at_most(cursor: psycopg.Cursor[Any], seconds: int) -> None:
     cursor.execute(text, (f"{seconds}s",))
 
 
+def open_connection(dsn: str) -> psycopg.Connection[Any]:
+    """Return a new connection, on which each statement is a transaction of its own, with the deadlines of this module.
+
+    Raises:
+        psycopg.Error: the server cannot be reached, or refuses.
+    """
+    library = driver()
+    from psycopg.types.json import JsonbDumper
+
+    given = library.conninfo.conninfo_to_dict(dsn)
+    connection: psycopg.Connection[Any] = library.connect(**{**DEADLINES, **given}, autocommit=True)
+    connection.execute(_SET, (list(_SERVERS_DEADLINES), list(_SERVERS_DEADLINES.values())))
+    connection.adapters.register_dumper(dict, JsonbDumper)
+    return connection
+
+
 class Session:
     """One connection, for one thread.
 
@@ -130,13 +146,7 @@ class Session:
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None:
-            psycopg = driver()
-            from psycopg.types.json import JsonbDumper
-
-            given = psycopg.conninfo.conninfo_to_dict(self._dsn)
-            self._connection = psycopg.connect(**{**DEADLINES, **given}, autocommit=True)
-            self._connection.execute(_SET, (list(_SERVERS_DEADLINES), list(_SERVERS_DEADLINES.values())))
-            self._connection.adapters.register_dumper(dict, JsonbDumper)
+            self._connection = open_connection(self._dsn)
             if self._was_connected:
                 self.reconnects.inc()
             self._was_connected = True
@@ -147,4 +157,4 @@ class Session:
         return PostgresError(f"no connection to PostgreSQL at {place_of(self._dsn)}: {reason}", "check dsn and server")
 
 
-__all__ = ["PostgresError", "Session", "driver", "place_of", "wait_at_most"]
+__all__ = ["PostgresError", "Session", "driver", "open_connection", "place_of", "wait_at_most"]

@@ -187,9 +187,7 @@ def tables_of(
     name = sql.Identifier(*parts_of(table)).as_string(cursor)
     found = cursor.execute(_COLUMNS, (name,)).fetchall()
     if not found:
-        there = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))")
-        names = ", ".join(sorted(row[0] for row in there if not row[0].startswith("rayflink_"))[:20]) or "no table"
-        raise PostgresError(f"table {table!r} is not there, found {names}", "create it, or correct the name")
+        raise missing_table(cursor, table)
     target, types = found[0][:2], {row[2]: (row[3], row[5]) for row in found}
     chosen = tuple(columns or (row[2] for row in found if not row[4]))
     if missing := [column for column in (*chosen, *keys) if column not in types]:
@@ -207,6 +205,14 @@ def tables_of(
     kind = repr((target, [(column, types[column]) for column in chosen], checks))
     staging = "rayflink_staged_" + hashlib.sha256(kind.encode()).hexdigest()[:16]
     return Tables(tuple(target), chosen, tuple(keys), schema or target[0], staging)
+
+
+def missing_table(cursor: psycopg.Cursor[tuple[object, ...]], table: str) -> PostgresError:
+    """Return the error of a table that is not there; names some that are."""
+    there = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))")
+    found = sorted(str(row[0]) for row in there if not str(row[0]).startswith("rayflink_"))
+    names = ", ".join(found[:20]) or "no table"
+    return PostgresError(f"table {table!r} is not there, found {names}", "create it, or correct the name")
 
 
 def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
@@ -260,5 +266,5 @@ def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
 
 __all__ = [
     "CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "ensure_name", "identifier", "is_there",
-    "parts_of", "tables_of",
+    "missing_table", "parts_of", "tables_of",
 ]  # fmt: skip

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from rayflink.user_types import UserValue
+from typing import TYPE_CHECKING, Protocol
 
 from .postgres_session import PostgresError
 
@@ -19,6 +17,20 @@ SETTINGS = {
 """Settings of connections, on which the notation of values depends."""
 _WHOLE = {"int2": 16, "int4": 32, "int8": 64, "oid": 64}
 _LARGEST_DECIMAL = 76
+
+
+class TypedColumn(Protocol):
+    """A column of PostgreSQL and the Arrow type that its values are wanted in.
+
+    `kind` is the name of its type in `pg_type`.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def target(self) -> pyarrow.DataType: ...
 
 
 def arrow_type_of(kind: str, modifier: int) -> pyarrow.DataType:
@@ -181,23 +193,73 @@ def parse_array(value: str) -> list[str | None]:
     return entries
 
 
-def columns_of_csv(data: bytes, names: Sequence[str]) -> pyarrow.Table:
-    """Return the columns of `COPY ... TO STDOUT (FORMAT csv, FORCE_QUOTE *)` as strings."""
+def arrays_of_csv(data: bytes, columns: Sequence[TypedColumn]) -> list[pyarrow.Array]:
+    """Return the columns of `COPY ... TO STDOUT (FORMAT csv)`, each in its Arrow type.
+
+    Most types are read by Arrow's CSV reader itself. Where it cannot read a value, such as an infinite date, all values
+    are read as strings first, so that the error names the column.
+
+    Args:
+        data: with the notation that `SETTINGS` give.
+
+    Raises:
+        PostgresError: a value has no counterpart in the type of its column.
+    """
+    import pyarrow
+
+    direct = [_csv_type(column.kind, column.target) for column in columns]
+    try:
+        table = _read_csv(data, direct)
+    except pyarrow.ArrowInvalid:
+        table = _read_csv(data, [pyarrow.string()] * len(columns))
+    arrays = []
+    for column, values in zip(columns, table.columns, strict=True):
+        array = values.combine_chunks()
+        if isinstance(array, pyarrow.ChunkedArray):  # pyarrow gives one that is empty
+            array = pyarrow.array([], values.type)
+        if array.type == column.target:
+            arrays.append(array)
+        elif pyarrow.types.is_string(array.type):
+            arrays.append(decoded(column.name, array, column.kind, column.target))
+        else:
+            arrays.append(array.cast(column.target, safe=False))  # a finer or coarser fraction of a second
+    return arrays
+
+
+def _csv_type(kind: str, target: pyarrow.DataType) -> pyarrow.DataType:
+    """Return the type in which Arrow's CSV reader reads a column: that of its values, or strings."""
+    import pyarrow
+    import pyarrow.types as types
+
+    if types.is_timestamp(target):
+        return pyarrow.timestamp("us", None if target.tz is None else "UTC")
+    if types.is_time(target):
+        return pyarrow.time64("us")
+    is_plain = (
+        types.is_signed_integer(target) or types.is_floating(target) or types.is_decimal128(target)
+        or types.is_date32(target) or (types.is_boolean(target) and kind == "bool")
+    )  # fmt: skip
+    return target if is_plain else pyarrow.string()
+
+
+def _read_csv(data: bytes, kinds: Sequence[pyarrow.DataType]) -> pyarrow.Table:
     import pyarrow
     from pyarrow import csv
 
-    numbered = [str(index) for index in range(len(names))]
+    column_types = {str(index): kind for index, kind in enumerate(kinds)}
     if not data:
-        return pyarrow.table({name: pyarrow.array([], pyarrow.string()) for name in numbered})
-    kinds: dict[str, UserValue] = dict.fromkeys(numbered, pyarrow.string())
+        return pyarrow.table({name: pyarrow.array([], kind) for name, kind in column_types.items()})
     return csv.read_csv(
         pyarrow.BufferReader(data),
-        csv.ReadOptions(column_names=numbered, use_threads=False, block_size=max(1 << 20, min(len(data) + 1, 1 << 30))),
+        csv.ReadOptions(
+            column_names=list(column_types), use_threads=False, block_size=max(1 << 20, min(len(data) + 1, 1 << 30))
+        ),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         csv.ConvertOptions(
-            column_types=kinds, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+            column_types=column_types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+            true_values=["t"], false_values=["f"],
         ),
-    )
+    )  # fmt: skip
 
 
-__all__ = ["SETTINGS", "arrow_type_of", "columns_of_csv", "decoded", "is_readable_as", "parse_array"]
+__all__ = ["SETTINGS", "TypedColumn", "arrays_of_csv", "arrow_type_of", "decoded", "is_readable_as", "parse_array"]
