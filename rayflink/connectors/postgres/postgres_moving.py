@@ -110,6 +110,9 @@ def _moved(cursor: psycopg.Cursor[Any], chunk: Chunk) -> bool | None:
     if cursor.execute(tables.statement(text), (chunk.id,)).fetchone() is None:
         known = tables.statement("SELECT 1 FROM {ledger} WHERE chunk = %s")
         return None if cursor.execute(known, (chunk.id,)).fetchone() is None else False
+    if tables.has_deletes:
+        staged = "(SELECT * FROM {staging} WHERE {chunk} = %s) AS staged"
+        cursor.execute(tables.delete(staged, has_parameters=True), (chunk.id,))
     (moved,) = cursor.execute(tables.move(), (chunk.id,)).fetchone() or (0,)
     if moved != chunk.rows:
         problem = f"{moved} rows of chunk {chunk.id} are in {tables.schema}.{tables.staging}, {chunk.rows} were staged"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import psycopg
 
 LEDGER = "rayflink_ledger"
-CHUNK, ROW = "rayflink_chunk", "rayflink_row"
+CHUNK, ROW, DELETED = "rayflink_chunk", "rayflink_row", "rayflink_deleted"
 
 _COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
@@ -58,6 +58,7 @@ class Tables:
         keys: columns by which a row replaces another; (): rows are added.
         schema: of ledger and staging table.
         staging: name of the staging table.
+        has_deletes: whether a row may delete that of its keys.
     """
 
     target: tuple[str, str]
@@ -65,6 +66,7 @@ class Tables:
     keys: tuple[str, ...]
     schema: str
     staging: str
+    has_deletes: bool = False
 
     def statement(self, text: str, **more: Any) -> Any:
         """Return an SQL statement with the names of the tables and columns in it.
@@ -84,6 +86,7 @@ class Tables:
             "keys": comma.join(map(of, self.keys)),
             "chunk": of(CHUNK),
             "row": of(ROW),
+            "deleted": of(DELETED),
         }
         return sql.SQL(text).format(**names, **more)
 
@@ -110,13 +113,36 @@ class Tables:
         newest = "SELECT * FROM moved"
         if self.keys:
             newest = "SELECT DISTINCT ON ({keys}) * FROM moved ORDER BY {keys}, {row} DESC"
+        remaining = "WHERE NOT {deleted}" if self.has_deletes else ""
         return self.statement(
             "WITH moved AS (DELETE FROM {staging} WHERE {chunk} = %s RETURNING *), "
             f"newest AS ({newest}), "
-            "written AS (INSERT INTO {target} ({columns}) SELECT {columns} FROM newest ORDER BY {row} "
-            "{on_conflict} RETURNING 1) SELECT count(*) FROM moved",
+            f"written AS (INSERT INTO {{target}} ({{columns}}) SELECT {{columns}} FROM newest {remaining} "
+            "ORDER BY {row} {on_conflict} RETURNING 1) SELECT count(*) FROM moved",
             on_conflict=self.on_conflict(has_parameters=True),
         )
+
+    def delete(self, source: str, has_parameters: bool = False) -> Any:
+        """Return the statement that deletes from the target what the newest row of its keys deletes.
+
+        A row of another key may then take its place in a unique index.
+
+        Args:
+            source: the rows, as a table or a subquery, with the names of `statement` in it.
+            has_parameters: whether it is executed with parameters.
+        """
+        from psycopg import sql
+
+        names = [identifier(key, has_parameters=has_parameters) for key in self.keys]
+        same = sql.SQL(" AND ").join([sql.SQL("present.{0} = gone.{0}").format(name) for name in names])
+        newest = f"SELECT DISTINCT ON ({{keys}}) {{keys}}, {{deleted}} FROM {source} ORDER BY {{keys}}, {{row}} DESC"
+        text = f"DELETE FROM {{target}} AS present USING ({newest}) AS gone WHERE gone.{{deleted}} AND {{same}}"
+        return self.statement(text, same=same)
+
+    def copy_to_staging(self) -> Any:
+        """Return the statement that sends rows to the staging table."""
+        deleted = "{deleted}, " if self.has_deletes else ""
+        return self.statement(f"COPY {{staging}} ({{chunk}}, {{row}}, {deleted}{{columns}}) FROM STDIN")
 
 
 def identifier(*names: str, has_parameters: bool = False) -> Any:
@@ -170,14 +196,16 @@ LONGEST = 63
 
 
 def tables_of(
-    cursor: psycopg.Cursor[Any], table: str, columns: Sequence[str] | None, keys: Sequence[str], schema: str
-) -> Tables:
+    cursor: psycopg.Cursor[Any], table: str, columns: Sequence[str] | None, keys: Sequence[str], schema: str,
+    has_deletes: bool = False,
+) -> Tables:  # fmt: skip
     """Look up the target of a sink.
 
     Args:
         table: with or without its schema.
         columns: to write; None: all that can be written.
         schema: of ledger and staging table; "": that of the target.
+        has_deletes: whether a row may delete that of its keys.
 
     Raises:
         PostgresError: the table, a column or a unique index is missing.
@@ -193,7 +221,7 @@ def tables_of(
     if missing := [column for column in (*chosen, *keys) if column not in types]:
         names = ", ".join(types)
         raise PostgresError(f"column {missing[0]!r} is not in table {table!r}, which has {names}", "correct columns=")
-    if taken := [column for column in (CHUNK, ROW) if column in types]:
+    if taken := [column for column in (CHUNK, ROW, DELETED) if column in types]:
         raise PostgresError(f"table {table!r} has a column {taken[0]!r}, as staged rows have", "rename it")
     if missing := [column for column in keys if column not in chosen]:
         raise PostgresError(f"key {missing[0]!r} is not among the columns {', '.join(chosen)}", "name it in columns=")
@@ -202,9 +230,10 @@ def tables_of(
         problem = f"table {table!r} has no unique index on exactly ({', '.join(keys)}) that is valid and not deferrable"
         raise PostgresError(problem, remedy)
     checks = sorted(cursor.execute(_CHECKS, (name,)).fetchall())
-    kind = repr((target, [(column, types[column]) for column in chosen], checks))
+    shape = (target, [(column, types[column]) for column in chosen], checks)
+    kind = repr((*shape, "deletes", sorted(keys)) if has_deletes else shape)
     staging = "rayflink_staged_" + hashlib.sha256(kind.encode()).hexdigest()[:16]
-    return Tables(tuple(target), chosen, tuple(keys), schema or target[0], staging)
+    return Tables(tuple(target), chosen, tuple(keys), schema or target[0], staging, has_deletes)
 
 
 def missing_table(cursor: psycopg.Cursor[tuple[object, ...]], table: str) -> PostgresError:
@@ -235,12 +264,16 @@ def create_staging(cursor: psycopg.Cursor[Any], tables: Tables) -> None:
         if is_there(cursor, tables.schema, tables.staging):
             return
         own = "{chunk} uuid NOT NULL, {row} bigint NOT NULL"
+        own += ", {deleted} boolean NOT NULL" if tables.has_deletes else ""
         cursor.execute(tables.statement(f"CREATE TABLE {{staging}} (LIKE {{target}} INCLUDING CONSTRAINTS, {own})"))
         name = tables.statement("{target}").as_string(cursor)
-        for _, _, column, *_ in cursor.execute(_COLUMNS, (name,)).fetchall():
+        for _, _, column, _, _, is_required in cursor.execute(_COLUMNS, (name,)).fetchall():
+            each = sql.Identifier(column)
             if column not in tables.columns:
-                unused = sql.Identifier(column)
-                cursor.execute(tables.statement("ALTER TABLE {staging} DROP COLUMN {unused}", unused=unused))
+                cursor.execute(tables.statement("ALTER TABLE {staging} DROP COLUMN {each}", each=each))
+            elif tables.has_deletes and is_required and column not in tables.keys:
+                text = "ALTER TABLE {staging} ALTER COLUMN {each} DROP NOT NULL"  # a deletion may have its keys alone
+                cursor.execute(tables.statement(text, each=each))
         cursor.execute(tables.statement("CREATE INDEX ON {staging} ({chunk})"))
     except (driver().errors.InsufficientPrivilege, driver().errors.InvalidSchemaName) as error:
         remedy = f"grant CREATE on schema {tables.schema!r}, or give with_staging_schema() another"
@@ -265,6 +298,6 @@ def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
 
 
 __all__ = [
-    "CHUNK", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "ensure_name", "identifier", "is_there",
-    "missing_table", "parts_of", "tables_of",
+    "CHUNK", "DELETED", "LEDGER", "ROW", "Tables", "create_staging", "delete_staged", "ensure_name", "identifier",
+    "is_there", "missing_table", "parts_of", "tables_of",
 ]  # fmt: skip

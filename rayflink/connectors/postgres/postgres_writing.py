@@ -16,7 +16,7 @@ from rayflink.common.records.batches import Batch, rows_of
 from rayflink.common.types import Row
 from rayflink.user_types import UserRecord
 
-from .postgres_session import PostgresError, Session, driver, wait_at_most
+from .postgres_session import PAUSES_S, PostgresError, Session, driver, wait_at_most
 from .postgres_tables import Tables, delete_staged
 
 if TYPE_CHECKING:
@@ -101,16 +101,27 @@ class Rows:
             return tuple(getattr(record, column) for column in self._columns)
         return tuple(record) if isinstance(record, tuple | list) else (record,)
 
-    def copy(self, cursor: psycopg.Cursor[Any], into: Any, rows: Sequence[tuple[Any, ...]], extra: int) -> None:
+    def nothing(self) -> Any:
+        """Return what is collected until it is sent, without rows; its length is the number of rows."""
+        return []
+
+    def copy(
+        self, cursor: psycopg.Cursor[Any], into: Any, held: Any, prefix: tuple[str, ...] = (), first: int | None = None
+    ) -> None:
         """Send rows to a table in one go.
 
         Args:
             into: the COPY statement.
-            extra: how many values in front are not the record's.
+            held: the rows, see `nothing`.
+            prefix: values of the first columns, the same in each row.
+            first: the number of the first row, which is the next column; None: rows have no numbers.
 
         Raises:
             UnwritableRecord: one of them does not fit.
         """
+        rows, extra = held, len(prefix) + (first is not None)
+        if first is not None:
+            rows = [(*prefix, number, *row) for number, row in enumerate(held, first)]
         errors, at = driver().errors, -1
         wrong = (errors.DataError, errors.IntegrityError, errors.ProgrammingError, ValueError, TypeError, OverflowError)
         try:
@@ -118,16 +129,21 @@ class Rows:
                 for at, row in enumerate(rows):  # noqa: B007 - read where it fails
                     copy.write_row(row)
         except wrong as error:
-            line = _LINE.search(_context(error))
+            line, refusal = refused_line(error, self.tables)
             if line is None and _is_servers(error):
                 raise
-            row = rows[at if line is None else int(line[1]) - 1][extra:]
-            name = ".".join(self.tables.target)
-            where = f"column {line[2]!r} of table {name!r}" if line and line[2] else f"table {name!r}"
-            problem = f"{where} refuses the row: {_primary(error)}"
-            refusal = PostgresError(problem, "make it fit in a map() before the sink")
+            row = rows[at if line is None else line - 1][extra:]
             refusal.__cause__ = error
             raise UnwritableRecord(shorten(row)) from refusal
+
+
+def refused_line(error: Exception, tables: Tables) -> tuple[int | None, PostgresError]:
+    """Return the line of a `COPY` that the server refuses, counted from one, and the error; None: it names none."""
+    line = _LINE.search(_context(error))
+    name = ".".join(tables.target)
+    where = f"column {line[2]!r} of table {name!r}" if line and line[2] else f"table {name!r}"
+    refusal = PostgresError(f"{where} refuses the row: {_primary(error)}", "make it fit in a map() before the sink")
+    return None if line is None else int(line[1]), refusal
 
 
 def _context(error: Exception) -> str:
@@ -149,10 +165,11 @@ class DirectWriter(SinkWriter):
     """Writes rows to their table at once, or soon."""
 
     held_ms: int | None = HELD_MS
+    pauses_s: tuple[float, ...] = PAUSES_S
 
     def __init__(self, ctx: WriterContext, session: Session, rows: Rows) -> None:
         self._ctx, self._session, self._rows = ctx, session, rows
-        self._held: list[tuple[Any, ...]] = []
+        self._held = rows.nothing()
         self._due_ms: int | None = None
         self._sent = (ctx.metrics or MetricGroup()).counter("numRecordsSend")
 
@@ -179,14 +196,14 @@ class DirectWriter(SinkWriter):
 
     def _send(self) -> None:
         held = self._held
-        self._session.run(lambda cursor: self._insert(cursor, held))
-        self._held, self._due_ms = [], None
+        self._session.run(lambda cursor: self._insert(cursor, held), self.pauses_s)
+        self._held, self._due_ms = self._rows.nothing(), None
         self._sent.inc(len(held))
 
-    def _insert(self, cursor: psycopg.Cursor[Any], rows: list[tuple[Any, ...]]) -> None:
+    def _insert(self, cursor: psycopg.Cursor[Any], rows: Any) -> None:
         tables = self._rows.tables
         if not tables.keys:
-            self._rows.copy(cursor, tables.statement("COPY {target} ({columns}) FROM STDIN"), rows, 0)
+            self._rows.copy(cursor, tables.statement("COPY {target} ({columns}) FROM STDIN"), rows)
             return
         from psycopg import sql
 
@@ -197,7 +214,7 @@ class DirectWriter(SinkWriter):
                 text = "ALTER TABLE rayflink_rows DROP COLUMN {unused}"
                 cursor.execute(tables.statement(text, unused=sql.Identifier(name)))
         into = tables.statement("COPY rayflink_rows ({row}, {columns}) FROM STDIN")
-        self._rows.copy(cursor, into, [(at, *row) for at, row in enumerate(rows)], 1)
+        self._rows.copy(cursor, into, rows, first=0)
         newest = "SELECT DISTINCT ON ({keys}) {columns} FROM rayflink_rows ORDER BY {keys}, {row} DESC"
         insert = f"INSERT INTO {{target}} ({{columns}}) {newest} {{on_conflict}}"
         cursor.execute(tables.statement(insert, on_conflict=tables.on_conflict()))
@@ -247,7 +264,7 @@ class Stager(DirectWriter):
         if rows >= CHUNK_ROWS:
             self._end_chunk()
 
-    def _insert(self, cursor: psycopg.Cursor[Any], rows: list[tuple[Any, ...]]) -> None:
+    def _insert(self, cursor: psycopg.Cursor[Any], rows: Any) -> None:
         chunk, tables = self._chunk, self._rows.tables
         assert chunk is not None
         staged = chunk.rows + len(rows)
@@ -264,8 +281,7 @@ class Stager(DirectWriter):
             raise PostgresError(problem, "a newer attempt of the job has taken over, or its rows were discarded")
         if found[0] == staged:
             return  # the connection was lost after the commit of this very transaction
-        into = tables.statement("COPY {staging} ({chunk}, {row}, {columns}) FROM STDIN")
-        self._rows.copy(cursor, into, [(chunk.id, at, *row) for at, row in enumerate(rows, chunk.rows)], 2)
+        self._rows.copy(cursor, tables.copy_to_staging(), rows, (chunk.id,), chunk.rows)
         count = tables.statement("UPDATE {ledger} SET row_count = %s WHERE chunk = %s")
         cursor.execute(count, (staged, chunk.id))
 
@@ -314,4 +330,4 @@ class Stager(DirectWriter):
             raise PostgresError(problem, "this one was believed to be dead, and ends here; nothing is to be done")
 
 
-__all__ = ["Chunk", "DirectWriter", "Rows", "Stager"]
+__all__ = ["Chunk", "DirectWriter", "Rows", "Stager", "refused_line"]

@@ -8,6 +8,7 @@ from .cdc.postgres_cdc import PostgresCdc
 from .contract import Connector
 from .datagen import Datagen
 from .files import Filesystem
+from .jdbc.jdbc_tables import Jdbc
 from .kafka.kafka_connectors import KafkaConnector, UpsertKafkaConnector
 from .lakes.delta_tables import DeltaTables
 from .lakes.iceberg_tables import IcebergTables
@@ -19,6 +20,7 @@ _KNOWN: dict[str, Connector] = {
     for known in (
         Filesystem(),
         PostgresCdc(),
+        Jdbc(),
         KafkaConnector(),
         UpsertKafkaConnector(),
         DeltaTables(),

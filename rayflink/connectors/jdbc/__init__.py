@@ -1,0 +1,1 @@
+"""What a program has of JDBC: its URLs, as PostgreSQL's library takes them."""
