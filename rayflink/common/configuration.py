@@ -263,7 +263,7 @@ def reading(values: Mapping[str, Any]) -> Configuration:
 def shown_value(key: str, value: str) -> str:
     """Return the value of an option as people may see it: masked where its key says that it is a secret.
 
-    The password within a URL is masked, too.
+    The password within a URL is masked, too, and parameters of its query that are secrets.
 
     Source: apache/flink GlobalConfiguration.isSensitive.
 
@@ -271,9 +271,13 @@ def shown_value(key: str, value: str) -> str:
     ('******', 'us-east-1')
     >>> shown_value("url", "http://me:abc@host:80")
     'http://me:******@host:80'
+    >>> shown_value("url", "jdbc:postgresql://host/db?user=me&password=abc&ssl=true")
+    'jdbc:postgresql://host/db?user=me&password=******&ssl=true'
     """
     if any(word in key.lower() for word in _SECRETS):
         return "******"
+    if "=" in value:
+        value = _SECRET_IN_QUERY.sub(r"\1******", value)
     return _PASSWORD_IN_URL.sub(r"\1******@", value) if "@" in value else value
 
 
@@ -288,6 +292,7 @@ _SECRETS = (
     "basic-auth", "jaas.config", "http-headers", "passphrase", "key.pem", "oauthbearer.config", "kinit.cmd",
 )  # fmt: skip
 _PASSWORD_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]*@")
+_SECRET_IN_QUERY = re.compile(r"(?i)([?&;][^=&;?\s]*(?:password|secret|token|passphrase)[^=&;\s]*=)[^&;\s]+")
 _NEAR = 0.75
 """Least similarity, in [0, 1], of two strings of which one may be meant for the other."""
 

@@ -59,6 +59,7 @@ class TableDefinition:
 
     Args:
         watermark: the time column and the expression of its watermark, as it was written.
+        options: of the connector; secrets among them are in no representation.
         connected: what is there already, such as a stream or columns in memory, in the place of a connector.
     """
 
@@ -66,7 +67,7 @@ class TableDefinition:
     watermark: tuple[str, str] | None = None
     primary_key: tuple[str, ...] = ()
     partition_keys: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     comment: str | None = None
     connected: Any = None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
+from rayflink.common.configuration import shown_value
 from rayflink.common.errors import RayflinkError
 
 from .plan.typed import Place
@@ -13,6 +15,8 @@ __all__ = ["SqlError", "nearest"]
 
 _MOST_SHOWN = 100
 """Characters of a line around what is underlined."""
+_OPTION = re.compile(r"('((?:[^']|'')*)'\s*=\s*')((?:[^']|'')*)")
+"""An option as statements write it: its key, and its value, which may lack its end."""
 
 
 class SqlError(RayflinkError):
@@ -77,16 +81,23 @@ class SqlError(RayflinkError):
         return f"{where}, {line}: {what}\n{self.underlined()}" if where else f"{line}: {what}\n{self.underlined()}"
 
     def underlined(self) -> str:
-        """Return the line of the text with the place, and marks below it."""
+        """Return the line of the text with the place, and marks below it; values of secret options are masked."""
         assert self.place is not None
-        start = self.text.rfind("\n", 0, self.place.start) + 1
-        stop = self.text.find("\n", start)
-        line = self.text[start : len(self.text) if stop < 0 else stop]
+        text = _OPTION.sub(_masked, self.text)
+        start = text.rfind("\n", 0, self.place.start) + 1
+        stop = text.find("\n", start)
+        line = text[start : len(text) if stop < 0 else stop]
         offset = self.place.start - start
         width = max(1, min(self.place.stop - self.place.start, len(line) - offset))
         cut = max(0, offset - _MOST_SHOWN // 2)
         shown = line[cut : max(offset + width, cut + _MOST_SHOWN)]
         return f"  {shown}\n  {' ' * (offset - cut)}{'^' * width}"
+
+
+def _masked(option: re.Match[str]) -> str:
+    """Return an option with asterisks in the place of a secret value, so that nothing moves."""
+    before, key, value = option[1], option[2], option[3]
+    return option[0] if shown_value(key, value) == value else before + re.sub(r"[^\n]", "*", value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

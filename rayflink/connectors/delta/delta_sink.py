@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayflink.common.connector_base.sink import (
     CommitterContext,
@@ -195,7 +195,7 @@ class DeltaWriter(SinkWriter):
             statistics = statistics_json(file.footer, self._stored)
             self._prepared.append(DeltaFile(file.path, file.size, file.rows, tuple(values.items()), statistics))
 
-    def prepare_commit(self) -> Sequence[Any]:
+    def prepare_commit(self) -> Sequence[object]:
         prepared, self._prepared = self._prepared, []
         return prepared
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from rayflink.common.connector_base.source import Polled
 from rayflink.common.connector_base.split_reader import SplitCursor
@@ -46,7 +45,7 @@ class _FirstRowsCursor:
             self.left -= len(found)
         return found
 
-    def position(self) -> Any:
+    def position(self) -> object:
         return self.cursor.position()
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from rayflink.common.connector_base.sink import CommitterContext, GlobalCommitter, Sink, SinkWriter, WriterContext
 from rayflink.common.metrics.metric_group import MetricGroup
@@ -196,7 +196,7 @@ class IcebergWriter(SinkWriter):
             self._bytes.inc(file.size)
             self._prepared.append(self._described(file))
 
-    def prepare_commit(self) -> Sequence[Any]:
+    def prepare_commit(self) -> Sequence[object]:
         prepared, self._prepared = self._prepared, []
         return prepared
 

@@ -1,1 +1,1 @@
-"""What a program has of JDBC: its URLs, as PostgreSQL's library takes them."""
+"""URLs of JDBC, which become connection strings of PostgreSQL's library."""

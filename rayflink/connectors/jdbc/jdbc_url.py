@@ -36,7 +36,7 @@ def dsn_of(url: str, user: str = "", password: str = "", parameters: Mapping[str
     """Return the connection string of a URL of JDBC.
 
     >>> dsn_of("jdbc:postgresql://db.example:5433/shop?sslmode=require&currentSchema=sales", "me")
-    "host=db.example port=5433 dbname=shop user=me sslmode=require options='-c search_path=sales'"
+    "host=db.example port=5433 dbname=shop sslmode=require options='-c search_path=sales' user=me"
 
     Args:
         user, password: in place of those in the URL; "": none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -107,13 +107,13 @@ class PostgresChangesSink(Sink[Row]):
             self._held = Session(self._dsn)
         return self._held
 
-    def _rows(self, cursor: psycopg.Cursor[Any]) -> ColumnRows:
+    def _rows(self, cursor: psycopg.Cursor[tuple[object, ...]]) -> ColumnRows:
         names = list(self._columns)
         tables = tables_of(cursor, self._table, names, self._keys, "", has_deletes=bool(self._keys))
         shown = driver().sql.Identifier(*tables.target).as_string(cursor)
         (oid,) = cursor.execute("SELECT to_regclass(%s)::oid", (shown,)).fetchone() or (0,)
         full_name = ".".join(tables.target)
-        own = {column.name: column for column in read_columns(cursor, int(oid), has_generated=True)[0]}
+        own = {column.name: column for column in read_columns(cursor, int(str(oid)), has_generated=True)[0]}
         for name, source in self._columns.items():
             if not is_writable_as(own[name].kind, source):
                 problem = f"column {name!r} of {full_name} is of type {own[name].shown_type}, and {source} is written"
@@ -212,8 +212,8 @@ class ColumnRows(Rows):
         held.add(rows, deleted)
 
     def copy(
-        self, cursor: psycopg.Cursor[Any], into: Any, held: HeldColumns, prefix: tuple[str, ...] = (),
-        first: int | None = None,
+        self, cursor: psycopg.Cursor[tuple[object, ...]], into: psycopg.sql.Composed, held: HeldColumns,
+        prefix: tuple[str, ...] = (), first: int | None = None,
     ) -> None:  # fmt: skip
         import pyarrow
 
@@ -267,7 +267,7 @@ class ColumnWriter(_Columnar):
         self.most_rows, self.held_ms = flushing.most_rows, flushing.interval_ms or None
         self.pauses_s = flushing.pauses_s
 
-    def _insert(self, cursor: psycopg.Cursor[Any], rows: HeldColumns) -> None:
+    def _insert(self, cursor: psycopg.Cursor[tuple[object, ...]], rows: HeldColumns) -> None:
         tables = self._rows.tables
         if not tables.keys:
             self._rows.copy(cursor, tables.statement("COPY {target} ({columns}) FROM STDIN"), rows)

@@ -91,6 +91,7 @@ def row_at_line(columns: Sequence[pyarrow.Array], line: int) -> int | None:
             return None
         count = compute.fill_null(compute.count_substring(column, "\n"), 0)
         ends += count.to_numpy(zero_copy_only=False)
+    ends[0] = 1  # before the first line end outside of quotes, the server counts none
     row = int(np.searchsorted(np.cumsum(ends), line))
     return row if row < len(ends) else None
 

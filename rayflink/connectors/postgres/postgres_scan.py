@@ -146,7 +146,7 @@ class ScannedTable:
 
 @dataclass(frozen=True)
 class _NoMark(SnapshotMark):
-    """The mark of a chunk whose changes nobody reads."""
+    """The mark of a chunk whose changes are not read."""
 
     @property
     def high(self) -> int:
@@ -193,7 +193,7 @@ class ScanDatabase(Database[ScannedTable]):
         return Prepared({known.table.full_name: known}, tuple(chunks), 0)
 
     def resume(self, prepared: Prepared[ScannedTable]) -> Prepared[ScannedTable]:
-        """Return the same with a new snapshot: that of before ended with the process that had it."""
+        """Return the same with a new snapshot: the earlier one ended with the process that had it."""
         if not any(known.snapshot for known in prepared.tables.values()):
             return prepared
         snapshot = self._export()
@@ -290,8 +290,9 @@ class ScanDatabase(Database[ScannedTable]):
             number = max(1, -(-table.rows // rows) if table.rows > 0 else -(-found.size // CHUNK_BYTES))
             step = max(1, -(-blocks // number))
             return chunks_between(name, map(str, range(step, blocks, step)))
-        if partitions is not None and table.rows > 0:
-            rows = max(1, min(rows, -(-table.rows // partitions.number)))
+        if partitions is not None:
+            count = table.rows if table.rows > 0 else _count(cursor, table)
+            rows = max(1, min(rows, -(-count // partitions.number)))
         return divide(cursor, table, rows)
 
 
@@ -322,6 +323,12 @@ def chunk_rows(rows: int, size: int) -> int:
     if rows <= 0 or size <= 0:
         return MOST_CHUNK_ROWS
     return min(MOST_CHUNK_ROWS, max(_LEAST_CHUNK_ROWS, CHUNK_BYTES * rows // size))
+
+
+def _count(cursor: psycopg.Cursor[tuple[object, ...]], table: CapturedTable) -> int:
+    sql = driver().sql
+    cursor.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table.schema, table.table)))
+    return int(str((cursor.fetchone() or (0,))[0]))
 
 
 def _between(

@@ -68,7 +68,7 @@ class Tables:
     staging: str
     has_deletes: bool = False
 
-    def statement(self, text: str, **more: Any) -> Any:
+    def statement(self, text: str, **more: psycopg.sql.Composable) -> psycopg.sql.Composed:
         """Return an SQL statement with the names of the tables and columns in it.
 
         Args:
@@ -90,7 +90,7 @@ class Tables:
         }
         return sql.SQL(text).format(**names, **more)
 
-    def on_conflict(self, has_parameters: bool = False) -> Any:
+    def on_conflict(self, has_parameters: bool = False) -> psycopg.sql.Composable:
         """Return the ON CONFLICT clause of an INSERT; empty without keys.
 
         Args:
@@ -108,7 +108,7 @@ class Tables:
         changes = sql.SQL(", ").join([sql.SQL("{0} = excluded.{0}").format(name) for name in names])
         return sql.SQL("ON CONFLICT ({}) DO UPDATE SET {}").format(keys, changes)
 
-    def move(self) -> Any:
+    def move(self) -> psycopg.sql.Composed:
         """Move the rows of a chunk from the staging table to the target and return their number."""
         newest = "SELECT * FROM moved"
         if self.keys:
@@ -122,7 +122,7 @@ class Tables:
             on_conflict=self.on_conflict(has_parameters=True),
         )
 
-    def delete(self, source: str, has_parameters: bool = False) -> Any:
+    def delete(self, source: str, has_parameters: bool = False) -> psycopg.sql.Composed:
         """Return the statement that deletes from the target what the newest row of its keys deletes.
 
         A row of another key may then take its place in a unique index.
@@ -139,13 +139,13 @@ class Tables:
         text = f"DELETE FROM {{target}} AS present USING ({newest}) AS gone WHERE gone.{{deleted}} AND {{same}}"
         return self.statement(text, same=same)
 
-    def copy_to_staging(self) -> Any:
+    def copy_to_staging(self) -> psycopg.sql.Composed:
         """Return the statement that sends rows to the staging table."""
         deleted = "{deleted}, " if self.has_deletes else ""
         return self.statement(f"COPY {{staging}} ({{chunk}}, {{row}}, {deleted}{{columns}}) FROM STDIN")
 
 
-def identifier(*names: str, has_parameters: bool = False) -> Any:
+def identifier(*names: str, has_parameters: bool = False) -> psycopg.sql.Identifier:
     """Return a name in a statement, quoted.
 
     Args:
@@ -291,7 +291,7 @@ def delete_staged(cursor: psycopg.Cursor[Any], schema: str, chunks: Sequence[tup
         cursor.execute(text.format(name, identifier(CHUNK)), (ids,))
 
 
-def is_there(cursor: psycopg.Cursor[Any], schema: str, name: str) -> bool:
+def is_there(cursor: psycopg.Cursor[tuple[object, ...]], schema: str, name: str) -> bool:
     """Return whether a schema has a table of that name."""
     query = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = %s"
     return cursor.execute(query, (schema, name)).fetchone() is not None

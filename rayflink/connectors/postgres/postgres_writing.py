@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,8 @@ class Rows:
         return []
 
     def copy(
-        self, cursor: psycopg.Cursor[Any], into: Any, held: Any, prefix: tuple[str, ...] = (), first: int | None = None
+        self, cursor: psycopg.Cursor[Any], into: psycopg.sql.Composed, held: Any, prefix: tuple[str, ...] = (),
+        first: int | None = None,
     ) -> None:
         """Send rows to a table in one go.
 
@@ -264,7 +265,7 @@ class Stager(DirectWriter):
         if rows >= CHUNK_ROWS:
             self._end_chunk()
 
-    def _insert(self, cursor: psycopg.Cursor[Any], rows: Any) -> None:
+    def _insert(self, cursor: psycopg.Cursor[Any], rows: Sized) -> None:
         chunk, tables = self._chunk, self._rows.tables
         assert chunk is not None
         staged = chunk.rows + len(rows)

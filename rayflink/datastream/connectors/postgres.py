@@ -1,4 +1,4 @@
-"""PostgreSQL as a sink; needs `pip install 'rayflink[postgres]'`."""
+"""PostgreSQL as a sink and as a bounded source; needs `pip install 'rayflink[postgres]'`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rayflink.common.exports import lazy_exports
 if TYPE_CHECKING:
     from rayflink.connectors.postgres.postgres_sink import PostgresError as PostgresError
     from rayflink.connectors.postgres.postgres_sink import PostgresSink as PostgresSink
+    from rayflink.connectors.postgres.postgres_source import PostgresSource as PostgresSource
+    from rayflink.connectors.postgres.postgres_source import PostgresSourceBuilder as PostgresSourceBuilder
     from rayflink.connectors.postgres.postgres_staged import StagedRows as StagedRows
     from rayflink.connectors.postgres.postgres_staged import discard_staged_rows as discard_staged_rows
     from rayflink.connectors.postgres.postgres_staged import drop_staging_tables as drop_staging_tables
@@ -18,6 +20,7 @@ else:
         __name__,
         {
             "rayflink.connectors.postgres.postgres_sink": "PostgresError PostgresSink",
+            "rayflink.connectors.postgres.postgres_source": "PostgresSource PostgresSourceBuilder",
             "rayflink.connectors.postgres.postgres_staged": (
                 "StagedRows discard_staged_rows drop_staging_tables staged_rows"
             ),

@@ -29,6 +29,12 @@ def dsn(server: str) -> Iterator[str]:
     assert ask(server, "SELECT count(*) FROM pg_prepared_xacts") == [(0,)]
 
 
+def url_of(dsn: str) -> str:
+    """Return the URL of JDBC for the database `postgres` of a server."""
+    home = dsn.partition("host=")[2].partition(" ")[0]
+    return f"jdbc:postgresql://{home.replace('/', '%2F')}/postgres"
+
+
 def execute(dsn: str, *statements: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         for statement in statements:

@@ -22,7 +22,7 @@ from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkOperator
 from rayflink.testing import Place, rescaled_snapshots
-from tests.connectors.postgres.postgres_table import ask, dsn, execute, numbers_in, server, started
+from tests.connectors.postgres.postgres_table import ask, dsn, execute, numbers_in, server, started, url_of
 
 pytestmark = pytest.mark.slow
 __all__ = ["dsn", "server"]
@@ -511,6 +511,7 @@ def test_a_server_that_is_gone_without_a_word_is_noticed(monkeypatch: pytest.Mon
 
 
 def test_the_examples_of_the_page_run(dsn: str) -> None:
-    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS, globs={"dsn": dsn})
+    names = {"dsn": dsn, "url": url_of(dsn)}
+    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS, globs=names)
     assert found.attempted >= 10
     assert found.failed == 0

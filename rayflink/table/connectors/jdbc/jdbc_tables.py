@@ -155,7 +155,7 @@ class Jdbc(Connector):
         "username": Option(str, ""),
         "password": Option(str, ""),
         "driver": Option(str, "", about="ignored: it follows from the URL"),
-        "connection.max-retry-timeout": Option(typed(DURATION), about="how long to wait for a connection, 10 s by default"),
+        "connection.max-retry-timeout": Option(typed(DURATION), about="how long to wait for a connection, 10 s"),
         "scan.partition.column": Option(str),
         "scan.partition.num": Option(whole_from(1)),
         "scan.partition.lower-bound": Option(str),
@@ -182,7 +182,7 @@ class Jdbc(Connector):
         if given and len(given) < len(_PARTITION):
             missing = next(name for name in _PARTITION if name not in given)
             problem = f"{table} has 'scan.partition.{given[0]}' and no 'scan.partition.{missing}'"
-            raise SqlError(problem, f"give all of {', '.join(_PARTITION)}, or none")
+            raise SqlError(problem, f"give all of scan.partition.{{{', '.join(_PARTITION)}}}, or none")
         caches = [f"lookup.partial-cache.{name}" for name in _CACHE]
         if values["lookup.cache"] == "PARTIAL" and all(values[name] is None for name in caches):
             problem = f"{table} has 'lookup.cache' = 'PARTIAL' without a limit"

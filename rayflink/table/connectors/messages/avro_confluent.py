@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 def _urls(text: str) -> tuple[str, ...]:
     urls = tuple(part.strip() for part in text.split(",") if part.strip())
-    if any("@" in urlsplit(url).netloc for url in urls):
-        raise ValueError("URLs without user and password, which belong into the option 'basic-auth.user-info'")
+    if any("@" in urlsplit(url).netloc or urlsplit(url).query for url in urls):
+        wanted = "URLs without user, password and query; credentials belong into the options 'basic-auth.user-info' "
+        raise ValueError(f"{wanted}and 'bearer-auth.token'")
     return urls
 
 
