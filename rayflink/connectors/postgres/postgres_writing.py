@@ -93,13 +93,7 @@ class Rows:
     def _of(self, record: UserRecord) -> tuple[Any, ...]:
         if self._values is not None:
             return tuple(self._values(record))
-        if isinstance(record, dict):
-            return tuple(record[column] for column in self._columns)
-        if isinstance(record, Row):
-            return tuple(record if record._names is None else record.get_fields_by_names(list(self._columns)))
-        if hasattr(record, "_fields"):
-            return tuple(getattr(record, column) for column in self._columns)
-        return tuple(record) if isinstance(record, tuple | list) else (record,)
+        return fields_of(record, self._columns)
 
     def nothing(self) -> Any:
         """Return what is collected until it is sent, without rows; its length is the number of rows."""
@@ -136,6 +130,20 @@ class Rows:
             row = rows[at if line is None else line - 1][extra:]
             refusal.__cause__ = error
             raise UnwritableRecord(shorten(row)) from refusal
+
+
+def fields_of(record: UserRecord, names: Sequence[str]) -> tuple[Any, ...]:
+    """Return the fields of some names, of a Row with names, a dict or a named tuple; else all values of a record.
+
+    Raises: what the record raises where it has no such field.
+    """
+    if isinstance(record, dict):
+        return tuple(record[name] for name in names)
+    if isinstance(record, Row):
+        return tuple(record if record._names is None else record.get_fields_by_names(list(names)))
+    if hasattr(record, "_fields"):
+        return tuple(getattr(record, name) for name in names)
+    return tuple(record) if isinstance(record, tuple | list) else (record,)
 
 
 def refused_line(error: Exception, tables: Tables) -> tuple[int | None, PostgresError]:
@@ -331,4 +339,4 @@ class Stager(DirectWriter):
             raise PostgresError(problem, "this one was believed to be dead, and ends here; nothing is to be done")
 
 
-__all__ = ["Chunk", "DirectWriter", "Rows", "Stager", "refused_line"]
+__all__ = ["Chunk", "DirectWriter", "Rows", "Stager", "fields_of", "refused_line"]

@@ -1,4 +1,4 @@
-"""PostgreSQL as a sink and as a bounded source; needs `pip install 'rayflink[postgres]'`."""
+"""PostgreSQL as a sink, as a bounded source, and to look rows up in; needs `pip install 'rayflink[postgres]'`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.connectors.lookup_cache import LookupCache as LookupCache
+    from rayflink.connectors.postgres.postgres_lookup import PostgresLookup as PostgresLookup
     from rayflink.connectors.postgres.postgres_sink import PostgresError as PostgresError
     from rayflink.connectors.postgres.postgres_sink import PostgresSink as PostgresSink
     from rayflink.connectors.postgres.postgres_source import PostgresSource as PostgresSource
@@ -19,6 +21,8 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.connectors.lookup_cache": "LookupCache",
+            "rayflink.connectors.postgres.postgres_lookup": "PostgresLookup",
             "rayflink.connectors.postgres.postgres_sink": "PostgresError PostgresSink",
             "rayflink.connectors.postgres.postgres_source": "PostgresSource PostgresSourceBuilder",
             "rayflink.connectors.postgres.postgres_staged": (
