@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster import watching
 from tests.cluster.conftest import two_nodes
+from tests.spark.lake_jars import lake_configs
 
 RUNNING = pytest.StashKey[dict[str, Any]]()
 CPUS = 3
@@ -27,7 +28,8 @@ def running_spark(request: pytest.FixtureRequest) -> Any:
     if RUNNING not in folder.stash:
         with ExitStack() as starting:
             address = starting.enter_context(two_nodes(CPUS))
-            spark = starting.enter_context(spark_session("tests", num_executors=2, executor_memory="600m"))
+            options = {"num_executors": 2, "executor_memory": "600m", "configs": lake_configs()}
+            spark = starting.enter_context(spark_session("tests", **options))
             folder.stash[RUNNING] = {"spark": spark, "address": address}
             starting.callback(folder.stash.__delitem__, RUNNING)
             folder.addfinalizer(starting.pop_all().close)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -14,9 +15,11 @@ from rayflink.user_types import UserRecord, UserValue
 from ..data_types.basic_types import BasicType, BasicTypeInfo, DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
 from ..data_types.composite_types import ElementsTypeInfo, PrimitiveArrayTypeInfo, RowTypeInfo, TupleTypeInfo
 from ..data_types.type_base import TypeInformation
-from ..errors import InvalidTypesError, shorten
+from ..errors import InvalidTypesError, TypeMismatch, shorten
 from ..serialization import DeserializationSchema, SerializationSchema
 from ..types import Row, _create_row
+from .batches import ArrowBatch, Batch
+from .csv_by_columns import CsvParser, CsvWriter, bytes_of
 from .csv_marks import CsvMarks
 from .number_strings import decimal_number, real_number, stripped_decimal, whole_number
 from .print_form import number_text
@@ -119,6 +122,17 @@ class CsvRowDeserializationSchema(DeserializationSchema):
 
     def __init__(self, type_info: TypeInformation, marks: CsvMarks, ignore_parse_errors: bool = False) -> None:
         self._type_info, self._marks, self._lenient = _row_type(type_info), marks, ignore_parse_errors
+        is_own = type(self).deserialize is CsvRowDeserializationSchema.deserialize
+        self._parser = CsvParser(self._type_info, marks) if is_own else None
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
+        """Return the rows of many lines, as columns where all their values are written in the common way.
+
+        Raises:
+            ValueError: a line is malformed, and errors are not ignored.
+        """
+        data = None if self._parser is None else self._parser.columns(messages)
+        return super().deserialize_batch(messages) if data is None else (ArrowBatch(data), None)
 
     def deserialize(self, message: bytes) -> Row | None:
         """Return the row of a line; None for a comment, and where errors are ignored for a wrong number of fields.
@@ -144,7 +158,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
     def _value(self, text: str, kind: TypeInformation, name: str, line: str) -> Any:
         try:
             return value_of(text, kind, self._marks)
-        except (ValueError, TypeError, ArithmeticError) as error:
+        except (ValueError, TypeError, ArithmeticError, TypeMismatch) as error:
             if self._lenient:
                 return None
             raise ValueError(f"CSV {shorten(line, 200)}: field {name}: {error}") from error
@@ -217,6 +231,20 @@ class CsvRowSerializationSchema(SerializationSchema):
 
     def __init__(self, type_info: TypeInformation, marks: CsvMarks) -> None:
         self._type_info, self._marks = _row_type(type_info), marks
+        is_own = type(self).serialize is CsvRowSerializationSchema.serialize
+        self._writer = CsvWriter(self._type_info, marks) if is_own else None
+
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
+        """Return the line of each row; rows that are columns of the very types become lines by columns.
+
+        Raises:
+            TypeMismatch: a row is not of the type.
+        """
+        if isinstance(batch, ArrowBatch) and self._writer is not None:
+            lines = self._writer.lines(batch.data)
+            if lines is not None:
+                return bytes_of(lines)
+        return super().serialize_batch(batch)
 
     def serialize(self, element: UserRecord) -> bytes:
         """Return the line of a row.

@@ -26,6 +26,8 @@ from ..typeinfo import Types
 from ..types import Row, _create_row
 from .arrow_types import to_arrow_schema
 from .batches import ArrowBatch, Batch
+from .csv_by_columns import bytes_of
+from .json_by_columns import JsonWriter
 from .json_columns import JsonParser, UnreadableColumn
 from .json_strings import dumped, json_text, without_surrogates
 from .number_strings import decimal_number, real_number, whole_number, whole_or_real
@@ -171,6 +173,20 @@ class JsonRowSerializationSchema(SerializationSchema):
 
     def __init__(self, type_info: TypeInformation) -> None:
         self._type_info = _row_type(type_info)
+        is_own = type(self).serialize is JsonRowSerializationSchema.serialize
+        self._writer = JsonWriter(self._type_info) if is_own else None
+
+    def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
+        """Return the JSON of each row; rows that are columns of the very types become objects by columns.
+
+        Raises:
+            TypeMismatch: a row is not of the type.
+        """
+        if isinstance(batch, ArrowBatch) and self._writer is not None:
+            objects = self._writer.objects(batch.data)
+            if objects is not None:
+                return bytes_of(objects)
+        return super().serialize_batch(batch)
 
     def serialize(self, element: UserRecord) -> bytes:
         """Return the JSON of a row.

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+CLOSES_WITHIN_S = 10
+"""Seconds for which a job that ends waits for a compaction; it loses nothing but work where it does not end."""
+
 
 @dataclass(frozen=True)
 class DeltaFile:
@@ -97,8 +100,11 @@ class DeltaCommitter(GlobalCommitter):
                 request.signal_already_committed()
 
     def close(self) -> None:
-        if self._compaction is not None:
-            self._compaction.join()
+        if self._compaction is None:
+            return
+        self._compaction.join(CLOSES_WITHIN_S)
+        if self._compaction.is_alive():
+            log.warning("%s is still compacted; what that has written by now may be left without a commit", self._place)
 
     def _commit(self, commit: DeltaCommit) -> bool:
         """Add the files of a checkpoint; False: they have been added before.

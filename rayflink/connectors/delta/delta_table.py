@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
 
 from ..lakes.data_file_writing import LocalDataFile, local_path
-from ..lakes.lake_errors import LakeError, library, without_secrets
+from ..lakes.lake_errors import LakeError, lake_error, library, without_secrets
 
 if TYPE_CHECKING:
     import deltalake
@@ -196,9 +196,7 @@ class _Errors:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, LakeError):
             remedy = "look at the path, its permissions and the options of the object store"
-            raise LakeError(
-                f"{self._place} cannot be {self._action} ({type(error).__name__}: {without_secrets(error)})", remedy
-            ) from None
+            raise lake_error(str(self._place), self._action, error, remedy) from None
 
 
 def path_in_log(path: str) -> str:

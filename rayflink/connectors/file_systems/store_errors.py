@@ -72,6 +72,15 @@ _PASSING = re.compile(
 )
 
 
+def known_refusal(error: BaseException) -> tuple[str, str] | None:
+    """Return problem and remedy of an error with which a store refuses requests; None: it is of another kind."""
+    whole, name = str(error), type(error).__name__
+    for pattern, problem, remedy in _KNOWN:
+        if re.search(pattern, whole) or re.search(pattern, name):
+            return problem, remedy
+    return None
+
+
 def explained(error: BaseException, action: str, address: str, tries: int = 1) -> ObjectStoreError:
     """Return what a client raised as an error that says the cause and the remedy.
 
@@ -84,9 +93,10 @@ def explained(error: BaseException, action: str, address: str, tries: int = 1) -
     name = next((part for part in code.groups() if part), "") if code else ""
     cause = shown.partition("<?xml")[0].partition("\n")[0].rstrip(" :")
     cause = f"{cause} ({name})" if name and name not in cause else cause
-    for pattern, problem, remedy in _KNOWN:
-        if re.search(pattern, whole) or re.search(pattern, type(error).__name__):
-            return ObjectStoreError(action, address, f"{problem}: {cause}", remedy)
+    known = known_refusal(error)
+    if known is not None:
+        problem, remedy = known
+        return ObjectStoreError(action, address, f"{problem}: {cause}", remedy)
     if isinstance(error, FileNotFoundError) or name in _GONE:
         remedy = "leave objects in place until the job has read them"
         return MissingObjectError(action, address, f"there is no such object ({cause})", remedy)
@@ -98,4 +108,5 @@ def explained(error: BaseException, action: str, address: str, tries: int = 1) -
     return ObjectStoreError(action, address, cause, "correct the address, or the options of the store")
 
 
-__all__ = ["ChangedObjectError", "MissingObjectError", "ObjectStoreError", "StoreConnectionError", "explained"]
+__all__ = ["ChangedObjectError", "MissingObjectError", "ObjectStoreError", "StoreConnectionError", "explained",
+           "known_refusal"]  # fmt: skip

@@ -14,6 +14,7 @@ from typing import IO, Any, Generic
 from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
+    Polled,
     ReaderContext,
     Source,
     SourceReader,
@@ -26,7 +27,7 @@ from rayflink.common.functions.type_variables import Output, Result
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.metrics.metric_names import NUM_STORE_RETRIES
 from rayflink.common.options.store_options import storage_options
-from rayflink.common.records.batches import RowBatch
+from rayflink.common.records.batches import ArrowBatch, RowBatch
 from rayflink.common.time import Duration, to_millis
 
 from ..file_systems.object_paths import ObjectEntry, is_object_address
@@ -47,6 +48,8 @@ class FileFormat(ABC, Generic[Output]):
 
     divisible = False
     """True if several readers may read parts of one file; parts are ranges of bytes."""
+    most_rows: int | None = None
+    """Records of a reader that are enough: then it opens no other split, and ends; None: all are read."""
 
     @property
     def produced_type(self) -> TypeInformation | None:
@@ -159,7 +162,7 @@ class FileSource(Source[Output]):
         return self._enumerator_of(ctx, state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
-        return _FileReader(self._format, ctx, self._stores)
+        return _FileReader(self._format, ctx, self._stores, is_bounded=self._discovery_ms is None)
 
     def _enumerator_of(self, ctx: EnumeratorContext, state: FileEnumeratorState | None) -> SplitEnumerator:
         divisible = self._format.divisible and self._enumerator.divides
@@ -241,11 +244,28 @@ def _checked(given: object, wanted: type) -> Any:
 
 
 class _FileReader(OneByOneReader):
-    def __init__(self, form: FileFormat, ctx: ReaderContext, stores: ObjectStores) -> None:
+    def __init__(self, form: FileFormat, ctx: ReaderContext, stores: ObjectStores, is_bounded: bool) -> None:
         super().__init__()
+        self._most_rows, self._is_bounded, self._emitted = form.most_rows, is_bounded, 0
         self._format = form if ctx.metrics is None else form.counting(ctx.metrics)
         counter = None if ctx.metrics is None else ctx.metrics.counter(NUM_STORE_RETRIES)
         self._ctx, self._stores = ctx, ObjectStores(stores.options, counter)
+
+    def poll(self, max_records: int) -> Polled:
+        if self._most_rows is None:
+            return super().poll(max_records)
+        if self._emitted >= self._most_rows:
+            self._leave_the_rest()
+        answer = super().poll(max_records)
+        if isinstance(answer, RowBatch | ArrowBatch):
+            self._emitted += len(answer)
+        return answer
+
+    def _leave_the_rest(self) -> None:
+        """Drop the splits; of files that are watched there are more to come, which are dropped too."""
+        while self._splits:
+            self._finish_split()
+        self._no_more = self._no_more or self._is_bounded
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         if not is_object_address(split.path):

@@ -1,4 +1,4 @@
-"""A format that reads no more rows of a split than are asked for."""
+"""A format whose readers end when they have emitted the rows that are asked for."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from .file_source import FileFormat
 
 
 class FirstRows(FileFormat):
-    """Another format, whose splits end early.
+    """Another format, of which a reader reads no more than some rows.
 
     Args:
         form: the other one.
-        rows: of a split at least, where it has them; blocks are not cut.
+        rows: of a reader at least, where its splits have them; blocks are not cut.
     """
 
     def __init__(self, form: FileFormat, rows: int) -> None:
         self._form, self._rows = form, rows
+        self.most_rows = rows
         self.divisible = form.divisible
 
     def counting(self, metrics: MetricGroup) -> FileFormat:

@@ -106,6 +106,18 @@ class ColumnShape:
             raise ValueError(f"{path!r} has no column {', '.join(missing)}; {remedy}")
         return [found[form(name)] for name in self.schema.names]
 
+    def paths_in(self, there: pyarrow.Schema, names: Sequence[str] | None) -> list[str] | None:
+        """Return the paths of the fields that are read of a file, with dots between names; None for all.
+
+        Args:
+            there: the file's columns.
+            names: the wanted ones, as `names_in` returns them.
+        """
+        if self.schema is None or names is None:
+            return None
+        pairs = zip(names, self.schema, strict=True)
+        return [path for name, field in pairs for path in field_paths(name, there.field(name).type, field.type)]
+
     def emitted(self, data: pyarrow.RecordBatch, names: Sequence[str] | None, path: str) -> Batch:
         """Return the wanted columns in the wanted form.
 
@@ -166,6 +178,38 @@ class ColumnWriter(BulkWriter):
 
     def abandon(self) -> None:
         self._writer.close()
+
+
+def field_paths(
+    name: str, found: pyarrow.DataType, wanted: pyarrow.DataType, renamed: pyarrow.DataType | None = None
+) -> list[str]:
+    """Return the paths of the fields of a column that are to be read, with dots between names.
+
+    Of a struct that has none of the wanted fields the first is read: it shows which rows are null.
+
+    >>> import pyarrow
+    >>> there = pyarrow.struct([("price", pyarrow.int64()), ("url", pyarrow.string())])
+    >>> field_paths("bid", there, pyarrow.struct([("url", pyarrow.string())]))
+    ['bid.url']
+
+    Args:
+        found: the type that the file has.
+        wanted: the type to read, which may have fewer fields.
+        renamed: the file's type with the names by which fields are wanted; None: they have those in the file, too.
+    """
+    from pyarrow import types
+
+    if not (types.is_struct(found) and types.is_struct(wanted) and found.num_fields):
+        return [name]
+    names = found if renamed is None else renamed
+    paths: list[str] = []
+    for field in wanted:
+        index = names.get_field_index(field.name)
+        if index >= 0:
+            inner = found.field(index)
+            paths += field_paths(f"{name}.{inner.name}", inner.type, field.type, names.field(index).type)
+    first = found.field(0)
+    return paths or field_paths(f"{name}.{first.name}", first.type, first.type)[:1]
 
 
 @contextmanager

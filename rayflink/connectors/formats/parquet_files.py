@@ -29,7 +29,8 @@ class ParquetFormat(BulkFormat):
     """Row groups, as columns; a row group is read by the reader of the bytes in which it begins.
 
     Args:
-        row_type: columns to read, a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema; None: all as they are.
+        row_type: columns to read, a RowTypeInfo, a ROW of `DataTypes` or a pyarrow Schema; None: all as they are. Of a
+            row column only the fields that the type has are read.
         batch_size: most records at a time.
         is_case_sensitive: False finds columns whose names differ in case alone.
         rows: emit `Row` objects instead of columns.
@@ -66,17 +67,18 @@ class ParquetFormat(BulkFormat):
         with opening(split.path, "Parquet file", raw.close):
             file = parquet.ParquetFile(raw, pre_buffer=isinstance(split.path, ObjectPath))
             names = self._shape.names_in(file.schema_arrow.names, split.path)
+            paths = self._shape.paths_in(file.schema_arrow, names)
         groups = [at for at in range(file.num_row_groups) if split.start <= _begin(file, at) < split.stop]
         if self._groups is not None:
             groups = [at for at in groups if self._groups(file.metadata.row_group(at))]
         emitted = partial(self._shape.emitted, names=names, path=split.path)
-        return ColumnCursor(split, groups, partial(self._group, file, names, split.path), emitted, raw.close)
+        return ColumnCursor(split, groups, partial(self._group, file, paths, split.path), emitted, raw.close)
 
     def _group(
-        self, file: pyarrow.parquet.ParquetFile, names: list[str] | None, path: str, group: int
+        self, file: pyarrow.parquet.ParquetFile, paths: list[str] | None, path: str, group: int
     ) -> Iterator[pyarrow.RecordBatch]:
         with reading(path, f"row group {group}"):
-            yield from file.iter_batches(self._batch_size, row_groups=[group], columns=names)
+            yield from file.iter_batches(self._batch_size, row_groups=[group], columns=paths)
 
 
 class ParquetColumnarRowInputFormat(ParquetFormat):

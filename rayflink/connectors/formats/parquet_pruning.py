@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,6 +66,20 @@ class RowGroupFilter:
     """Conditions that all hold for a wanted row."""
 
     conditions: tuple[Wanted, ...] = ()
+
+    def renamed(self, names: Mapping[str, str]) -> RowGroupFilter:
+        """Return the conditions on the columns of a file.
+
+        Args:
+            names: column -> its name in the file; conditions on others say nothing about the file's row groups.
+        """
+        return RowGroupFilter(
+            tuple(
+                replace(condition, column=names[condition.column])
+                for condition in self.conditions
+                if condition.column in names
+            )
+        )
 
     def __call__(self, group: pyarrow.parquet.RowGroupMetaData) -> bool:
         """Return whether a row group, as pyarrow describes it, may hold a wanted row."""

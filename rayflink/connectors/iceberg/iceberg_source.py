@@ -16,7 +16,7 @@ from ..formats.parquet_pruning import RowGroupFilter, Wanted
 from ..lakes.background_reading import BlockCursor
 from ..lakes.data_file_reading import DataFileSplit, FileReading
 from ..lakes.data_file_writing import local_path
-from ..lakes.lake_errors import LakeError
+from ..lakes.lake_errors import LakeError, library
 from ..lakes.lake_source import LakeSource, TablePlan
 from .iceberg_plan import IcebergPlan, StreamingStartingStrategy, deleted_rows
 from .iceberg_table import TableLoader, open_data_file
@@ -87,8 +87,9 @@ class IcebergSource(LakeSource):
     @cached_property
     def _reading(self) -> FileReading:
         schema = self._plan.schema() if self._schema is None else self._schema
-        ids = {field.name: field.field_id for field in self._table.schema().fields}
-        return FileReading(schema, RowGroupFilter(self._plan.wanted), ids)
+        fields = library("pyiceberg.schema", "iceberg").index_by_id(self._table.schema())
+        names = {number: field.name for number, field in fields.items()}
+        return FileReading(schema, RowGroupFilter(self._plan.wanted), names)
 
 
 class IcebergSourceBuilder:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from ..lakes.data_file_writing import LocalDataFile, local_path
-from ..lakes.lake_errors import LakeError, library, without_secrets
+from ..lakes.lake_errors import LakeError, lake_error, library
 
 if TYPE_CHECKING:
     import pyarrow
@@ -207,8 +207,7 @@ class IcebergErrors:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, LakeError):
             remedy = "look at the options of the catalog and the object store, and at the permissions"
-            reason = f"{type(error).__name__}: {without_secrets(error)}"
-            raise LakeError(f"{self._what} cannot be {self._action} ({reason})", remedy) from None
+            raise lake_error(self._what, self._action, error, remedy) from None
 
 
 def new_data_file(table: Table, location: str) -> IO[bytes]:

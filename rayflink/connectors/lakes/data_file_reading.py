@@ -11,6 +11,7 @@ from rayflink.common.connector_base.split_reader import share_of
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.user_types import UserValue
 
+from ..formats.column_blocks import field_paths
 from ..formats.parquet_pruning import RowGroupFilter
 from .lake_errors import LakeError, without_secrets
 
@@ -113,12 +114,13 @@ class FileReading:
     Args:
         schema: names and types of the columns that are wanted, in their order.
         wanted: conditions by whose statistics row groups are passed over.
-        field_ids: column -> id by which the file's column is found; without one it is found by name.
+        field_names: id -> name of each field of the table, those within rows too, where files have ids: a field that
+            was renamed is found by its id. None: by its name.
     """
 
     schema: pyarrow.Schema
     wanted: RowGroupFilter = RowGroupFilter()
-    field_ids: Mapping[str, int] | None = None
+    field_names: Mapping[int, str] | None = None
 
     def cursor(
         self, split: DataFileSplit, file: pyarrow.NativeFile, deleted: pyarrow.BooleanArray | None
@@ -141,23 +143,53 @@ class FileReading:
             file.close()
             problem = f"the data file {split.path!r} of commit {split.commit} is no whole Parquet file"
             raise LakeError(f"{problem} ({without_secrets(error)})", "restore it, or read another version") from error
-        names = self._names(opened)
-        groups = [
-            group for group in range(opened.num_row_groups) if self.wanted(opened.metadata.row_group(group))
-        ]  # fmt: skip
+        names = self._names(opened.schema_arrow)
+        paths = self._paths(opened.schema_arrow, names)
+        wanted = self.wanted.renamed(names)
+        groups = [group for group in range(opened.num_row_groups) if wanted(opened.metadata.row_group(group))]
         starts = _starts(opened)
-        read = partial(_read_group, opened, sorted(names.values()), starts, deleted, split)
+        read = partial(_read_group, opened, paths, starts, deleted, split)
         return DataFileCursor(split, groups, read, partial(self._emitted, split, names), file.close)
 
-    def _names(self, opened: pyarrow.parquet.ParquetFile) -> dict[str, str]:
-        """Return the wanted columns that are in the file, with their names there."""
-        fields = opened.schema_arrow
-        if self.field_ids is not None:
-            by_id = {_field_id(field): field.name for field in fields}
-            if None not in by_id:
-                ids = self.field_ids
-                return {name: by_id[ids[name]] for name in self.schema.names if ids.get(name) in by_id}
-        return {name: name for name in self.schema.names if name in fields.names}
+    def _names(self, there: pyarrow.Schema) -> dict[str, str]:
+        """Return the wanted columns that are in a file, with their names there."""
+        names = {self._current_name(field): field.name for field in there}
+        return {name: names[name] for name in self.schema.names if name in names}
+
+    def _paths(self, there: pyarrow.Schema, names: Mapping[str, str]) -> list[str]:
+        """Return the paths of the fields that are read of a file."""
+        found = []
+        for current, name in names.items():
+            kind = there.field(name).type
+            found += field_paths(name, kind, self.schema.field(current).type, self._renamed(kind))
+        return sorted(found)
+
+    def _current_name(self, field: pyarrow.Field) -> str:
+        """Return the name that a field of a file has in the table."""
+        number = _field_id(field)
+        if self.field_names is None or number is None:
+            return str(field.name)
+        return self.field_names.get(number, f"\0{number}")  # of a field that was dropped
+
+    def _renamed(self, kind: pyarrow.DataType) -> pyarrow.DataType:
+        """Return a type of a file with the names that the fields of its rows have in the table."""
+        import pyarrow
+        from pyarrow import types
+
+        if self.field_names is None or not types.is_nested(kind):
+            return kind
+        if types.is_struct(kind):
+            return pyarrow.struct(
+                [field.with_name(self._current_name(field)).with_type(self._renamed(field.type)) for field in kind]
+            )
+        if types.is_map(kind):
+            items = kind.item_field
+            return pyarrow.map_(kind.key_field.with_type(self._renamed(kind.key_type)),
+                                items.with_type(self._renamed(items.type)))  # fmt: skip
+        if not (types.is_list(kind) or types.is_large_list(kind)):
+            return kind
+        create = pyarrow.large_list if types.is_large_list(kind) else pyarrow.list_
+        return create(kind.value_field.with_type(self._renamed(kind.value_type)))
 
     def _emitted(self, split: DataFileSplit, present: Mapping[str, str], data: pyarrow.RecordBatch) -> ArrowBatch:
         """Return the columns of the schema: those of the file, those of the partition, and NULL for others.
@@ -170,7 +202,9 @@ class FileReading:
         constants, columns = dict(split.constants), []
         for field in self.schema:
             if field.name in present:
-                columns.append(_cast(data.column(present[field.name]), field, split))
+                column = data.column(present[field.name])
+                renamed = self._renamed(column.type)
+                columns.append(_cast(column if renamed == column.type else column.view(renamed), field, split))
             elif field.name in constants:
                 value = pyarrow.array([constants[field.name]])  # of the type that the value has, then of the column's
                 columns.append(pyarrow.repeat(_cast(value, field, split)[0], data.num_rows))
@@ -184,7 +218,7 @@ class FileReading:
 
 def _read_group(
     opened: pyarrow.parquet.ParquetFile,
-    names: Sequence[str],
+    paths: Sequence[str],
     starts: Sequence[int],
     deleted: pyarrow.BooleanArray | None,
     split: DataFileSplit,
@@ -195,7 +229,7 @@ def _read_group(
 
     first = starts[group]
     try:
-        batches = opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=list(names))
+        batches = opened.iter_batches(BATCH_ROWS, row_groups=[group], columns=list(paths))
         for data in batches:
             rows = data.num_rows
             if deleted is not None:

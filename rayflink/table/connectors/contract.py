@@ -14,7 +14,7 @@ from ..errors import SqlError, nearest
 from ..plan.changelog import Change
 from ..plan.logical import Schema
 from ..plan.typed import Expr
-from ..types import DataType, Root
+from ..types import DataType
 from .statistics import TableStatistics
 
 if TYPE_CHECKING:
@@ -93,13 +93,6 @@ class TableSource(ABC):
     def pushed(self) -> tuple[str, ...]:
         """Return the parts of the query that were pushed into the source, as EXPLAIN shows them."""
         return ()
-
-
-def nested_paths(name: str, kind: DataType) -> list[str]:
-    """Return the paths of a column's fields that are no rows, such as bid.price; its name if it is no row."""
-    if kind.root is not Root.ROW:
-        return [name]
-    return [f"{name}.{path}" for field in kind.fields for path in nested_paths(field.name, field.type)]
 
 
 class TableSink(ABC):

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from rayflink.common.records.batches import ArrowBatch, Batch
-from rayflink.common.records.csv_marks import LONGEST_PLAIN, CsvMarks
+from rayflink.common.records.csv_by_columns import joined_fields, quoted
+from rayflink.common.records.csv_marks import CsvMarks
+from rayflink.common.records.float_columns import float_strings
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
 if TYPE_CHECKING:
     import pyarrow
-
-_TWO_UNITS = r"[\x{10000}-\x{10FFFF}]"
-"""Characters that are two of 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +40,12 @@ class CsvColumns(BulkWriterFactory):
 
         marks = self.marks
         columns = [compute.fill_null(self._fields(column), marks.null) for column in data.columns]
-        line = compute.binary_join_element_wise(*columns, marks.delimiter)
-        if len(columns) == 1 and marks.empty:
-            line = compute.if_else(compute.equal(line, ""), marks.empty, line)
-        return compute.binary_join_element_wise(line, marks.line_end, "")
+        return joined_fields(columns, marks)
 
     def _fields(self, column: pyarrow.Array) -> pyarrow.Array:
         """Return the values of a column as they are written; its nulls stay."""
         import pyarrow
         from pyarrow import types
-
-        # both load pyarrow, which is slow
-        from ..functions.number_format import float_strings
 
         # slow: it loads pyarrow
         from .column_strings import decimal_strings, time_strings, timestamp_strings
@@ -95,28 +88,4 @@ class _CsvWriter(BulkWriter):
         """Every batch is in the file already."""
 
 
-def quoted(strings: pyarrow.Array, marks: CsvMarks) -> pyarrow.Array:
-    """Quote strings as fields, as `CsvMarks.quoted` does; nulls stay.
-
-    >>> import pyarrow
-    >>> quoted(pyarrow.array(["tea", "two words", None]), CsvMarks()).to_pylist()
-    ['tea', '"two words"', None]
-    """
-    from pyarrow import compute
-
-    quote, escape = marks.quote, marks.escape
-    if quote is None:
-        return strings
-    sizes = compute.add(compute.utf8_length(strings), compute.count_substring_regex(strings, _TWO_UNITS))
-    special = compute.match_substring_regex(strings, marks.special.pattern.replace("\0", r"\x00"))
-    needs = compute.or_(special, compute.greater(sizes, LONGEST_PLAIN))
-    if not compute.any(needs).as_py():
-        return strings
-    inner = strings
-    if escape is not None and escape != quote:
-        inner = compute.replace_substring(inner, escape, escape * 2)
-    inner = compute.replace_substring(inner, quote, quote * 2)
-    return compute.if_else(needs, compute.binary_join_element_wise(quote, inner, quote, ""), strings)
-
-
-__all__ = ["CsvColumns", "quoted"]
+__all__ = ["CsvColumns"]

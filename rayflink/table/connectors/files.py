@@ -29,10 +29,11 @@ from ..plan.logical import Schema
 from ..plan.typed import Column, Expr
 from ..runtime.key_columns import columns_key
 from ..types import DataType, Root
-from .contract import Connected, Connector, Option, TableSink, TableSource, nested_paths
+from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
+from .narrow_columns import narrower, paths_of
 from .option_values import typed
 from .partition_buckets import PartitionBuckets, partition_folder
 from .partition_commits import OPTIONS as COMMIT_OPTIONS
@@ -65,7 +66,7 @@ class FilesSource(TableSource):
         monitor_ms: pause between looks for new files; None: those there at the start.
         conditions: over the partition keys alone: other partitions are not read.
         wanted: what parts of a file are passed over by, as far as its statistics tell.
-        most: rows of a split that are enough; None: all are read.
+        most: rows of a reader that are enough; None: all are read.
         narrow: types of the columns of which some fields are read only.
     """
 
@@ -94,9 +95,7 @@ class FilesSource(TableSource):
     def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
         if not FORMATS[self.format].has_nested_projection:
             return None
-        whole = {column.name: column.type for column in self.schema}
-        narrow = {name: kind for name, kind in {**dict(self.narrow), **types}.items() if kind != whole[name]}
-        return replace(self, narrow=tuple(narrow.items()))
+        return replace(self, narrow=narrower(self.schema, self.narrow, types))
 
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
         keys = (
@@ -129,11 +128,10 @@ class FilesSource(TableSource):
 
     def pushed(self) -> tuple[str, ...]:
         whole = not self.narrow and list(self.names) == [column.name for column in self.schema]
-        paths = {name: nested_paths(name, kind) for name, kind in self.narrow}
         shown = {
             "partitions": map(str, self.conditions),
             "filter": map(str, self.wanted),
-            "project": () if whole else [path for name in self.names for path in paths.get(name, [name])],
+            "project": () if whole else [path for name in self.names for path in paths_of(name, dict(self.narrow))],
             "limit": () if self.most is None else (str(self.most),),
         }
         described = {what: ", ".join(parts) for what, parts in shown.items()}

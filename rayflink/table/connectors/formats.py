@@ -205,6 +205,7 @@ class Parquet(Format):
     """Parquet files."""
 
     has_statistics = True
+    has_nested_projection = True
 
     def reads(self, schema: Schema, names: Sequence[str], options: Mapping[str, Any]) -> FileFormat:
         return ParquetFormat(arrow_schema(tuple(column_named(schema, name) for name in names)))

@@ -10,9 +10,9 @@ import pyarrow
 from pyarrow import compute as pc
 
 from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.common.records.float_columns import float_strings
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
-from ..functions.number_format import float_strings
 from ..plan.logical import Schema
 from ..types import DataType, Root
 from .column_strings import decimal_strings, time_strings, timestamp_strings

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.common.records.float_columns import float_strings
 from rayflink.connectors.files.buckets import BucketAssigner
 
-from ..functions.number_format import float_strings
 from ..types import DataType, Root
 from .partitions import Partitions, escape
 

@@ -42,7 +42,7 @@ class Zombie:
     """A subtask that was believed to be dead, and the last of its checkpoints that is complete."""
 
     def __init__(self, harness: OperatorHarness, complete: int) -> None:
-        self.harness, self.complete = harness, complete
+        self.harness, self.complete, self.is_busy = harness, complete, False
 
 
 class Story:
@@ -95,10 +95,12 @@ class Story:
         self.kafka.fault, self.kafka.at = fault, self.kafka.calls + after
 
     def haunt(self) -> None:
-        """Zombies learn that their last checkpoint is complete, and commit it."""
-        for zombie in self.zombies:
+        """Zombies learn that their last checkpoint is complete, and commit it; each has one thread."""
+        for zombie in [zombie for zombie in self.zombies if not zombie.is_busy]:
+            zombie.is_busy = True
             with suppress(UserCodeError, Killed):
                 zombie.harness.notify_checkpoint_complete(zombie.complete)
+            zombie.is_busy = False
 
     def step(self, step: str, *arguments: Any) -> None:
         try:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +30,6 @@ from rayflink.testing import OperatorHarness
 from tests.connectors.reading import Coordinator
 from tests.operators.running import FixedClock
 from tests.state.storage.s3_server import BUCKET, s3_server
-
-SERVER = """
-import sys, time
-from tests.state.storage.s3_server import s3_server
-with s3_server() as options:
-    print(options["s3.endpoint"], flush=True)
-    sys.stdin.read()
-"""
 
 deltalake = pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -225,45 +213,29 @@ def test_columns_that_a_file_lacks_are_null_or_of_the_partition(tmp_path: Path) 
         FileReading(strict).cursor(dataclasses.replace(split, constants=()), pyarrow.OSFile(split.path), None).read(10)
 
 
-@contextmanager
-def s3_in_another_process() -> Iterator[dict[str, str]]:
-    """An S3 server outside of this process, whose threads wait while deltalake opens a table."""
-    command = [sys.executable, "-c", SERVER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            endpoint = process.stdout.readline().strip()
-            keys = {"s3.access-key": "test", "s3.secret-key": "test", "s3.path.style.access": "true"}
-            yield {"s3.endpoint": endpoint, **keys}
-        finally:
-            process.stdin.close()
-            process.wait(20)
-
-
-def test_delta_tables_in_an_object_store_are_written_once_and_read_in_the_background() -> None:
-    with s3_in_another_process() as options:
-        path = f"s3://{BUCKET}/lake/t"
-        schema = pyarrow.schema([("n", pyarrow.int64())])
-        sink = DeltaSink.for_row_data(path, schema, options).build()
-        with (
-            OperatorHarness(lambda: SinkWriterOperator(sink)) as writer,
-            OperatorHarness(lambda: GlobalCommitterOperator(sink.create_global_committer)) as committer,
-        ):
-            for checkpoint in (1, 2):
-                writer.process_batch(RowBatch([Row(n=checkpoint * 1000 + n) for n in range(500)]))
-                seen = len(writer.output_values())
-                writer.snapshot(checkpoint)
-                committer.process_batch(RowBatch(writer.output_values()[seen:]))
-                committer.snapshot(checkpoint)
-                committer.notify_checkpoint_complete(checkpoint)
-        assert DeltaPlace.at(path, options).open().version() == 2
-        secret = options["s3.secret-key"] + "-not-shown"
-        assert secret not in repr(sink) + repr(DeltaPlace.at(path, {**options, "s3.secret-key": secret}))
-        source = DeltaSource.for_bounded_row_data(path, options).build()
-        coordinator = Coordinator(source, 2)
-        found = drain(coordinator, 1000, 64)
-        coordinator.close()
-        assert sorted(found) == [*range(1000, 1500), *range(2000, 2500)]
+def test_delta_tables_in_an_object_store_are_written_once_and_read_in_the_background(s3: dict[str, str]) -> None:
+    path = f"s3://{BUCKET}/lake/t"
+    schema = pyarrow.schema([("n", pyarrow.int64())])
+    sink = DeltaSink.for_row_data(path, schema, s3).build()
+    with (
+        OperatorHarness(lambda: SinkWriterOperator(sink)) as writer,
+        OperatorHarness(lambda: GlobalCommitterOperator(sink.create_global_committer)) as committer,
+    ):
+        for checkpoint in (1, 2):
+            writer.process_batch(RowBatch([Row(n=checkpoint * 1000 + n) for n in range(500)]))
+            seen = len(writer.output_values())
+            writer.snapshot(checkpoint)
+            committer.process_batch(RowBatch(writer.output_values()[seen:]))
+            committer.snapshot(checkpoint)
+            committer.notify_checkpoint_complete(checkpoint)
+    assert DeltaPlace.at(path, s3).open().version() == 2
+    secret = s3["s3.secret-key"] + "-not-shown"
+    assert secret not in repr(sink) + repr(DeltaPlace.at(path, {**s3, "s3.secret-key": secret}))
+    source = DeltaSource.for_bounded_row_data(path, s3).build()
+    coordinator = Coordinator(source, 2)
+    found = drain(coordinator, 1000, 64)
+    coordinator.close()
+    assert sorted(found) == [*range(1000, 1500), *range(2000, 2500)]
 
 
 def test_iceberg_tables_in_an_object_store_are_read(tmp_path: Path) -> None:

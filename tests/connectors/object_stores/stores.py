@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 BUCKET = "data"
 Fault = Callable[[str, str], "tuple[int, str] | str | None"]
 """Method, path with query -> a status and an S3 error code to answer; "reset" or "lost": the connection ends before or
-after the request is worked; None: nothing."""
+after the request is worked; "cut": it ends in the middle of the answer; None: nothing."""
 
 
 @dataclass
@@ -59,6 +60,15 @@ class Server:
         """Return the keys of uploads that are neither complete nor aborted."""
         return [upload["Key"] for upload in self.client().list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
 
+    def date(self, key: str, moment: datetime) -> None:
+        """Set the time at which the store believes an object to have been written."""
+        from moto.s3.models import s3_backends
+
+        for account in s3_backends.values():
+            for backend in account.values():
+                if BUCKET in backend.buckets:
+                    backend.buckets[BUCKET].keys[key].last_modified = moment
+
     def empty(self) -> None:
         """Delete all objects and uploads, and forget faults and requests."""
         self.fault, self.latency_s = None, 0.0
@@ -74,6 +84,12 @@ def _refused(start: Any, status: int, code: str) -> list[bytes]:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>refused</Message></Error>".encode()
     start(f"{status} {code}", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
     return [body]
+
+
+def _cut(body: bytes) -> Iterator[bytes]:
+    """Give half of an answer, then end the connection."""
+    yield body[: len(body) // 2]
+    raise ConnectionAbortedError("the connection is cut, as the test asks")
 
 
 def _options(port: int) -> dict[str, str]:
@@ -128,7 +144,7 @@ def s3_store() -> Iterator[Server]:
         start(*status)
         if fault == "lost":
             raise ConnectionAbortedError("the answer is lost, as the test asks")
-        return parts
+        return _cut(b"".join(parts)) if fault == "cut" else parts
 
     http = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=Handler)
     http.daemon_threads, http.block_on_close = True, False  # clients keep their connections

@@ -6,9 +6,11 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import pickle
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +232,46 @@ def test_a_watched_prefix_gives_each_object_once(s3: Server) -> None:
     state = pickle.loads(pickle.dumps(coordinator.enumerator.snapshot_state()))
     assert state.seen == {f"s3://{BUCKET}/in/a", f"s3://{BUCKET}/in/b"}
     coordinator.close()
+
+
+def test_a_clock_of_the_store_that_is_wrong_hides_no_object(s3: Server, tmp_path: Path) -> None:
+    clock, now = FixedClock(0), datetime.now(timezone.utc)
+    builder = FileSource.for_record_stream_format(
+        StreamFormat.text_line_format(), f"s3://{BUCKET}/in", str(tmp_path)
+    ).monitor_continuously(Duration.of_seconds(10))
+    coordinator = Coordinator(_configured(s3, builder.build()), clock=clock)
+    for number, days in enumerate((400, -400, 0)):  # from the future, from the past, from today
+        s3.put(f"in/{number}", b"object %d\n" % number)
+        s3.date(f"in/{number}", now + timedelta(days=days))
+        (tmp_path / str(number)).write_text(f"file {number}\n")
+        seconds = (now + timedelta(days=days)).timestamp()
+        os.utime(tmp_path / str(number), (seconds, seconds))
+        clock.now += 10_000
+        found = [line for _ in range(2) for line in rows_of(_polled(coordinator))]
+        assert sorted(found) == [f"file {number}", f"object {number}"]
+        assert coordinator.poll() is PENDING
+    coordinator.close()
+
+
+def test_an_answer_that_is_cut_off_is_requested_again(s3: Server) -> None:
+    s3.put("in/a.txt", "\n".join(CONTENT).encode())
+    s3.put("in/f.parquet", _written(lambda out: parquet.write_table(TABLE, out)))
+    for name, count in (("a.txt", 3), ("f.parquet", 4)):
+        cuts, s3.fault = [], None
+        source: FileSource = _lines(s3, "in/a.txt")
+        if name != "a.txt":
+            form = ParquetFormat(batch_size=50_000)
+            source = _configured(s3, FileSource.for_bulk_file_format(form, f"s3://{BUCKET}/in/{name}").build())
+        source.check()
+
+        def cut_at_first(method: str, path: str, cuts: list[str] = cuts, count: int = count) -> str | None:
+            if method != "GET" or "list-type" in path or len(cuts) >= count:
+                return None
+            cuts.append(path)
+            return "cut"
+
+        s3.fault = cut_at_first
+        assert len(_read(source)) == len(CONTENT if name == "a.txt" else TABLE) and len(cuts) == count
 
 
 def test_poll_never_waits_for_a_slow_store(s3: Server) -> None:

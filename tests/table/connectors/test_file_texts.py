@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow
 import pytest
 
+from rayflink.common.records.csv_by_columns import quoted
 from rayflink.common.records.csv_marks import CsvMarks
 from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
-from rayflink.table.connectors.csv_columns import CsvColumns, quoted
+from rayflink.table.connectors.csv_columns import CsvColumns
 from rayflink.table.connectors.json_strings import JsonColumns
 from rayflink.table.plan.logical import Attribute
 

@@ -15,6 +15,7 @@ from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 deltalake = pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
 from pyiceberg.catalog.sql import SqlCatalog  # noqa: E402
+from pyiceberg.types import StringType  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -166,3 +167,30 @@ def test_the_last_microsecond_of_all_can_be_written(t_env: TableEnvironment, tmp
     t_env.execute_sql(f"CREATE TABLE t (at TIMESTAMP(6)) WITH ({options_of('delta', tmp_path)})")
     t_env.execute_sql("INSERT INTO t VALUES (TIMESTAMP '9999-12-31 23:59:59.999999')").wait()
     assert bare_rows("delta", tmp_path)["at"].to_pylist() == [datetime.max]
+
+
+def test_fields_and_columns_of_iceberg_are_found_by_their_ids(t_env: TableEnvironment, tmp_path: Path) -> None:
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/tables")
+    catalog.create_namespace("db")
+    inner = pyarrow.struct({"x": pyarrow.int64(), "gone": pyarrow.string(), "deep": pyarrow.list_(
+        pyarrow.struct({"z": pyarrow.int32()}))})  # fmt: skip
+    table = catalog.create_table("db.t", pyarrow.schema({"a": pyarrow.int64(), "b": pyarrow.int64(), "pos": inner}))
+    row = {"a": 1, "b": 2, "pos": {"x": 3, "gone": "old", "deep": [{"z": 4}]}}
+    table.append(pyarrow.Table.from_pylist([row, {"a": 1, "b": 5}], table.schema().as_arrow()))
+    with table.update_schema(allow_incompatible_changes=True) as change:
+        change.delete_column("a").delete_column(("pos", "gone"))
+    with table.update_schema() as change:
+        change.rename_column("b", "a").rename_column(("pos", "x"), "lat")
+        change.rename_column(("pos", "deep", "z"), "depth").add_column(("pos", "gone"), StringType())
+    columns = "a BIGINT, pos ROW<lat BIGINT, deep ARRAY<ROW<depth INT>>, gone STRING>"
+    t_env.execute_sql(f"CREATE TABLE t ({columns}) WITH ({options_of('iceberg', tmp_path)})")
+    for query, expected in (
+        ("SELECT * FROM t WHERE a = 2", [(2, {"lat": 3, "deep": [{"depth": 4}], "gone": None})]),
+        ("SELECT a FROM t WHERE a > 4", [(5,)]),
+        ("SELECT pos.lat FROM t WHERE pos IS NOT NULL", [(3,)]),
+        ("SELECT pos.gone, pos IS NULL FROM t WHERE a = 5", [(None, True)]),
+        ("SELECT pos.deep[1].depth FROM t WHERE a = 2", [(4,)]),
+    ):
+        found = t_env.sql_query(query).to_arrow().to_pylist()
+        assert [tuple(row.values()) for row in found] == expected, query
+    assert "project=[pos.lat]" in t_env.explain_sql("SELECT pos.lat FROM t")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from rayflink.table import EnvironmentSettings, PlannerConfig, TableEnvironment
 from rayflink.table.planner import Relation
@@ -85,3 +87,40 @@ def test_a_malformed_field_that_is_not_read_does_no_harm(tmp_path):
     assert rows_of(t_env, "SELECT bid.auction FROM events") == ["<Row(1)>"]
     with pytest.raises(Exception, match="price"):
         rows_of(t_env, "SELECT bid.price FROM events")
+
+
+def test_of_rows_in_parquet_files_only_the_wanted_fields_are_read(tmp_path, monkeypatch):
+    kind = pyarrow.struct({"price": pyarrow.int64(), "url": pyarrow.string(), "channel": pyarrow.struct(
+        {"name": pyarrow.string(), "id": pyarrow.list_(pyarrow.int32())})})  # fmt: skip
+    bids = [{"price": 7, "url": "u", "channel": {"name": "a", "id": [1, 2]}}, None, {"price": None, "channel": None}]
+    table = pyarrow.table({"n": [1, 2, 3], "bid": pyarrow.array(bids, kind), "bid.price": ["other"] * 3})
+    parquet.write_table(table, tmp_path / "bids.parquet")
+    read = []
+    whole = parquet.ParquetFile.iter_batches
+
+    def noted(file, *args, **options):
+        for batch in whole(file, *args, **options):
+            read.append(str(batch.schema.field("bid").type))
+            yield batch
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", noted)
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    columns = "bid ROW<url STRING, price BIGINT, late INT, channel ROW<name STRING, id ARRAY<INT>>>, `bid.price` STRING"
+    t_env.execute_sql(f"CREATE TABLE bids ({columns}) WITH ('connector' = 'filesystem', 'format' = 'parquet', "
+                      f"'path' = '{tmp_path}')")  # fmt: skip
+    for exprs, found, kinds in (
+        ("bid.price", ["<Row(7)>", "<Row(None)>", "<Row(None)>"], "struct<price: int64>"),
+        ("bid.channel.id", ["<Row([1, 2])>", "<Row(None)>", "<Row(None)>"],
+         "struct<channel: struct<id: list<element: int32>>>"),
+        ("bid IS NULL, bid.channel IS NULL", ["<Row(False, False)>", "<Row(False, True)>", "<Row(True, True)>"],
+         "struct<channel: struct<name: string>>"),
+        ("bid.late, bid.late IS NULL", ["<Row(None, True)>"] * 3, "struct<price: int64>"),
+        ("bid.url, `bid.price`", ["<Row('u', 'other')>", "<Row(None, 'other')>", "<Row(None, 'other')>"],
+         "struct<price: int64, url: string>"),
+    ):  # fmt: skip
+        read.clear()
+        assert rows_of(t_env, f"SELECT {exprs} FROM bids") == sorted(found)
+        assert read == [kinds]
+    plan = t_env.explain_sql("SELECT bid.channel.name, bid.price FROM bids")
+    assert "project=[bid.price, bid.channel.name]" in plan

@@ -134,6 +134,27 @@ def test_a_limit_ends_the_reading(t_env, groups_read):
     assert len(groups_read) == 2
 
 
+@pytest.mark.parametrize("mode", ["in_batch_mode", "in_streaming_mode"])
+def test_a_limit_leaves_files_closed(tmp_path, monkeypatch, mode):
+    for number in range(30):
+        parquet.write_table(rows().slice(number * 20, 20).select(["n"]), tmp_path / f"{number:02}.parquet")
+    opened = []
+    whole = ParquetFormat.open_split
+
+    def counted(form, split):
+        opened.append(split.path)
+        return whole(form, split)
+
+    monkeypatch.setattr(ParquetFormat, "open_split", counted)
+    t_env = TableEnvironment.create(getattr(EnvironmentSettings, mode)())
+    t_env.get_config().set_string("execution.target", "local").set_string("parallelism.default", "2")
+    t_env.execute_sql(f"CREATE TABLE t (n BIGINT) WITH ('connector' = 'filesystem', 'format' = 'parquet', "
+                      f"'path' = '{tmp_path}')")  # fmt: skip
+    found = [row[0] for row in t_env.execute_sql("SELECT n FROM t LIMIT 50").collect()]
+    assert len(set(found)) == 50
+    assert len(opened) <= 6, "each of two readers needs three files at most"
+
+
 @pytest.mark.parametrize(
     "query", ["SELECT n FROM t WHERE MOD(n, 9) = 1 LIMIT 50", "SELECT n FROM t ORDER BY n DESC LIMIT 50"]
 )

@@ -17,9 +17,10 @@ from rayflink.connectors.kafka.kafka_splits import KafkaTopicPartition
 from ...errors import SqlError
 from ...plan.changelog import Change
 from ...types import DataType
-from ..contract import TableSource, nested_paths
+from ..contract import TableSource
 from ..messages.format_options import ChosenFormat
 from ..messages.malformed_options import DEAD_LETTER, FAIL, malformed_policy
+from ..narrow_columns import narrower, paths_of
 from ..watermark_options import WatermarkOptions
 from .dead_letters import write_dead_letters
 from .decode_rows import RowDecoder
@@ -116,8 +117,7 @@ class KafkaTableSource(TableSource):
         return replace(self, names=tuple(names))
 
     def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
-        whole = {column.name: column.type for column in self.columns.schema}
-        narrow = {name: kind for name, kind in {**dict(self.narrow), **types}.items() if kind != whole[name]}
+        narrow = dict(narrower(self.columns.schema, self.narrow, types))
         if not self.value_format.format.has_nested_projection or not narrow.keys() <= set(self.columns.value):
             return None
         if not narrow.keys().isdisjoint(self.columns.key):  # the format of keys reads them, too
@@ -126,8 +126,7 @@ class KafkaTableSource(TableSource):
 
     def pushed(self) -> tuple[str, ...]:
         reading, whole = self.reading, not self.narrow and self.names == self.columns.names
-        paths = {name: nested_paths(name, kind) for name, kind in self.narrow}
-        project = [path for name in self.names for path in paths.get(name, [name])]
+        project = [path for name in self.names for path in paths_of(name, dict(self.narrow))]
         shown = {"project": "" if whole else ", ".join(project), "start": str(reading.start)}
         if reading.end is not None:
             shown["end"] = str(reading.end)

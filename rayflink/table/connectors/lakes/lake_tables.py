@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,10 @@ from rayflink.user_types import UserRecord
 from ...conversion.arrow_columns import arrow_schema
 from ...plan.logical import Schema
 from ...plan.typed import Expr
+from ...types import DataType
 from ..contract import TableSink, TableSource
 from ..formats import column_named
+from ..narrow_columns import narrower, paths_of
 from ..row_conditions import wanted
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class LakeTableSource(TableSource):
         plan: which files are read.
         monitor_ms: pause between looks for new commits; None: those there at the start.
         wanted: conditions by whose statistics files and row groups are passed over.
+        narrow: types of the columns of which some fields are read only.
     """
 
     schema: Schema
@@ -46,6 +49,7 @@ class LakeTableSource(TableSource):
     plan: DeltaPlan | IcebergPlan
     monitor_ms: int | None = None
     wanted: tuple[Wanted, ...] = ()
+    narrow: tuple[tuple[str, DataType], ...] = ()
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
@@ -55,6 +59,9 @@ class LakeTableSource(TableSource):
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, names=tuple(names) or (self.schema[0].name,))
 
+    def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
+        return replace(self, narrow=narrower(self.schema, self.narrow, types))
+
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
         searches = tuple(search for condition in conditions if (search := wanted(condition)))
         if not searches:
@@ -62,12 +69,15 @@ class LakeTableSource(TableSource):
         return replace(self, wanted=(*self.wanted, *searches)), conditions  # statistics are of many rows
 
     def pushed(self) -> tuple[str, ...]:
-        whole = list(self.names) == [column.name for column in self.schema]
-        shown = {"filter": tuple(map(str, self.wanted)), "project": () if whole else self.names}
+        whole = not self.narrow and list(self.names) == [column.name for column in self.schema]
+        read = [path for name in self.names for path in paths_of(name, dict(self.narrow))]
+        shown = {"filter": tuple(map(str, self.wanted)), "project": () if whole else tuple(read)}
         return tuple(f"{what}=[{', '.join(parts)}]" for what, parts in shown.items() if parts)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
-        schema = arrow_schema(tuple(column_named(self.schema, column) for column in self.names))
+        types = dict(self.narrow)
+        columns = [column_named(self.schema, column) for column in self.names]
+        schema = arrow_schema(tuple(replace(column, type=types.get(column.name, column.type)) for column in columns))
         plan = self.plan
         source: DeltaSource | IcebergSource
         if isinstance(plan, DeltaPlan):

@@ -1,0 +1,203 @@
+"""Real object stores for the tests, on loopback: MinIO, and Azurite, which is Microsoft's emulator of Azure.
+
+`python -m tests.connectors.object_stores.servers` brings both into the cache folder: MinIO is built by Go in some
+minutes, Azurite comes from npm. Where a program is not there, its tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+MINIO_VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
+AZURITE_VERSION = "3.35.0"
+BUCKET = "data"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rayflink"
+_MINIO = _CACHE / f"minio-{MINIO_VERSION}" / "minio"
+_AZURITE = _CACHE / f"azurite-{AZURITE_VERSION}" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+_ACCOUNT = "devstoreaccount1"
+_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Azurite's account, which is the same everywhere."""
+STARTS_WITHIN_S = 30
+
+
+class RealStore(Protocol):
+    """A bucket of a real store, as an outside verifier sees it."""
+
+    root: str
+    options: dict[str, str]
+
+    def objects(self, prefix: str) -> dict[str, bytes]:
+        """Return the content of each object below a prefix."""
+        ...
+
+    def uploads(self, keys: list[str]) -> list[str]:
+        """Return the keys that have uploads which are neither complete nor aborted."""
+        ...
+
+
+@dataclass
+class MinioStore:
+    """A bucket of MinIO.
+
+    Args:
+        options: lead to it.
+        process: of the server, to be frozen or killed.
+    """
+
+    options: dict[str, str]
+    process: subprocess.Popen[bytes]
+    root: str = f"s3://{BUCKET}"
+
+    def __post_init__(self) -> None:
+        import boto3
+
+        self.client: Any = boto3.client(
+            "s3", endpoint_url=self.options["s3.endpoint"], region_name="us-east-1",
+            aws_access_key_id=self.options["s3.access-key"], aws_secret_access_key=self.options["s3.secret-key"],
+        )  # fmt: skip
+
+    def objects(self, prefix: str) -> dict[str, bytes]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+        return {key: self.client.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in keys}
+
+    def uploads(self, keys: list[str]) -> list[str]:
+        return [
+            upload["Key"]
+            for key in keys
+            for upload in self.client.list_multipart_uploads(Bucket=BUCKET, Prefix=key).get("Uploads", [])
+        ]
+
+
+@dataclass
+class AzuriteStore:
+    """A container of Azurite.
+
+    Args:
+        options: lead to it.
+    """
+
+    options: dict[str, str]
+    root: str = f"az://{BUCKET}"
+
+    def __post_init__(self) -> None:
+        from azure.storage.blob import ContainerClient
+
+        credential = {"account_name": _ACCOUNT, "account_key": _KEY}
+        self.client: Any = ContainerClient(self.options["fs.azure.endpoint"], BUCKET, credential)
+
+    def objects(self, prefix: str) -> dict[str, bytes]:
+        names = [blob.name for blob in self.client.list_blobs(name_starts_with=prefix)]
+        return {name: self.client.download_blob(name).readall() for name in names}
+
+    def uploads(self, keys: list[str]) -> list[str]:
+        """Return nothing: blocks without a list are deleted by the store alone."""
+        return []
+
+
+@contextmanager
+def minio_store() -> Iterator[MinioStore]:
+    """Run MinIO with an empty bucket; skip where it is not installed."""
+    program = shutil.which("minio") or (str(_MINIO) if _MINIO.exists() else None)
+    if program is None:
+        pytest.skip("MinIO is not installed: python -m tests.connectors.object_stores.servers builds it")
+    account = {"MINIO_ROOT_USER": "rayflink", "MINIO_ROOT_PASSWORD": "rayflink-secret", "MINIO_BROWSER": "off"}
+    limits = {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}
+
+    def command(port: int, folder: str) -> list[str]:
+        return [program, "server", "--quiet", "--address", f"127.0.0.1:{port}", folder]
+
+    with _running(command, {**account, **limits}) as (port, process):
+        options = {
+            "s3.endpoint": f"http://127.0.0.1:{port}", "s3.access-key": account["MINIO_ROOT_USER"],
+            "s3.secret-key": account["MINIO_ROOT_PASSWORD"], "s3.region": "us-east-1",
+        }  # fmt: skip
+        store = MinioStore(options, process)
+        _await(lambda: store.client.create_bucket(Bucket=BUCKET))
+        yield store
+
+
+@contextmanager
+def azurite_store() -> Iterator[AzuriteStore]:
+    """Run Azurite with an empty container; skip where it is not installed."""
+    if not _AZURITE.exists() or shutil.which("node") is None:
+        pytest.skip("Azurite is not installed: python -m tests.connectors.object_stores.servers brings it by npm")
+
+    def command(port: int, folder: str) -> list[str]:
+        place = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", folder]
+        return ["node", str(_AZURITE), *place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+
+    with _running(command, {"NODE_OPTIONS": "--max-old-space-size=256"}) as (port, _):
+        options = {
+            "fs.azure.endpoint": f"http://127.0.0.1:{port}/{_ACCOUNT}", "fs.azure.account.name": _ACCOUNT,
+            "fs.azure.account.key": _KEY,
+        }  # fmt: skip
+        store = AzuriteStore(options)
+        _await(lambda: store.client.create_container())
+        yield store
+
+
+@contextmanager
+def _running(
+    command: Callable[[int, str], list[str]], environment: Mapping[str, str]
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Run a server in a folder of its own; yield its port and process."""
+    with tempfile.TemporaryDirectory(prefix="rayflink-store-") as folder, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        everything = {**os.environ, **environment}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        server = subprocess.Popen(command(port, folder), env=everything, cwd=folder, **quiet)  # type: ignore[call-overload]
+        try:
+            yield port, server
+        finally:
+            server.kill()
+            server.wait()
+
+
+def _await(action: Callable[[], object]) -> None:
+    """Repeat an action until the server answers."""
+    deadline = time.monotonic() + STARTS_WITHIN_S
+    while True:
+        try:
+            action()
+            return
+        except Exception:  # of either client, while nothing listens
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def bring() -> None:
+    """Build MinIO and install Azurite in the cache folder, where they are missing."""
+    if not _MINIO.exists():
+        with tempfile.TemporaryDirectory(dir=_made(_CACHE)) as work:
+            environment = {**os.environ, "GOBIN": work}
+            subprocess.run(["go", "install", f"github.com/minio/minio@{MINIO_VERSION}"], env=environment, check=True)
+            shutil.move(f"{work}/minio", _made(_MINIO.parent) / "minio")
+    if not _AZURITE.exists():
+        folder = _AZURITE.parents[5]
+        install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(_made(folder))]
+        subprocess.run([*install, f"azurite@{AZURITE_VERSION}"], check=True)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+if __name__ == "__main__":
+    bring()
