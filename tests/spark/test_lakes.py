@@ -59,7 +59,7 @@ def test_spark_reads_a_delta_table_and_its_versions(lake_spark: Any, t_env: Tabl
     written(t_env, options, partitions="PARTITIONED BY (small)")
     reader = lake_spark.read.format("delta")
     assert rows(reader.load(f"{tmp_path}/t")) == [FIRST, FIRST, SECOND, SECOND]
-    assert rows(reader.option("versionAsOf", 1).load(f"{tmp_path}/t")) == [FIRST, SECOND]
+    assert rows(lake_spark.read.format("delta").option("versionAsOf", 1).load(f"{tmp_path}/t")) == [FIRST, SECOND]
     assert rows(reader.load(f"{tmp_path}/t").where("n = 1 AND small = 7")) == [FIRST, FIRST]
     written_by = lake_spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path}/t`").select("operation").collect()
     assert {row[0] for row in written_by} >= {"CREATE TABLE", "WRITE"}
