@@ -47,6 +47,11 @@ if TYPE_CHECKING:
     )
     from rayflink.connectors.hybrid_source import HybridSource as HybridSource
     from rayflink.connectors.iteration import IteratorSource as IteratorSource
+    from rayflink.connectors.jdbc.jdbc_options import (
+        JdbcConnectionOptions as JdbcConnectionOptions,
+        JdbcExecutionOptions as JdbcExecutionOptions,
+    )
+    from rayflink.connectors.jdbc.jdbc_sink import JdbcSink as JdbcSink
     from rayflink.connectors.printing import PrintSink as PrintSink
     from rayflink.connectors.files.rolling import RollingPolicy as RollingPolicy
     from rayflink.connectors.socket_text import SocketTextSource as SocketTextSource
@@ -74,6 +79,8 @@ else:
             "rayflink.connectors.generator": "DataGeneratorSource NumberSequenceSource",
             "rayflink.connectors.hybrid_source": "HybridSource",
             "rayflink.connectors.iteration": "IteratorSource",
+            "rayflink.connectors.jdbc.jdbc_options": "JdbcConnectionOptions JdbcExecutionOptions",
+            "rayflink.connectors.jdbc.jdbc_sink": "JdbcSink",
             "rayflink.connectors.printing": "PrintSink",
             "rayflink.connectors.files.rolling": "RollingPolicy",
             "rayflink.connectors.socket_text": "SocketTextSource",

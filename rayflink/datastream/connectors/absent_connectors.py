@@ -13,10 +13,6 @@ INSTEAD = {
         "send documents with their ids to the _bulk endpoint of Elasticsearch or OpenSearch by HttpSink of "
         "rayflink.datastream.connectors.http"
     ),
-    "jdbc": (
-        "use rayflink.datastream.connectors.postgres for PostgreSQL; for another database write rows with its Python "
-        f"driver in {_OWN}"
-    ),
     "kinesis": (
         "read and write by Kafka (rayflink.datastream.connectors.kafka), or call boto3 in a source or a sink of your "
         "own (docs/write-a-connector.md)"
@@ -39,7 +35,6 @@ _CLASSES = {
         "Elasticsearch6SinkBuilder Elasticsearch7SinkBuilder ElasticsearchEmitter ElasticsearchSink "
         "ElasticsearchSinkBuilderBase FlushBackoffType"
     ),
-    "jdbc": "JdbcConnectionOptions JdbcExecutionOptions JdbcSink",
     "kinesis": (
         "FlinkKinesisConsumer KinesisDeserializationSchema KinesisFirehoseSink "
         "KinesisFirehoseSinkBuilder KinesisShardAssigner KinesisStreamsSink KinesisStreamsSinkBuilder "
@@ -55,10 +50,10 @@ _CLASSES = {
 def absent_names(module: str) -> Callable[[str], NoReturn]:
     """Return the `__getattr__` of a module that is absent.
 
-    >>> absent_names("jdbc")("JdbcSink")
+    >>> absent_names("cassandra")("CassandraSink")
     Traceback (most recent call last):
     ...
-    ImportError: PyFlink's JdbcSink is not in rayflink: use rayflink.datastream.connectors.postgres for PostgreSQL; for another database write rows with its Python driver in a sink of your own (docs/write-a-connector.md)
+    ImportError: PyFlink's CassandraSink is not in rayflink: write rows by key with cassandra-driver in a sink of your own (docs/write-a-connector.md): an upsert that is repeated changes nothing
 
     Args:
         module: its name in PyFlink's package `datastream.connectors`.
