@@ -118,8 +118,12 @@ class KillableJob:
 
 
 def _complete(folder: Path) -> Path | None:
-    paths = [path.parent for path in folder.glob("*/chk-*/_metadata")]
-    return max(paths, key=_number, default=None)
+    while True:
+        try:
+            paths = [path.parent for path in folder.glob("*/chk-*/_metadata")]
+        except FileNotFoundError:  # an older checkpoint was deleted while the folder was listed
+            continue
+        return max(paths, key=_number, default=None)
 
 
 def _number(path: Path | None) -> int:
