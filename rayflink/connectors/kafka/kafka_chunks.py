@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO
 
@@ -28,16 +29,14 @@ class Segment:
     def append(self, data: bytes) -> tuple[int, int]:
         """Write bytes at the end; return where they begin and how many they are."""
         place = self.size, len(data)
-        self._file.seek(self.size)
         self._file.write(data)
         self._file.flush()
         self.size += len(data)
         return place
 
     def read(self, place: tuple[int, int]) -> bytes:
-        """Return the bytes at a place that `append` returned."""
-        self._file.seek(place[0])
-        return self._file.read(place[1])
+        """Return the bytes at a place that `append` returned; any thread may call it."""
+        return os.pread(self._file.fileno(), place[1], place[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +87,18 @@ class Chunk:
 
     def data(self) -> bytes:
         """Return the bytes of its messages."""
-        if self._spilled is not None:
-            segment, place = self._spilled
-            return segment.read(place)
+        parts, spilled = self._parts, self._spilled  # in this order, as another thread may spill it
+        if spilled is not None:
+            return spilled[0].read(spilled[1])
         if self._data is not None:
             return self._data
-        assert self._parts is not None
-        return packed(self._parts, self.compression)
+        assert parts is not None
+        return packed(parts, self.compression)
 
-    def messages(self) -> Sequence[KafkaMessages]:
-        """Return its messages."""
-        return unpacked(self.data()) if self._parts is None else self._parts
+    def messages(self) -> Iterator[KafkaMessages]:
+        """Yield its messages, part by part."""
+        parts = self._parts
+        yield from unpacked(self.data()) if parts is None else parts
 
     def spill(self, segment: Segment) -> None:
         """Move its messages from memory to a local file."""
@@ -144,17 +144,18 @@ class ChunkWriter:
             sizes: bytes of each.
             now_ms: epoch milliseconds.
         """
-        start = 0
-        while self._size + sum(sizes[start:]) >= CHUNK_BYTES:
+        start, left = 0, sum(sizes)
+        while self._size + left >= CHUNK_BYTES:
             room, stop = CHUNK_BYTES - self._size, start
             while room > 0:
                 room -= sizes[stop]
                 stop += 1
-            self._append(messages.slice(start, stop), sum(sizes[start:stop]))
+            size = sum(sizes[start:stop])
+            self._append(messages.slice(start, stop), size)
             self._end(now_ms)
-            start = stop
+            start, left = stop, left - size
         if start < len(sizes):
-            self._append(messages if start == 0 else messages.slice(start, len(sizes)), sum(sizes[start:]))
+            self._append(messages if start == 0 else messages.slice(start, len(sizes)), left)
 
     def take(self, now_ms: int) -> list[Chunk]:
         """Return all messages since the last call as chunks."""

@@ -6,7 +6,8 @@ import pickle
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from io import BytesIO
+from itertools import groupby
 
 Headers = Sequence[tuple[str, bytes | None]]
 """The headers of one message: names and values, in order."""
@@ -89,22 +90,27 @@ def packed(parts: Sequence[KafkaMessages], compression: str | None) -> bytes:
     Args:
         compression: of keys and values, "lz4" or "zstd"; None: none.
     """
-    columns = [column for part in parts for column in (part.values, part.keys) if column is not None]
-    head = _FORMAT, compression, [_head_of(part) for part in parts]
-    pieces = chain.from_iterable(map(_present, columns))
+    entries: list[bytes] = [b""]  # which one join copies: a chunk is larger than the processor's caches
+    heads = []
+    for part in parts:
+        values = _add_column(entries, part.values)
+        keys = None if part.keys is None else _add_column(entries, part.keys)
+        heads.append((part.topics, values, keys, part.headers, part.timestamps, part.partitions))
+    head = _FORMAT, compression, heads
     if compression is None:
         encoded = pickle.dumps((*head, None), protocol=5)
-        return b"".join(chain((len(encoded).to_bytes(8, "big"), encoded), pieces))
+        entries[0] = len(encoded).to_bytes(8, "big") + encoded
+        return b"".join(entries)
     import pyarrow
 
-    body = b"".join(pieces)
+    body = b"".join(entries)
     encoded = pickle.dumps((*head, len(body)), protocol=5)
     small = pyarrow.compress(body, codec=compression, asbytes=True)
     return b"".join((len(encoded).to_bytes(8, "big"), encoded, small))
 
 
-def unpacked(data: bytes) -> list[KafkaMessages]:
-    """Return the messages of `packed`.
+def unpacked(data: bytes) -> Iterator[KafkaMessages]:
+    """Yield the messages of `packed`, part by part.
 
     Raises:
         ValueError: the bytes are of another format.
@@ -115,45 +121,36 @@ def unpacked(data: bytes) -> list[KafkaMessages]:
         raise ValueError(
             f"found messages of format {version}, wanted {_FORMAT}; restore with the version that wrote it"
         )
-    if compression is not None:
+    if compression is None:
+        body = BytesIO(data)
+        body.seek(start)
+    else:
         import pyarrow
 
-        data, start = pyarrow.decompress(data[start:], size, codec=compression, asbytes=True), 0
-    parts = []
+        body = BytesIO(pyarrow.decompress(data[start:], size, codec=compression, asbytes=True))
     for topics, value_lengths, key_lengths, headers, timestamps, partitions in heads:
-        values, start = _column(data, start, value_lengths)
-        keys = None
-        if key_lengths is not None:
-            keys, start = _column(data, start, key_lengths)
-        parts.append(KafkaMessages(topics, values, keys, headers, timestamps, partitions))
-    return parts
+        values = _column(body, value_lengths)
+        keys = None if key_lengths is None else _column(body, key_lengths)
+        yield KafkaMessages(topics, values, keys, headers, timestamps, partitions)
 
 
-def _head_of(part: KafkaMessages) -> tuple[object, ...]:
-    keys = None if part.keys is None else _encoded_lengths(part.keys)
-    return part.topics, _encoded_lengths(part.values), keys, part.headers, part.timestamps, part.partitions
-
-
-def _encoded_lengths(column: Sequence[bytes | None]) -> bytes:
-    lengths = (
-        [-1 if entry is None else len(entry) for entry in column] if None in column else map(len, _present(column))
-    )
+def _add_column(entries: list[bytes], column: Sequence[bytes | None]) -> bytes:
+    """Add the entries of a column that are there to others, and return the lengths of all; -1: there is none."""
+    try:
+        lengths = list(map(len, column))  # type: ignore[arg-type]
+        entries += column  # type: ignore[arg-type]
+    except TypeError:
+        lengths = [-1 if entry is None else len(entry) for entry in column]
+        entries += [entry for entry in column if entry is not None]
     return array("i", lengths).tobytes()
 
 
-def _present(column: Sequence[bytes | None]) -> Sequence[bytes]:
-    if None in column:
-        return [entry for entry in column if entry is not None]
-    return column  # type: ignore[return-value]
-
-
-def _column(data: bytes, start: int, lengths: bytes) -> tuple[list[bytes | None], int]:
-    column: list[bytes | None] = []
-    for length in array("i", lengths):
-        stop = start + max(0, length)
-        column.append(None if length < 0 else data[start:stop])
-        start = stop
-    return column, start
+def _column(body: BytesIO, lengths: bytes) -> list[bytes | None]:
+    """Read a column; `read` takes a third of the time of slices."""
+    sizes, read = array("i", lengths).tolist(), body.read
+    if min(sizes, default=0) >= 0:
+        return list(map(read, sizes))
+    return [None if size < 0 else read(size) for size in sizes]
 
 
 __all__ = ["ANY_PARTITION", "NO_TIMESTAMP", "Headers", "KafkaMessages", "packed", "unpacked"]

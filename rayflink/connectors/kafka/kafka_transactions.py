@@ -110,9 +110,8 @@ class Transactions:
             self._until(time.monotonic() + PROBE_S, lambda s: queue.producer.list_topics(last.ledger_topic, timeout=s))
             queue.producer.begin_transaction()
             for chunk in chunks:
-                parts = chunk.messages()
-                for part in parts:
-                    queue.put(part, chunk.size // len(parts))
+                for part in chunk.messages():
+                    queue.put(part, chunk.size * len(part) // chunk.count)
             offset = module.TopicPartition(last.ledger_topic, 0, ledger.commits, ledger.metadata())
             self._until(deadline, lambda s: queue.producer.send_offsets_to_transaction([offset], self._group, s))
             self._until(deadline, queue.producer.commit_transaction)
