@@ -72,7 +72,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, Chec
             self._timestamps.open()
         ctx = self.ctx
         reader_ctx = ReaderContext(
-            ctx.subtask, ctx.parallelism, ctx.clock, ctx.metrics, ctx.config, ctx.send_source_event
+            ctx.subtask, ctx.parallelism, ctx.clock, ctx.metrics, ctx.config, ctx.send_source_event, ctx.checkpointing
         )
         with UserCode(self.ctx, "open"):
             self._reader = self._source.configured(ctx.config).create_reader(reader_ctx)

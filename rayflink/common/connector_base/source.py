@@ -59,6 +59,7 @@ class ReaderContext:
         config: the job's configuration, option key -> value.
         send_source_event: sends an object, which can be pickled, to the enumerator's `handle_source_event`. Events of
             a reader arrive in order, each once, unless the reader fails; None: no coordinator is there.
+        checkpointing: whether checkpoints are taken, so that `SourceReader.notify_checkpoint_complete` is called.
     """
 
     subtask: int = 0
@@ -67,6 +68,7 @@ class ReaderContext:
     metrics: MetricGroup | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     send_source_event: Callable[[object], None] | None = None
+    checkpointing: bool = False
 
     def now_ms(self) -> int:
         """Return the processing time in epoch milliseconds."""

@@ -26,8 +26,8 @@ class FetchedRun(Protocol):
         """Return the messages as the schema takes them; none: only the position advances."""
         ...
 
-    def timestamps(self, start: int, stop: int) -> list[int]:
-        """Return the epoch milliseconds of messages [start, stop)."""
+    def timestamps(self, start: int, stop: int) -> list[int] | None:
+        """Return the epoch milliseconds of messages [start, stop); None: they have none."""
         ...
 
     def place_of(self, index: int) -> str:

@@ -148,7 +148,7 @@ class LogReader(SourceReader, Generic[Split, Run]):
             if split_id not in self._paused:
                 return opened
         while self._splits:
-            run = self._queue.take(self._paused)
+            run = self._take()
             if run is None:
                 return None
             if len(run.messages):
@@ -156,6 +156,10 @@ class LogReader(SourceReader, Generic[Split, Run]):
                 return opened
             self._advance(run.split_after(0))
         return None
+
+    def _take(self) -> Run | None:
+        """Return the next run of a split that is not paused; None: there is none."""
+        return self._queue.take(self._paused)
 
     def _decode(self, opened: _OpenRun[Run], max_records: int) -> None:
         """Decode the next messages of a run."""
@@ -195,9 +199,11 @@ class LogReader(SourceReader, Generic[Split, Run]):
         self._fetcher.close()
 
 
-def _stamped(decoded: DecodedBatch, stamps: list[int]) -> Batch:
-    """Return the records with the timestamps of their messages."""
+def _stamped(decoded: DecodedBatch, stamps: list[int] | None) -> Batch:
+    """Return the records with the timestamps of their messages; None: these have none."""
     batch, indices = decoded.batch, decoded.indices
+    if stamps is None:
+        return batch
     if indices is not None:
         stamps = [stamps[index] for index in indices]
     if isinstance(batch, ArrowBatch):
