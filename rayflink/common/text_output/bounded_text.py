@@ -29,6 +29,9 @@ _ATOMS = frozenset({
 _BRACKETS: dict[Any, tuple[str, str]] = {
     list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"), dict: ("{", "}"),
 }  # fmt: skip
+_BUILTIN_STR = frozenset({BaseException.__str__, OSError.__str__, ImportError.__str__, KeyError.__str__})
+"""Of these classes, and of those that inherit it, `__str__` runs no code but that of the arguments."""
+_SHORT = frozenset({str, bytes, int, float, bool, type(None)})
 _OWN_PACKAGE = __name__.partition(".")[0]
 
 
@@ -94,8 +97,7 @@ def within_deadline(call: Callable[[], Any]) -> Any:
 
 def _str_of(error: BaseException) -> str:
     kind = type(error)
-    is_builtin = kind.__str__ in (BaseException.__str__, OSError.__str__)
-    is_plain = is_builtin and all(type(argument) in (str, int) for argument in error.args)
+    is_plain = kind.__str__ in _BUILTIN_STR and all(type(argument) in _SHORT for argument in error.args)
     if is_plain or kind.__module__.partition(".")[0] == _OWN_PACKAGE:
         return str(error)
     return str(within_deadline(lambda: str(error)))

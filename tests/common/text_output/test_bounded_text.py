@@ -126,6 +126,8 @@ def test_an_error_whose_text_does_not_return_is_reported_with_its_frames(leave):
     leave.clear()
     message = users_traceback(caught.value)
     last = message.splitlines()[-1]
+    plain = [ModuleNotFoundError("no m", name="m"), KeyError("k"), ValueError("v", None), OSError(2, "no")]
+    assert [bounded_str(error) for error in plain] == ["no m", "'k'", "('v', None)", "[Errno 2] no"]
     assert "in fails" in message and last.endswith("Slow: <its str() is left out, as one before it still runs>")
 
 
