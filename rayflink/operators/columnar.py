@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import typing
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.errors import PlanError
 from rayflink.common.functions.function_classes import as_map
 from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.records.batches import ArrowBatch, Batch, Element
@@ -31,6 +33,7 @@ class MapBatchesOperator(FunctionOperator):
 
     Raises:
         ValueError: `form` is unknown.
+        PlanError: the package of the form is not installed.
     """
 
     def __init__(self, function: Any, form: str | None = None, timestamp_column: str | None = None) -> None:
@@ -39,6 +42,7 @@ class MapBatchesOperator(FunctionOperator):
         self._function = as_map(function)
         super().__init__(self._function)
         self._form = form or annotated_form(self._function.call)
+        check_installed(self._form)
         self._timestamp_column = timestamp_column
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -97,6 +101,17 @@ def annotated_form(call: Callable[..., Any]) -> str:
     if text.startswith(("pandas", "pd.")):
         return "pandas"
     return "table" if text.startswith(("pyarrow", "pa.")) and text.endswith("Table") else "arrow"
+
+
+def check_installed(form: str) -> None:
+    """Look for the package of a form, also in the user's line, long before the first batch.
+
+    Raises:
+        PlanError: it is not installed.
+    """
+    if form in ("pandas", "polars") and importlib.util.find_spec(form) is None:
+        problem = f"a function of map_batches takes {form}, which is not installed"
+        raise PlanError(problem, f"run `pip install {form}` here and on every node, or take the form 'arrow'")
 
 
 def to_form(data: pyarrow.RecordBatch, form: str) -> Any:

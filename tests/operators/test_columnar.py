@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import pytest
 
+from rayflink.common.errors import PlanError
 from rayflink.common.records.arrow_rows import arrow_to_rows, rows_to_arrow
 from rayflink.common.records.batches import ArrowBatch, RowBatch
 from rayflink.common.types import Row
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.columnar import MapBatchesOperator, annotated_form
 from tests.operators.running import opened, run
@@ -99,6 +102,21 @@ def test_other_results_and_forms_are_refused() -> None:
         _out(MapBatchesOperator(lambda data: 3), _batch())
     with pytest.raises(ValueError, match="form must be one of arrow, table, polars, pandas, found 'numpy'"):
         MapBatchesOperator(lambda data: data, "numpy")
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars"])
+def test_a_form_whose_package_is_missing_is_refused_in_the_users_line(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def annotated(data: Any) -> Any:
+        return data
+
+    annotated.__annotations__["data"] = f"{form}.DataFrame"
+    numbers = StreamExecutionEnvironment({"execution.target": "local"}).from_collection([1])
+    monkeypatch.setitem(sys.modules, form, None)
+    for wanted in ((annotated,), (lambda data: data, form), (lambda data: data, form, None, 2)):
+        with pytest.raises(PlanError, match=f"takes {form}, which is not installed; run `pip install {form}`"):
+            numbers.map_batches(*wanted)
 
 
 def test_an_empty_result_keeps_its_schema() -> None:

@@ -16,7 +16,7 @@ from rayflink.common.user_code.actor_pool import ActorPool
 from rayflink.common.user_code.call_sites import call_site
 
 from ..base import shortened
-from ..columnar import FORMS, annotated_form, timed_result, with_column
+from ..columnar import FORMS, annotated_form, check_installed, timed_result, with_column
 from ..user_function import list_of, timestamps_of
 from .async_operator import AsyncOperator
 from .pool_calls import BatchAnswer, PoolCalls
@@ -92,6 +92,7 @@ class PooledBatchesOperator(AsyncOperator):
 
     Raises:
         ValueError: `form` is unknown, or "rows" has a timestamp column.
+        PlanError: the package of the form is not installed.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class PooledBatchesOperator(AsyncOperator):
         call = _call_of(function)
         self._pool, self._column = pool, timestamp_column
         self._form = form or annotated_form(call)
+        check_installed(self._form)
         self._function = BatchFunction(function if isclass(function) else call, self._form)
         adaptive = pool.batch_size == "adaptive"
         self._size: AdaptiveBatchSize | FixedBatchSize = FixedBatchSize(int(pool.batch_size) if not adaptive else 1)
