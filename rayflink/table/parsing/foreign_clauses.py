@@ -26,7 +26,15 @@ _STAR = "list the columns that are wanted"
 _ORDER = "write ORDER BY, in batch mode"
 _DISTRIBUTION = "leave it out: the parallelism of the job divides rows, GROUP BY and joins by their keys"
 _LOCKS = "leave it out: there are no locks"
-_TIME = "write an interval join: ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR"
+_PAST = (
+    "choose what is read by an option of the table: of Delta t /*+ OPTIONS('version-as-of' = '3') */, of Iceberg "
+    "OPTIONS('snapshot-id' = '...'); other tables have no past"
+)
+_NEWEST = (
+    "in batch mode JOIN all rows up to each, ON b.k = a.k AND b.ts <= a.ts, and keep the newest of each by "
+    "ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY b.ts DESC) = 1; in a stream keep them as state of a "
+    "KeyedCoProcessFunction, see docs/joins.md"
+)
 _SAMPLE = "write WHERE RAND() < 0.1"
 _PIVOT = "write SUM(x) FILTER (WHERE k = 'a') AS a for each column, and UNION ALL for the reverse"
 _UNNEST = "write t CROSS JOIN UNNEST(a) AS u(x), or t, LATERAL TABLE(f(a)) AS u(x)"
@@ -54,7 +62,7 @@ CLAUSES: Mapping[tuple[type, str], Foreign] = {
     (exp.With, "search"): Foreign("SEARCH", _LOOP),
     (exp.With, "cycle"): Foreign("CYCLE", _LOOP),
     (exp.CTE, "materialized"): Foreign("NOT MATERIALIZED|MATERIALIZED", _ONCE),
-    (exp.Table, "when"): Foreign("AT|BEFORE", _TIME),
+    (exp.Table, "when"): Foreign("AT|BEFORE", _PAST),
     (exp.Table, "changes"): Foreign("CHANGES", "call to_changelog_stream of the TableEnvironment"),
     (exp.Table, "indexed"): Foreign("NOT INDEXED|INDEXED BY", "leave it out"),
     (exp.Table, "hints"): Foreign("WITH|USE|FORCE|IGNORE", "leave it out; the hints that are known are in docs/sql.md"),
@@ -62,7 +70,7 @@ CLAUSES: Mapping[tuple[type, str], Foreign] = {
     (exp.Table, "rows_from"): Foreign("ROWS FROM", "join the table functions"),
     (exp.Lateral, "cross_apply"): Foreign("CROSS APPLY|OUTER APPLY", _UNNEST),
     (exp.Lateral, "ordinality"): Foreign("WITH ORDINALITY", "only UNNEST takes it"),
-    (exp.Join, "match_condition"): Foreign("MATCH_CONDITION", _TIME),
+    (exp.Join, "match_condition"): Foreign("MATCH_CONDITION", _NEWEST),
     (exp.Join, "pivots"): Foreign("PIVOT", _PIVOT),
     (exp.Union, "by_name"): Foreign("BY NAME|CORRESPONDING", _COLUMNS),
     (exp.Except, "by_name"): Foreign("BY NAME|CORRESPONDING", _COLUMNS),

@@ -90,6 +90,7 @@ def test_none_of_a_thousand_clauses_of_other_systems_is_passed_over(environment)
         ("SELECT a FROM t FINAL", 17, "FINAL", "FINAL is not supported", "write AS FINAL"),
         ("SELECT a FROM t UNION BY NAME SELECT a FROM u", 23, "BY NAME", "BY NAME is not supported", "in one order"),
         ("SELECT a FROM t WHERE a IN (SELECT a FROM u CLUSTER BY a)", 45, "CLUSTER BY a", "CLUSTER BY is not", "keys"),
+        ("SELECT a FROM t AT (OFFSET => -60)", 17, "AT (OFFSET => -60", "AT is not supported", "'version-as-of'"),
         ("SELECT a FROM t UNPIVOT (v FOR n IN (a))", 17, "UNPIVOT (v FOR n IN (a", "UNPIVOT is not", "UNION ALL"),
         ("SELECT SUM(a ORDER BY b) FROM t", 12, "a ORDER BY b", "ORDER BY is not supported here", "leave it out"),
         ("SELECT UPPER(b).f(3) FROM t", 17, "f(3", "f(3 is not supported here", "docs/sql.md"),
