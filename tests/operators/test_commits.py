@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -198,7 +199,7 @@ def test_a_writer_is_not_flushed_again_after_the_end_of_its_input() -> None:
 
 def test_what_cannot_be_pickled_is_an_error_that_names_the_operator() -> None:
     harness = _harness(Shelf())
-    harness.process(lambda: None)
+    harness.process(threading.Lock())
     with pytest.raises(UserCodeError, match=r"'SinkOperator' failed in snapshot_state: .*[Pp]ickle") as failure:
         harness.snapshot(1)
     assert failure.value.__cause__ is not None

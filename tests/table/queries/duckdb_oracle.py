@@ -33,6 +33,8 @@ SCHEMA = pyarrow.schema(
         pyarrow.field("l", pyarrow.list_(pyarrow.int32())),
     ]
 )
+_EPOCH_MS = "epoch_ms(ts::TIMESTAMP)"
+"""Of a column of milliseconds, which DuckDB 2.0 does not take as it is."""
 DISORDER_S = {"t": 20, "u": 50}
 """Rows of a table are so far out of order at most: none is late."""
 _TABLE = """CREATE TABLE {name} (id BIGINT, k STRING, n INT, p BIGINT, d DOUBLE, m DECIMAL(10, 2), f BOOLEAN,
@@ -67,7 +69,7 @@ class Window:
         if self.kind == "SESSION":
             return self._sessions(table)
         size, step = self.size * 1000, (self.step or self.size) * 1000
-        row = "epoch_ms(ts) AS ms, *"
+        row = f"{_EPOCH_MS} AS ms, *"
         newest = f"(ms - ((ms % {step}) + {step}) % {step})"
         if self.kind == "CUMULATE":
             first = f"(ms - ((ms % {size}) + {size}) % {size})"
@@ -83,7 +85,7 @@ class Window:
         keys = ", ".join(self.keys)
         over = f"(PARTITION BY {keys} ORDER BY ts, id)" if keys else "(ORDER BY ts, id)"
         gap = self.size * 1000
-        goes_on = f"epoch_ms(ts) - lag(epoch_ms(ts)) OVER {over} <= {gap}"
+        goes_on = f"{_EPOCH_MS} - lag({_EPOCH_MS}) OVER {over} <= {gap}"
         marked = f"SELECT *, CASE WHEN {goes_on} THEN 0 ELSE 1 END AS b FROM {table}"
         numbered = f"SELECT *, sum(b) OVER {over} AS session FROM ({marked})"
         whole = f"(PARTITION BY {', '.join((*self.keys, 'session'))})"

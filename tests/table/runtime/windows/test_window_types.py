@@ -218,7 +218,7 @@ def test_tumbling_windows_are_those_of_duckdb(table, cut):
     batch = pa.RecordBatch.from_pylist([dict(zip(NAMES, row, strict=True)) for row in table], schema_of(WIDE))
     of_all = WindowAggregation(WIDE, (0, 1), tuple(call(*of) for of in CALLS.values()), tumble())
     source = pa.table(batch)  # noqa: F841  # by its name, below
-    start = "epoch_ms(CAST(floor(epoch_ms(ts) / 10.0) * 10 AS BIGINT))"
+    start = "epoch_ms(CAST(floor(epoch_ms(ts::TIMESTAMP) / 10.0) * 10 AS BIGINT))"
     query = f"SELECT k, g, {', '.join(CALLS)}, {start} FROM source GROUP BY k, g, {start}"
     wanted = duckdb.sql(query).fetchall()
     with OperatorHarness(lambda: [local_window_aggregate(of_all), global_window_aggregate(of_all)]) as harness:
@@ -259,7 +259,7 @@ def test_many_rows_of_a_few_hot_keys_are_those_of_duckdb():
     wanted = duckdb.sql(  # noqa: F841  # by its name, below
         """
         SELECT k, count(*), sum(v), count(DISTINCT v), epoch_ms(CAST(w * 2000 AS BIGINT)) FROM (
-            SELECT k, v, unnest([floor(epoch_ms(ts) / 2000.0) - i FOR i IN [0, 1, 2]]) AS w FROM data
+            SELECT k, v, unnest([floor(epoch_ms(ts::TIMESTAMP) / 2000.0) - i FOR i IN [0, 1, 2]]) AS w FROM data
         ) GROUP BY k, w
         """
     )
