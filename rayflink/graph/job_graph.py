@@ -259,9 +259,9 @@ class JobGraph:
         """Return the whole graph with its functions, for storage or another process; the format version stands
         first.
         """
-        import cloudpickle
+        from rayflink.common.user_code import code_pickler
 
-        return _MAGIC + b"%d\n" % self.version + bytes(cloudpickle.dumps(self))
+        return _MAGIC + b"%d\n" % self.version + code_pickler.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> JobGraph:

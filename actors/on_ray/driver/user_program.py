@@ -14,15 +14,14 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-import cloudpickle
-
 from rayflink.common.errors import NotSerializable
+from rayflink.common.user_code.code_pickler import CodePickler, dumps
 from rayflink.common.user_code.unpicklable import cause, failure_of
 from rayflink.graph.job_graph import ChainedOperator, JobGraph
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """A cloudpickle pickler that notes which classes of `__main__` it met."""
+class _Pickler(CodePickler):
+    """A pickler that notes which classes of `__main__` it met."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
@@ -60,9 +59,7 @@ def pack_with_classes(program: object, what: str) -> tuple[bytes, dict[str, type
     except Exception as error:
         raise not_serializable(program, what, error) from error
     # both in one pickle, so that a class met in both is one class on arrival
-    whole = io.BytesIO()
-    cloudpickle.Pickler(whole, protocol=5).dump((pickler.main_classes, program))
-    return whole.getvalue(), pickler.main_classes
+    return dumps((pickler.main_classes, program)), pickler.main_classes
 
 
 def not_serializable(program: object, what: str, error: Exception) -> NotSerializable:

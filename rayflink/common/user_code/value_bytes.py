@@ -5,9 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import cloudpickle
-
 from ..errors import NotSerializable
+from . import code_pickler
 from .unpicklable import cause
 
 
@@ -26,7 +25,7 @@ def to_bytes(value: object) -> bytes:
         return pickle.dumps(value, protocol=5)
     except Exception:  # a class or function that has no name to be found by, or what a user's __reduce__ raises
         try:
-            return bytes(cloudpickle.dumps(value, protocol=5))
+            return code_pickler.dumps(value)
         except Exception as error:
             raise NotSerializable(f"a {type(value).__name__}", cause(value, error)) from error
 

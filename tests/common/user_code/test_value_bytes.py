@@ -33,6 +33,7 @@ def test_a_class_with_a_name_is_the_same_class_and_one_without_goes_by_value() -
     named, local, function = from_bytes(to_bytes([Named, Local(3), lambda n: n + 1]))
     assert named is Named
     assert local.number == 3 and function(1) == 2
+    assert function.__code__.co_filename == type(local).__init__.__code__.co_filename == __file__, "tracebacks need it"
 
 
 def into_a_file(value: Any) -> bytes:
