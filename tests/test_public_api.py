@@ -33,6 +33,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.kafka",
     "rayflink.datastream.connectors.delta",
     "rayflink.datastream.connectors.iceberg",
+    "rayflink.datastream.connectors.nats",
     "rayflink.datastream.connectors.postgres",
     "rayflink.datastream.formats.arrow",
     "rayflink.datastream.formats.avro",
