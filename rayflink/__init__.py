@@ -1,4 +1,10 @@
-"""rayflink: Apache Flink's model in Python on Ray. The public names are PyFlink's; each is loaded on first use."""
+"""rayflink: Apache Flink's model in Python on Ray. The public names are PyFlink's; each is loaded on first use.
+
+Programs import from `common`, `datastream`, `table` and `metrics`; tests from `testing`; PySpark's session is in
+`spark`. Below them lie `graph`, `connectors`, `operators`, `actors` and `state`, which no program needs to import.
+ARCHITECTURE.md has the order in which they may import each other. Importing this package loads neither Ray nor a
+library of columns, and nothing but names of other packages belongs here.
+"""
 
 from __future__ import annotations
 

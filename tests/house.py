@@ -27,8 +27,10 @@ MOST_NAME = 80
 """Characters in the name of a test."""
 MOST_SHOWN = 10
 """Places that are printed of a figure above its limit."""
-OPENINGS = ("What", "Whether", "Of", "As", "So", "By")
+OPENINGS = ("What", "Whether", "Of", "As", "So", "By", "How", "Which", "Who", "Where", "When", "That", "From")
 """Words that open a docstring which is no sentence."""
+VAGUE_NAMES = ("one", "at", "found", "made", "given", "held", "kept", "of")
+"""Names of variables and arguments that do not say what the thing is: `column`, `index`, `result` do."""
 REPLACEMENTS = {
     r"told|tells": "describe, report",
     r"dealt|deals? out|dealing": "partition, distribute",
@@ -126,6 +128,15 @@ def _identifiers(node: ast.AST) -> Iterable[str]:
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         names = [name for alias in node.names for name in (alias.name, alias.asname) if name]
         yield from (part for name in names for part in name.split("."))
+
+
+def vague_names(file: SourceFile) -> Iterator[tuple[str, str]]:
+    """Yield each vague name that a file gives a variable or an argument, with its place."""
+    for node in file.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE_NAMES:
+            yield node.id, f"{file.name}:{node.lineno}"
+        elif isinstance(node, ast.arg) and node.arg in VAGUE_NAMES:
+            yield node.arg, f"{file.name}:{node.lineno}"
 
 
 def opening(docstring: str) -> str:
@@ -259,6 +270,17 @@ def prose_lines(page: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
+def private_words(page: str) -> Iterator[int]:
+    """Yield the number of the line of each private word in a Markdown page; names of code do not count."""
+    pattern = rf"\b(?:{'|'.join(REPLACEMENTS)})\b"
+    in_code = False
+    for number, line in enumerate(page.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not in_code:
+            yield from (number for _ in re.finditer(pattern, re.sub(r"`[^`]*`", "", line), re.I))
+
+
 def pages() -> list[Path]:
     """Return the Markdown pages that people write."""
     docs = [page for page in (ROOT / "docs").rglob("*.md") if page.name not in GENERATED]
@@ -293,6 +315,15 @@ def offenders() -> dict[str, list[str]]:
     for file in product:
         for line, text in docstrings(file):
             opened.setdefault(opening(text), []).append(f"{file.name}:{line}")
+    vague: dict[str, list[str]] = {name: [] for name in VAGUE_NAMES}
+    for file in product:
+        for name, place in vague_names(file):
+            vague[name].append(place)
+    private = [
+        f"{page.relative_to(ROOT).as_posix()}:{number}"
+        for page in pages()
+        for number in private_words(page.read_text(encoding="utf-8"))
+    ]
     long_prose = [
         f"{page.relative_to(ROOT).as_posix()}:{number}"
         for page in pages()
@@ -317,6 +348,8 @@ def offenders() -> dict[str, list[str]]:
             ]
             for pattern, better in REPLACEMENTS.items()
         },
+        **{f"variables and arguments named {name}": vague[name] for name in VAGUE_NAMES},
+        "private words in prose": private,
         f"prose lines over {MOST_PROSE} characters": long_prose,
         f"names of tests over {MOST_NAME} characters": long_names,
     }

@@ -106,6 +106,16 @@ def test_docstrings_are_found_by_their_first_word():
     assert [(line, house.opening(text)) for line, text in found] == [(1, "What"), (3, "Of")]
 
 
+def test_vague_names_of_variables_and_arguments_are_found():
+    found = house.vague_names(Code.of("for one in x:\n  at = one.found\ndef f(of, column): pass"))
+    assert sorted((name, place.rpartition(":")[2]) for name, place in found) == [("at", "2"), ("of", "3"), ("one", "1")]
+
+
+def test_private_words_of_a_page_are_found_outside_code():
+    page = "It is told.\n```\ntold\n```\n| `told` | nobody |\nSo many are kept."
+    assert list(house.private_words(page)) == [1, 5, 6]
+
+
 def test_circles_of_imports_are_found():
     arrows = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
     assert sorted(map(sorted, house._strong_components(arrows))) == [["a", "b", "c"], ["d"]]

@@ -40,6 +40,7 @@ class CheckpointRecord:
     Args:
         kind: CHECKPOINT, SAVEPOINT or SYNC_SAVEPOINT.
         awaited: vertex id -> indexes of its subtasks that acknowledge.
+        subtasks: vertex id -> index of a subtask -> its report; replaced by each report, never changed.
     """
 
     checkpoint_id: int
@@ -52,11 +53,12 @@ class CheckpointRecord:
     reason: str = ""
     path: str = ""
     discarded: bool = False
-    subtasks: dict[str, dict[int, SubtaskRecord]] = field(default_factory=dict)
+    subtasks: Mapping[str, Mapping[int, SubtaskRecord]] = field(default_factory=dict)
 
     def acknowledged(self, vertex: str, subtask: int, metrics: CheckpointMetrics, now_ms: int) -> None:
-        """Record that a subtask has acknowledged."""
-        self.subtasks.setdefault(vertex, {})[subtask] = SubtaskRecord(now_ms, metrics)
+        """Record that a subtask has acknowledged; other threads may read `subtasks` meanwhile, so it is replaced."""
+        of_vertex = {**self.subtasks.get(vertex, {}), subtask: SubtaskRecord(now_ms, metrics)}
+        self.subtasks = {**self.subtasks, vertex: of_vertex}
 
     @property
     def is_savepoint(self) -> bool:

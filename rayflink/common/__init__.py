@@ -1,4 +1,11 @@
-"""Types, times, options and errors, with PyFlink's names."""
+"""Types, times, options, functions and errors, with PyFlink's names; each is loaded on first use.
+
+The modules here are PyFlink's paths, and a few values that every storey needs (`errors`, `ids`, `exports`). The
+rooms have what stands behind them: `data_types`, `functions`, `options`, `records` (batches and rows), `metrics`,
+`user_code`, `text_output` and `connector_base`, the contract of sources and sinks.
+
+What runs a job, and what knows a channel, a file format or SQL, does not belong here.
+"""
 # ruff: noqa: I001 - the imports are a table of names
 
 from __future__ import annotations

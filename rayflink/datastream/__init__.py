@@ -1,4 +1,10 @@
-"""The DataStream API, with PyFlink's names."""
+"""The DataStream API, with PyFlink's names and at PyFlink's module paths; each name is loaded on first use.
+
+`environment` is the entry point, `streams` has the classes whose methods a program calls, `connectors` and `formats`
+re-export sources, sinks and formats. Calls of a program enter; transformations leave, which `rayflink.graph`
+translates. `launcher` hands the graph to `rayflink.launch`, and is the only place that does. How a record is
+processed is written in `rayflink.operators`, not here.
+"""
 # ruff: noqa: I001 - the imports are a table of names
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class InputGate:
 
 @dataclass(frozen=True)
 class Subpartition:
-    """Who reads one subpartition: channel `channel` at gate `gate` of a consumer's subtask."""
+    """The reader of one subpartition: channel `channel` at gate `gate` of a consumer's subtask."""
 
     consumer: JobVertexID
     consumer_subtask: int

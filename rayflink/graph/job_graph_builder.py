@@ -1,4 +1,4 @@
-"""From the stream graph to the job graph: operators that chain are assembled into vertices.
+"""Builds the job graph from the stream graph: operators that chain are assembled into vertices.
 
 Source: apache/flink StreamingJobGraphGenerator.createChain; same order of visits, recorded as `ChainCall`s.
 """

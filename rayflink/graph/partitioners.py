@@ -60,7 +60,7 @@ class Rebalance(Partitioner):
 
 @dataclass(frozen=True)
 class Rescale(Partitioner):
-    """In turn to the few consumers a producer is connected with POINTWISE."""
+    """Sends records in turn to the few consumers that a producer is connected with POINTWISE."""
 
     printed = "RESCALE"
     is_pointwise = True

@@ -1,7 +1,9 @@
 """The place where a job graph meets a runner, and where front ends and commands get the clients of jobs.
 
-`submission` chooses the runner; `local_job` and `ray_jobs` are the clients of the two; `cluster_jobs` finds the jobs of
-other processes; `frames` has the stores of DataFrames. How a job runs is not decided here, but in `rayflink.actors`.
+`submission` chooses the runner; `local_job` and `ray_jobs` are the clients of the two; `cluster_jobs` finds the jobs
+of other processes; `frames` has the stores of DataFrames. A job graph and its configuration enter; a client of the
+job leaves. How a job runs is not decided here, but in `rayflink.actors`; what a program writes is in
+`rayflink.datastream`.
 """
 
 from rayflink.actors.job.job_outcome import raise_if_failed

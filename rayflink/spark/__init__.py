@@ -1,4 +1,10 @@
-"""PySpark beside streams: Spark on the same Ray cluster through RayDP. See docs/spark.md."""
+"""PySpark beside streams: Spark on the same Ray cluster through RayDP. See docs/spark.md.
+
+`ray_session` starts and ends a session, `java` and `packages` find what it needs, `interrupts` ends it by Ctrl-C.
+The `state_*` modules read and write savepoints as DataFrames. DataFrames enter and leave; how they become streams is
+in `rayflink.connectors.frames`, and `env.from_spark` is in `rayflink.datastream`. Only `ray_session` imports Ray,
+and nothing here runs a stream.
+"""
 
 from __future__ import annotations
 

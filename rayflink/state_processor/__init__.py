@@ -1,4 +1,10 @@
-"""State as tables: reading, comparing, editing and making the contents of savepoints and checkpoints."""
+"""State as tables: reading, comparing, editing and making the contents of savepoints and checkpoints.
+
+`savepoint` opens one without the job that wrote it; `states`, `shares` and `rows` read a state; `differences`
+compares two; `edits` and `writing` make new savepoints; `compatibility` checks one against a program. Addresses of
+savepoints and tables enter; tables, and savepoints in the format of all backends, leave. It runs no job: state of a
+running job is reached by a savepoint only. The formats themselves are in `rayflink.state`.
+"""
 # ruff: noqa: I001 - the imports are a table of names
 
 from __future__ import annotations

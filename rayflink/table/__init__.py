@@ -1,4 +1,12 @@
-"""The Table API and SQL: one more way to write a stream program. See docs/sql.md."""
+"""The Table API and SQL: one more way to write a stream program. See docs/sql.md.
+
+The modules here are PyFlink's paths. A query goes through the rooms: `parsing` (text to trees), `binding` (names and
+types), `plan` (relations), `optimizer`, `physical` (steps of a stream program), while `statements` runs them, and
+`runtime` has the operators. `dsl` has expressions of programs, `functions` and `user_functions` what they call,
+`connectors` the tables outside, `conversion` streams and Python values as tables.
+
+Steps of `rayflink.datastream` leave, by `StreamBuilder` alone: nothing here knows a runner.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Step = tuple[int, Any]
 
 
 class _ToAll:
-    """In place of a key: every subtask gets the record."""
+    """Stands in place of a key: every subtask gets the record."""
 
     def __repr__(self) -> str:
         return "TO_ALL"
@@ -32,7 +32,7 @@ class _ToAll:
 
 
 TO_ALL = _ToAll()
-"""In place of a key: every subtask gets the record."""
+"""Stands in place of a key: every subtask gets the record."""
 
 
 class Case:

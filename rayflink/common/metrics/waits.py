@@ -1,4 +1,4 @@
-"""What running tasks wait for, as they report it beside their metrics."""
+"""The waits of running tasks, as tasks report them beside their metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From messages of the client library to answers of a reader: batches with timestamps, and the offset behind each."""
+"""Turns messages of the client library into a reader's answers: batches with timestamps, the offset behind each."""
 
 from __future__ import annotations
 

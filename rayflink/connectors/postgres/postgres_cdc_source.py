@@ -36,7 +36,7 @@ _SLOT = re.compile(r"[a-z0-9_]{1,63}")
 
 
 class StartupOptions:
-    """Where a source of change data capture begins, if it is not restored from a checkpoint.
+    """The position at which a source of change data capture begins, if it is not restored from a checkpoint.
 
     Args:
         mode: its name.

@@ -1,1 +1,8 @@
-"""Conversions between tables and what lies outside: streams, Arrow tables, Python values and printed rows."""
+"""Conversions between tables and what lies outside: streams, Arrow tables, Python values and printed rows.
+
+`arrow_columns` brings foreign columns into the types of tables, `python_values` converts values of programs,
+`row_types` finds the type of a stream's records, and `row_format` writes values as Flink's client prints them.
+Columns and values enter and leave; every function here is pure.
+
+CAST between types of SQL is in `rayflink.table.functions.casts`, the text of files in `rayflink.table.connectors`.
+"""

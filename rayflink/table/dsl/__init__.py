@@ -1,1 +1,8 @@
-"""Expressions as programs write them: each builds the tree that the parser would make of the text of SQL."""
+"""Expressions as programs write them: each builds the tree that the parser would make of the text of SQL.
+
+`expression_text` is the tree of an expression that is not bound to a table; `numbers`, `strings`, `times`, `json`,
+`collections`, `aggregates` and `row_functions` add its methods by family; `selecting` expands column choices;
+`rendering` writes an expression as SQL. Calls of a program enter; trees for `rayflink.table.binding` leave.
+
+What a function computes, and which types it takes, is declared in `rayflink.table.functions`.
+"""

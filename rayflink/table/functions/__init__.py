@@ -1,4 +1,11 @@
-"""Scalar functions by family; importing this makes all of them known."""
+"""Scalar functions by family; importing this makes all of them known.
+
+`declaring` has the decorators by which a function declares its arguments and result; the other modules hold a family
+each, with `casts` and `times` as rooms. Columns of Arrow enter a kernel, and a column of as many rows leaves; none
+has state, a clock or a loop over rows where Arrow or polars has one. `python -m rayflink.table.functions` prints
+docs/sql-functions.md. Aggregates are in `rayflink.table.runtime.aggregates`, functions of users in
+`rayflink.table.user_functions`.
+"""
 
 from . import (
     arithmetic,

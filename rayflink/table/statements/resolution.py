@@ -1,4 +1,4 @@
-"""From a table's definition to the relation that reads it, and the check of a definition when it is made."""
+"""Resolves a table's definition to the relation that reads it, and checks a definition when it is made."""
 
 from __future__ import annotations
 

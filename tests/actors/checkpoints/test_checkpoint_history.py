@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from rayflink.actors.checkpoints.history import CheckpointRecord
 from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
 from rayflink.actors.messages.commands import SavepointRequested
 from rayflink.actors.messages.messages import CheckpointDeclined
@@ -139,6 +140,18 @@ def test_as_many_are_remembered_as_the_option_says_besides_the_latest_of_each_ki
     assert [entry["id"] for entry in history.overview()["history"]] == [4, 3]
     assert history.overview()["latest"]["completed"]["id"] == 1
     assert history.details(1) is not None and history.details(2) is None
+
+
+def test_a_report_arrives_while_another_thread_reads_the_record() -> None:
+    record = CheckpointRecord(1, 100, "CHECKPOINT", False, {"map": range(3), "sink": range(1)})
+    record.acknowledged("map", 0, MEASURED[M0], 110)
+    record.acknowledged("map", 1, MEASURED[M1], 115)
+    vertices, subtasks = iter(record.subtasks.items()), iter(record.subtasks["map"])
+    next(vertices), next(subtasks)
+    record.acknowledged("map", 2, MEASURED[M1], 120)
+    record.acknowledged("sink", 0, MEASURED[S], 130)
+    assert (list(vertices), list(subtasks)) == ([], [1])  # no "dictionary changed size during iteration"
+    assert record.summary()["num_acknowledged_subtasks"] == 4
 
 
 def test_one_that_is_deleted_is_marked() -> None:

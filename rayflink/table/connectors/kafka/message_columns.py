@@ -1,4 +1,4 @@
-"""Which columns of a table are in the key, the value and the metadata of a message."""
+"""Assigns the columns of a table to the key, the value and the metadata of a message."""
 
 from __future__ import annotations
 

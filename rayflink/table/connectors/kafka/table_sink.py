@@ -42,7 +42,7 @@ def sink_properties(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...
 
 @dataclass(frozen=True)
 class Delivery:
-    """How messages are delivered.
+    """The settings by which messages are delivered.
 
     Args:
         guarantee: "none", "at-least-once" or "exactly-once".

@@ -41,7 +41,7 @@ _RESETS = {
 
 @dataclass(frozen=True)
 class Reading:
-    """How messages are read.
+    """The settings by which messages are read.
 
     Args:
         start: where reading starts.

@@ -1,4 +1,4 @@
-"""From one type of number to another, as Java's narrowing conversions do it."""
+"""Converts numbers from one type to another, as Java's narrowing conversions do it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order tables are joined, so that as few rows as possible are made on the way.
+"""Chooses the order in which tables are joined, so that as few rows as possible are made on the way.
 
 Source: P. Selinger et al., Access Path Selection in a Relational Database Management System: the best order of each
 set of tables is made of the best ones of two parts; and L. Fegaras, A New Heuristic for Optimizing Large Queries:

@@ -1,4 +1,4 @@
-"""From accumulators to the results of aggregates."""
+"""Computes the results of aggregates from their accumulators."""
 
 from __future__ import annotations
 
