@@ -269,9 +269,9 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     # what a program takes along
 
     def add_jars(self, *jars_path: str) -> None:
-        """Refuse jars, as there is no JVM.
+        """Take the jars of Flink's connectors and formats, which need none here: the job warns when it starts.
 
-        Raises: ConfigError: always: there is no JVM in the data path.
+        Raises: ConfigError: another jar: there is no JVM.
         """
         self._configuration.set(options.PIPELINE_JARS, list(jars_path))
 

@@ -151,6 +151,8 @@ class Sources:
     ) -> DataStream[Any]:
         """Return a stream of what a generator function, or `SourceFunction.run`, yields; one subtask runs it.
 
+        A `Source` is taken as by `from_source`, without a watermark strategy.
+
         Args:
             source_func: called without arguments once the job runs; an async generator function serves as well.
             source_name: shown as "Source: name".
@@ -159,6 +161,8 @@ class Sources:
         Raises:
             InvalidTypesError: `type_info` is no type.
         """
+        if isinstance(source_func, Source):
+            return self.from_source(source_func, None, source_name, type_info)
         if isinstance(source_func, SourceFunction):
             ensure_takes(0, source_func.run, "add_source: run, which yields the records,")
         elif callable(source_func):

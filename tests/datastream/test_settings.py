@@ -129,7 +129,7 @@ def test_the_default_local_parallelism_gives_way_to_the_parallelism():
 @pytest.mark.parametrize(
     ("call", "arguments", "said"),
     [
-        ("add_jars", ("file:///a.jar",), "pipeline.jars.*no value at all.*Python connectors"),
+        ("add_jars", ("file:///a.jar",), "pipeline.jars.*wanted jars of Flink's connectors.*there is no JVM"),
         ("add_classpaths", ("file:///a",), "pipeline.classpaths"),
         ("set_python_requirements", ("requirements.txt",), "pip install -r"),
         ("add_python_archive", ("data.zip",), "register_cached_file"),

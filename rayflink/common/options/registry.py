@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ..config_options import ConfigOption
 from ..time import Duration
+from .flink_jars import JARS_OF_FLINK
 from .option_types import (
     BOOLEAN,
     DOUBLE,
@@ -123,8 +124,8 @@ PYTHON_FILES = _option(_P, "python.files", STRING, None,
                        "Modules to ship to every node: .py files, folders, .zip and .egg files, with commas between.")
 MODULES_BESIDE = _option(_P, "rayflink.python.modules-beside", BOOLEAN, True,
                          "On Ray, also copy the imported modules and packages of the program's folder to every node.")
-PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Not supported: there is no JVM in the data path.",
-                        refused="remove it and use the Python connectors of rayflink")
+PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Jars of Flink's connectors and formats; others are refused.",
+                        test=JARS_OF_FLINK, unheeded="has no JVM; connectors need extras, such as rayflink[kafka]")
 PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",
                               refused="remove it and use the Python connectors of rayflink")
 
@@ -503,8 +504,7 @@ _BATCHES = "processes the rows of a batch as they arrive, without delay"
 BUILT_IN_CATALOG = _option(_S, "table.builtin-catalog-name", STRING, "default_catalog",
                            "Name of the initial catalog; read when the environment is created.", test=_NAME)
 BUILT_IN_DATABASE = _option(_S, "table.builtin-database-name", STRING, "default_database",
-                            "Name of the initial database of that catalog; read when the environment is created.",
-                            test=_NAME)
+                            "Name of its initial database; read when the environment is created.", test=_NAME)
 LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: the machine's time zone.")
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import shorten
 from rayflink.common.records.batches import Batch, RowBatch, rows_of
 from rayflink.common.serialization import DeserializationSchema, SerializationSchema
+from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.user_types import UserRecord, UserValue
 
@@ -42,6 +44,9 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
     def deserialize(self, message: bytes) -> UserRecord:
         return self._convert(self._records.of_messages([message])[0])
+
+    def get_produced_type(self) -> TypeInformation | None:
+        return _type_of(self._schema.root)
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
         indices = [index for index, message in enumerate(messages) if message is not None]
@@ -87,6 +92,16 @@ def _schema(record_class: str | None, avro_schema_string: str | None) -> AvroSch
     if avro_schema_string is None:
         raise TypeError("avro_schema_string is missing; pass the schema as JSON")
     return AvroSchema.parse_string(avro_schema_string)
+
+
+def _type_of(node: SchemaNode) -> TypeInformation:
+    """Return the declared type of a value; values of logical types, unions, arrays and maps may be anything."""
+    value = node.value
+    if value.kind == "record":
+        return Types.ROW_NAMED([f.name for f in value.fields], [_type_of(f.node) for f in value.fields])
+    plain = {"boolean": Types.BOOLEAN, "int": Types.INT, "long": Types.LONG, "float": Types.FLOAT,
+             "double": Types.DOUBLE, "string": Types.STRING, "enum": Types.STRING}  # fmt: skip
+    return Types.PICKLED_BYTE_ARRAY() if value.logical or value.kind not in plain else plain[value.kind]()
 
 
 def _to_rows(node: SchemaNode) -> _Convert:

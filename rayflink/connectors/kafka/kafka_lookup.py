@@ -77,7 +77,7 @@ class Lookup:
             KafkaClientError: there is no group.
         """
         if not self._settings.has_group:
-            raise KafkaClientError("committed offsets are wanted, and there is no group id", "call set_group_id()")
+            raise KafkaClientError("committed offsets are wanted, and there is no group id", "set property group.id")
         asked = [library().TopicPartition(each.topic, each.partition) for each in partitions]
         answers = self._repeated(
             "reading committed offsets", lambda timeout: self._consumer.committed(asked, timeout=timeout)

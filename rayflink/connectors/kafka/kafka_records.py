@@ -190,9 +190,9 @@ class KafkaRecordDeserializationSchema(ABC):
         return None
 
     @staticmethod
-    def value_only(schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
+    def value_only(deserialization_schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
         """Return a schema that decodes the values alone and leaves out records without one."""
-        return ValueOnlySchema(schema)
+        return ValueOnlySchema(deserialization_schema)
 
 
 class ValueOnlySchema(KafkaRecordDeserializationSchema):

@@ -93,7 +93,7 @@ class KafkaSink(Sink[Any]):
 
     def __repr__(self) -> str:
         topic = "topics of its records" if self._schema.topic is None else f"topic {self._schema.topic!r}"
-        return f"KafkaSink({topic} at {place_of(self._properties)}, {self._mode.guarantee.value})"
+        return f"{type(self).__name__}({topic} at {place_of(self._properties)}, {self._mode.guarantee.value})"
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         mode, topic = self._mode, self._schema.topic

@@ -71,7 +71,7 @@ class KafkaSource(Source[UserRecord]):
         return KafkaReader(ctx, self._settings, self._schema, self._malformed)
 
     def __repr__(self) -> str:
-        return f"KafkaSource({self._settings.selection}, {shown_properties(self._settings.client)})"
+        return f"{type(self).__name__}({self._settings.selection}, {shown_properties(self._settings.client)})"
 
 
 class KafkaSourceBuilder:

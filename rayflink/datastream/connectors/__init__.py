@@ -58,6 +58,15 @@ if TYPE_CHECKING:
         JdbcExecutionOptions as JdbcExecutionOptions,
     )
     from rayflink.connectors.jdbc.jdbc_sink import JdbcSink as JdbcSink
+    from rayflink.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer as FlinkKafkaConsumer
+    from rayflink.connectors.kafka.flink_kafka_producer import (
+        FlinkKafkaProducer as FlinkKafkaProducer,
+        Semantic as Semantic,
+    )
+    from rayflink.connectors.kafka.kafka_records import (
+        KafkaRecordDeserializationSchema as KafkaRecordDeserializationSchema,
+    )
+    from rayflink.connectors.kafka.kafka_source import KafkaSource as KafkaSource
     from rayflink.connectors.printing import PrintSink as PrintSink
     from rayflink.connectors.files.rolling import RollingPolicy as RollingPolicy
     from rayflink.connectors.socket_text import SocketTextSource as SocketTextSource
@@ -87,6 +96,10 @@ else:
             "rayflink.connectors.iteration": "IteratorSource",
             "rayflink.connectors.jdbc.jdbc_options": "JdbcConnectionOptions JdbcExecutionOptions",
             "rayflink.connectors.jdbc.jdbc_sink": "JdbcSink",
+            "rayflink.connectors.kafka.flink_kafka_consumer": "FlinkKafkaConsumer",
+            "rayflink.connectors.kafka.flink_kafka_producer": "FlinkKafkaProducer Semantic",
+            "rayflink.connectors.kafka.kafka_records": "KafkaRecordDeserializationSchema",
+            "rayflink.connectors.kafka.kafka_source": "KafkaSource",
             "rayflink.connectors.printing": "PrintSink",
             "rayflink.connectors.files.rolling": "RollingPolicy",
             "rayflink.connectors.socket_text": "SocketTextSource",

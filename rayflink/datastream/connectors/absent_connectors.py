@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -28,8 +29,8 @@ _CLASSES = {
         "CassandraCommitter CassandraFailureHandler CassandraSink ClusterBuilder ConsistencyLevel MapperOptions"
     ),
     "dynamic_kafka": (
-        "DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService KafkaRecordDeserializationSchema "
-        "KafkaStreamSetSubscriber KafkaStreamSubscriber SingleClusterTopicMetadataService StreamPatternSubscriber"
+        "DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService KafkaStreamSetSubscriber "
+        "KafkaStreamSubscriber SingleClusterTopicMetadataService StreamPatternSubscriber"
     ),
     "elasticsearch": (
         "Elasticsearch6SinkBuilder Elasticsearch7SinkBuilder ElasticsearchEmitter ElasticsearchSink "
@@ -45,6 +46,29 @@ _CLASSES = {
         "StopCursor TopicRoutingMode"
     ),
 }
+
+
+_IN_SQL = {
+    **{module: module for module in ("cassandra", "elasticsearch", "kinesis", "pulsar")},
+    "opensearch": "elasticsearch", "firehose": "kinesis", "dynamic-kafka": "dynamic_kafka",
+}  # fmt: skip
+"""SQL connector of Flink, without its version -> name of PyFlink's module."""
+_UPSERTS_IN_SQL = {"dynamodb": "boto3", "hbase": "happybase", "mongodb": "pymongo"}
+"""SQL connector of Flink that PyFlink has no module for -> Python's client."""
+
+
+def instead_in_sql(connector: str) -> str | None:
+    """Return what to use instead of a SQL connector of Flink; None: Flink has no such connector, or it is there.
+
+    >>> instead_in_sql("pulsar")
+    "use Pulsar's handler of Kafka's protocol, with KafkaSource and KafkaSink of rayflink.datastream.connectors.kafka"
+    >>> instead_in_sql("kafka")
+    """
+    name = re.sub("-([0-9.]+|legacy)$", "", connector)
+    if name in _UPSERTS_IN_SQL:
+        client = _UPSERTS_IN_SQL[name]
+        return f"write rows by key with {client} in {_OWN}: an upsert that is repeated changes nothing"
+    return INSTEAD[_IN_SQL[name]] if name in _IN_SQL else None
 
 
 def absent_names(module: str) -> Callable[[str], NoReturn]:
@@ -76,14 +100,11 @@ def present_or_absent(present: Callable[[str], object]) -> Callable[[str], objec
 
     def get(name: str) -> object:
         for module, names in _CLASSES.items():
-            if name in names.split() and name not in _SHARED:
+            if name in names.split():
                 absent_names(module)(name)
         return present(name)
 
     return get
 
 
-_SHARED = frozenset(("KafkaRecordDeserializationSchema",))
-"""Names that another module of PyFlink's has too, which is there."""
-
-__all__ = ["INSTEAD", "absent_names", "present_or_absent"]
+__all__ = ["INSTEAD", "absent_names", "instead_in_sql", "present_or_absent"]

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee as DeliveryGuarantee
+    from rayflink.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumer as FlinkKafkaConsumer
+    from rayflink.connectors.kafka.flink_kafka_consumer import FlinkKafkaConsumerBase as FlinkKafkaConsumerBase
+    from rayflink.connectors.kafka.flink_kafka_producer import FlinkKafkaProducer as FlinkKafkaProducer
+    from rayflink.connectors.kafka.flink_kafka_producer import FlinkKafkaProducerBase as FlinkKafkaProducerBase
+    from rayflink.connectors.kafka.flink_kafka_producer import Semantic as Semantic
     from rayflink.connectors.kafka.kafka_committing import UnknownChunks as UnknownChunks
     from rayflink.connectors.kafka.kafka_offsets import KafkaOffsetResetStrategy as KafkaOffsetResetStrategy
     from rayflink.connectors.kafka.kafka_offsets import KafkaOffsetsInitializer as KafkaOffsetsInitializer
@@ -31,6 +37,9 @@ else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
+            "rayflink.common.connector_base.delivery_guarantee": "DeliveryGuarantee",
+            "rayflink.connectors.kafka.flink_kafka_consumer": "FlinkKafkaConsumer FlinkKafkaConsumerBase",
+            "rayflink.connectors.kafka.flink_kafka_producer": "FlinkKafkaProducer FlinkKafkaProducerBase Semantic",
             "rayflink.connectors.kafka.kafka_committing": "UnknownChunks",
             "rayflink.connectors.kafka.kafka_offsets": "KafkaOffsetResetStrategy KafkaOffsetsInitializer",
             "rayflink.connectors.kafka.kafka_record_serialization": (

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from rayflink.common.connector_base.sink import Sink
+from rayflink.common.connector_base.source import Source
 from rayflink.common.functions.broadcast_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from rayflink.common.functions.function_classes import (
     AllWindowFunction,
@@ -78,7 +79,7 @@ CoGroupForm = CoGroupFunction[T, T2, U] | Callable[[list[T], list[T2]], Results[
 ProcessJoinForm = ProcessJoinFunction[T, T2, U] | Callable[[T, T2, Any], Tagged[U]]
 AnyJoinForm = ProcessJoinForm[T, T2, Any] | FlatJoinForm[T, T2, Any] | JoinForm[T, T2, Any]
 
-RunForm = SourceFunction[U] | Callable[[], Iterable[U] | AsyncIterable[U]]
+RunForm = SourceFunction[U] | Source[U] | Callable[[], Iterable[U] | AsyncIterable[U]]
 SinkForm = SinkFunction[T] | Sink[T] | Callable[[T], object]
 
 __all__ = [

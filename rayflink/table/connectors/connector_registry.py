@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rayflink.datastream.connectors.absent_connectors import instead_in_sql
+
 from ..definitions import Path, TableDefinition
 from ..errors import SqlError, nearest
 from .cdc.postgres_cdc import PostgresCdc
@@ -45,6 +47,10 @@ def connector(path: Path, table: TableDefinition) -> Connector:
     if name is None:
         remedy = f"write WITH ('connector' = ...), one of {', '.join(_KNOWN)}"
         raise SqlError(f"table {'.'.join(path)} has no option 'connector'", remedy)
+    instead = instead_in_sql(name)
+    if name not in _KNOWN and instead is not None:
+        remedy = f"{instead}; to_data_stream and create_temporary_view of the environment lead to streams and back"
+        raise SqlError(f"table {'.'.join(path)} has the connector {name!r}, which is not in rayflink", remedy)
     if name not in _KNOWN:
         problem = f"table {'.'.join(path)} has the connector {name!r}, which does not exist{nearest(name, _KNOWN)}"
         raise SqlError(problem, f"the connectors are {', '.join(_KNOWN)}")

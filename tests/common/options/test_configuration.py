@@ -96,7 +96,7 @@ def test_a_value_out_of_range_says_the_range():
 
 
 def test_jars_are_refused_with_the_reason():
-    with pytest.raises(ConfigError, match="use the Python connectors"):
+    with pytest.raises(ConfigError, match="no JVM for others"):
         Configuration().set_string("pipeline.jars", "file:///a.jar").check()
 
 

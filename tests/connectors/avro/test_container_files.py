@@ -191,6 +191,7 @@ def test_rows_of_messages() -> None:
     assert fastavro.schemaless_reader(stream, fastavro.parse_schema(BID.definition)) == bid(4)
     assert reader.deserialize(message) == Row(**bid(4))
     assert reader.deserialize_batch([message, None]) == (RowBatch([Row(**bid(4))]), [0])
+    assert reader.get_produced_type().convert_batch([Row(**bid(4))]) == [Row(**bid(4))]
     with pytest.raises(ValueError, match="a row with the fields id, word"):
         writer.serialize(Row(1, 2))
     with pytest.raises(TypeError, match="a class of Java.*avro_schema_string"):
