@@ -62,6 +62,16 @@ class _Entry(Generic[T]):
     used_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class CachedRowsStatistics:
+    """The contents of a lookup cache."""
+
+    keys: int
+    """Keys whose rows are in memory, those without rows too."""
+    rows: int
+    """Rows in memory; a key without rows counts as one."""
+
+
 class CachedRows(Generic[T]):
     """Rows by key, the most recently used at the end.
 
@@ -83,6 +93,10 @@ class CachedRows(Generic[T]):
 
     def __len__(self) -> int:
         return self._rows
+
+    def statistics(self) -> CachedRowsStatistics:
+        """Return the present sizes, those of expired rows included that were not removed yet."""
+        return CachedRowsStatistics(len(self._entries), self._rows)
 
     def get(self, key: Hashable) -> tuple[T, ...] | None:
         """Return the rows of a key, perhaps none; None: they have to be loaded."""

@@ -26,6 +26,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO, Any
 
 from rayflink.common.configuration import reading
@@ -72,6 +73,20 @@ class FeedbackSpillError(RayflinkError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class FeedbackStatistics:
+    """The batches and markers on their way from the tail of an iteration to its head."""
+
+    in_memory: int
+    """Batches and markers in memory."""
+    memory_bytes: int
+    """Bytes of those batches."""
+    in_files: int
+    """Batches and markers in files."""
+    spilled_bytes: int
+    """Bytes that were written to files so far."""
+
+
 class FeedbackQueue:
     """First in, first out, without a bound: the oldest in memory, what has no room there in files.
 
@@ -114,6 +129,11 @@ class FeedbackQueue:
 
     def __bool__(self) -> bool:
         return bool(self._head or self._in_files)
+
+    def statistics(self) -> FeedbackStatistics:
+        """Return the present sizes."""
+        with self._changing:
+            return FeedbackStatistics(len(self._head), self._used, self._in_files, self.spilled_bytes)
 
     def close(self) -> None:
         """Forget everything."""

@@ -16,6 +16,8 @@ from rayflink.operators.stateless import MapOperator
 from tests.actors.task.task_bench import TaskBench
 from tests.source_files import source_files
 
+QUEUES = re.compile(r"^class (\w*Queue|CachedRows)\b(.*):$", re.M)
+"""Queues and caches of operators and connectors."""
 COUNTED = re.compile(
     r"^class (\w*(?:Queue|Pool|Writer|Endpoint|Gate|Buffer|OpenBatch|Cache|Budget|ResultPartition|Subpartition"
     r"|InputChannel|ChannelCredit|Outgoing|Incoming|KeyChannels|StorageWork|Terminal))\b(.*):$",
@@ -31,8 +33,13 @@ VALUES_AND_SHELLS = {
 
 
 def counted() -> list[type]:
-    """Return the classes of actors/ and state/ that hold something back."""
-    found = []
+    """Return the classes that hold something back: those of actors/ and state/, and queues of all other parts."""
+    found = [
+        getattr(importlib.import_module(file.module), name)
+        for file in source_files(("rayflink",))
+        for name, bases in QUEUES.findall(file.text())
+        if "Protocol" not in bases
+    ]
     for file in source_files(("actors", "state")):
         for name, bases in COUNTED.findall(file.text()):
             if name not in VALUES_AND_SHELLS and "Protocol" not in bases:
@@ -61,7 +68,7 @@ def documented(kind: type) -> set[str]:
 @pytest.mark.slow  # imports all modules of actors/, and Ray with them
 def test_all_that_holds_something_back_counts_it():
     kinds = counted()
-    assert len(kinds) >= 18, "the pattern finds the classes"
+    assert len(kinds) >= 24, "the pattern finds the classes"
     assert [kind.__name__ for kind in kinds if not hasattr(kind, "statistics")] == []
     for kind in kinds:
         found = statistics_of(kind)

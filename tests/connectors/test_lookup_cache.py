@@ -8,7 +8,7 @@ import pytest
 
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.time import Duration
-from rayflink.connectors.lookup_cache import CachedRows, LookupCache
+from rayflink.connectors.lookup_cache import CachedRows, CachedRowsStatistics, LookupCache
 
 
 class Clock:
@@ -28,6 +28,7 @@ def test_the_least_recently_used_rows_go_first() -> None:
     rows.put(2, [])
     rows.put(3, ["c"])
     assert rows.get(1) == ("a", "b") and len(rows) == 4
+    assert rows.statistics() == CachedRowsStatistics(keys=3, rows=4)
     rows.put(4, ["d", "e"])
     assert [rows.get(key) for key in (1, 2, 3, 4)] == [("a", "b"), None, None, ("d", "e")]
     rows.put(1, ["x"])

@@ -56,7 +56,9 @@ def test_what_has_no_room_in_memory_is_on_disk() -> None:
     queue = FeedbackQueue(10_000)
     for number in range(100):
         queue.put(RowBatch([f"{number:0500}"]))
-    assert queue.spilled_bytes > 30_000
+    found = queue.statistics()
+    assert found.in_memory + found.in_files == 100 and found.in_files > 60
+    assert 0 < found.memory_bytes <= 10_000 and found.spilled_bytes == queue.spilled_bytes > 30_000
     assert [taken(queue).values for _ in range(100)] == [[f"{number:0500}"] for number in range(100)]
     queue.put(RowBatch([1]))
     assert taken(queue) == RowBatch([1])

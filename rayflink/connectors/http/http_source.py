@@ -131,7 +131,19 @@ class _Request:
         self.ended.set()
 
 
-class RequestQueue:
+@dataclass(frozen=True, slots=True)
+class WebhookStatistics:
+    """The requests whose senders wait for an answer, and those that were taken."""
+
+    waiting: int
+    """Requests that the reader has not taken yet."""
+    unsafe: int
+    """Requests that were taken and wait for their checkpoint."""
+    taken: int
+    """Requests that were taken so far."""
+
+
+class WebhookQueue:
     """The requests between the threads of the server and the reader.
 
     Args:
@@ -175,6 +187,11 @@ class RequestQueue:
             while self._unsafe and self._unsafe[0].number <= number:
                 self._unsafe.popleft().end(True)
 
+    def statistics(self) -> WebhookStatistics:
+        """Return the present sizes."""
+        with self._lock:
+            return WebhookStatistics(len(self._waiting), len(self._unsafe), self.taken)
+
     def close(self) -> None:
         """End all waits: nothing that waits is safe."""
         with self._lock:
@@ -191,7 +208,7 @@ class HttpReader(SourceReader):
 
     def __init__(self, source: HttpSource[Output], ctx: ReaderContext) -> None:
         self._source, self._ctx = source, ctx
-        self._queue = RequestQueue(source.endpoint.most_waiting, source.waits_for_checkpoint)
+        self._queue = WebhookQueue(source.endpoint.most_waiting, source.waits_for_checkpoint)
         self._metrics = ctx.metrics or MetricGroup()
         self._rest: tuple[Batch, int] | None = None
         self._split: HttpSplit | None = None
@@ -292,7 +309,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers one connection."""
 
     source: ClassVar[HttpSource[object]]
-    queue: ClassVar[RequestQueue]
+    queue: ClassVar[WebhookQueue]
     decoder: ClassVar[MessageDecoder]
     lock: ClassVar[threading.Lock]
     rejected: ClassVar[Counter]

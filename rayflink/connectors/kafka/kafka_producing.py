@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.sink import SinkWriter, UnwritableRecord, WriterContext
@@ -35,6 +36,16 @@ _REPORT_S = 0.02
 
 class TooLargeMessage(KafkaClientError):
     """A message is larger than the client or the broker allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageQueueStatistics:
+    """The messages that the client has and the brokers have not."""
+
+    messages: int
+    """Messages that were not delivered yet."""
+    bytes: int
+    """Bytes that were put into the queue since it was empty."""
 
 
 class MessageQueue:
@@ -88,6 +99,10 @@ class MessageQueue:
                 raise KafkaBrokerUnavailable(f"{problem} after {within_s:.0f} s", self._remedy())
         self._bytes = 0
         self.check()
+
+    def statistics(self) -> MessageQueueStatistics:
+        """Return the present sizes."""
+        return MessageQueueStatistics(len(self.producer), self._bytes)
 
     def check(self) -> None:
         """Raise the error of a message that was not delivered.

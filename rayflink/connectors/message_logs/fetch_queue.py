@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from rayflink.user_types import SourceSplit, UserValue
@@ -42,6 +43,16 @@ class FetchedRun(Protocol):
 Run = TypeVar("Run", bound=FetchedRun)
 
 
+@dataclass(frozen=True, slots=True)
+class FetchStatistics:
+    """The runs that were fetched and not read yet."""
+
+    runs: Mapping[str, int]
+    """Id of each split -> runs of it that wait."""
+    messages: int
+    """Messages in all of these runs."""
+
+
 class FetchQueue(Generic[Run]):
     """Runs between one fetching thread and one reading thread; each split has a queue of its own.
 
@@ -57,6 +68,13 @@ class FetchQueue(Generic[Run]):
         self._failure: BaseException | None = None
         self.is_closed = False
         """Whether the reader is gone, so that the fetcher should end."""
+
+    def statistics(self) -> FetchStatistics:
+        """Return the present sizes; may be called by any thread."""
+        with self._changed:
+            waiting = {split_id: len(runs) for split_id, runs in self._runs.items()}
+            messages = sum(len(run.messages) for runs in self._runs.values() for run in runs)
+        return FetchStatistics(waiting, messages)
 
     # the fetcher's side
 

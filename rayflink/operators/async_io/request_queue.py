@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common.records.batches import Element
@@ -21,6 +22,18 @@ class Request:
         self.payload = payload
         self.answer: Any = None
         self.is_answered = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestQueueStatistics:
+    """The requests in flight, and the events between them."""
+
+    requests: int
+    """Requests, answered or not."""
+    answered: int
+    """Requests that are answered, and may have to wait for earlier ones."""
+    events: int
+    """Events, such as watermarks, that wait for the requests before them."""
 
 
 class RequestQueue:
@@ -82,6 +95,12 @@ class RequestQueue:
         entries = [*self._first_answers, *self._first_segment, *self._queue]
         return [entry.payload if isinstance(entry, Request) else entry for entry in entries]
 
+    def statistics(self) -> RequestQueueStatistics:
+        """Return the present sizes, counted one by one."""
+        entries = [*self._first_answers, *self._first_segment, *self._queue]
+        answered = sum(isinstance(entry, Request) and entry.is_answered for entry in entries)
+        return RequestQueueStatistics(self.requests, answered, self._events)
+
     def _pop_in_order(self) -> list[Request | Element]:
         queue, ready = self._queue, []
         while queue:
@@ -121,4 +140,4 @@ class RequestQueue:
                 self._first_segment[request] = None
 
 
-__all__ = ["RequestQueue", "Request"]
+__all__ = ["Request", "RequestQueue", "RequestQueueStatistics"]

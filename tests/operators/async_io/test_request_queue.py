@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common.records.batches import Watermark
-from rayflink.operators.async_io.request_queue import Request, RequestQueue
+from rayflink.operators.async_io.request_queue import Request, RequestQueue, RequestQueueStatistics
 
 
 def shown(taken):
@@ -31,7 +31,9 @@ def test_unordered_answers_leave_as_they_come_but_not_across_an_event():
     c = queue.add("c")
     queue.complete(c, "C")
     queue.complete(b, "B")
+    assert queue.statistics() == RequestQueueStatistics(requests=3, answered=2, events=1)
     assert shown(queue.pop_ready()) == ["b"]
+    assert queue.statistics() == RequestQueueStatistics(requests=2, answered=1, events=1)
     assert queue.waiting() == ["a", Watermark(5), "c"]
     queue.complete(a, "A")
     assert shown(queue.pop_ready()) == ["a", Watermark(5), "c"]
