@@ -50,7 +50,7 @@ def test_an_example_reads_what_it_has_written(kafka: KafkaCluster, name: str, tm
             running.kill()
     assert sorted(re.sub(r"^\d+> ", "", row) for row in read) == sorted(PRINTED[name]), errors.read_text()
     said = errors.read_text()
-    assert "'pipeline.jars'" in said and "need no jar" in said
+    assert "'pipeline.jars'" in said and "rayflink[kafka]" in said
 
 
 def test_the_example_with_keys_writes_its_fields_as_keys_and_values(kafka: KafkaCluster, tmp_path: Path) -> None:
