@@ -35,6 +35,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.iceberg",
     "rayflink.datastream.connectors.nats",
     "rayflink.datastream.connectors.postgres",
+    "rayflink.datastream.connectors.rabbitmq",
     "rayflink.datastream.formats.arrow",
     "rayflink.datastream.formats.avro",
     "rayflink.datastream.formats.csv",
