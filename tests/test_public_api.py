@@ -36,6 +36,7 @@ PACKAGES = (
     "rayflink.datastream.connectors.nats",
     "rayflink.datastream.connectors.mqtt",
     "rayflink.datastream.connectors.postgres",
+    "rayflink.datastream.connectors.rabbitmq",
     "rayflink.datastream.formats.arrow",
     "rayflink.datastream.formats.avro",
     "rayflink.datastream.formats.csv",

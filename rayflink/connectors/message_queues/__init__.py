@@ -13,7 +13,8 @@ A connector implements two things:
   are columns: messages, tags and, where there are some, ids and timestamps. `acknowledge` gets tags of this connection
   only, in the order of delivery. It raises `BrokerOutage` for what may pass (the thread then connects anew, with
   pauses, until the outage timeout), and `BrokerRefusal` for what a restart would only repeat.
-- A subclass of `QueueSource` (`queue_source`) whose `connect` opens a `BrokerConsumer`. `QueueReading` has the
+- A subclass of `QueueSource` (`queue_source`) whose `connect` opens a `BrokerConsumer`; its `prepare` may declare the
+  queue, once, before a job that starts afresh consumes. `QueueReading` has the
   settings that all share: name and place of the queue, prefetch, policy for malformed messages, outage timeout, and
   whether messages that were seen are dropped.
 

@@ -130,12 +130,12 @@ class QueueReader(LogReader[QueueSplit, DeliveryRun]):
 
     def _ids_of(self, run: DeliveryRun) -> Sequence[str]:
         ids = run.deliveries.ids
-        missing = 0 if ids is None else next((index for index, found in enumerate(ids) if not found), -1)
+        missing = 0 if ids is None else next((index for index, name in enumerate(ids) if not name), -1)
         if ids is None or missing >= 0:
             name = self._reading.id_name
             problem = f"{run.place_of(missing)} has no {name}, which messages are recognized by"
             raise BrokerRefusal(problem, f"have producers set a {name}, or read at least once, without it")
-        return [str(found) for found in ids]
+        return [str(message_id) for message_id in ids]
 
     def _advance(self, split: QueueSplit) -> None:
         super()._advance(split)

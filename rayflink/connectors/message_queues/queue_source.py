@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
 
 from rayflink.common.connector_base.message_decoder import MessageDecoder
@@ -19,6 +21,8 @@ from rayflink.common.errors import PlanError
 from rayflink.common.functions.type_variables import Output
 from rayflink.common.serialization import DeserializationSchema
 
+from ..message_logs.outages import OutageWatch
+from .broker_errors import BrokerOutage
 from .consumer_thread import BrokerConsumer
 from .deliveries import QueueSplit
 from .queue_reader import QueueReader, QueueReading
@@ -44,6 +48,16 @@ class QueueSource(Source[Output]):
             BrokerRefusal: the broker refuses.
         """
 
+    def prepare(self) -> None:
+        """Make the queue ready, such as by declaring it; called once, before a job that starts afresh consumes.
+
+        It may block: it runs beside the coordinator. By itself, it does nothing.
+
+        Raises:
+            BrokerOutage: the broker is away; it is called again.
+            BrokerRefusal: the broker refuses.
+        """
+
     @property
     def boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED
@@ -58,10 +72,10 @@ class QueueSource(Source[Output]):
         return self._schema.get_produced_type()
 
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return QueueSplits(ctx, self._reading.queue)
+        return QueueSplits(ctx, self._reading, self.prepare)
 
-    def restore_enumerator(self, ctx: EnumeratorContext, state: None) -> SplitEnumerator:
-        return QueueSplits(ctx, self._reading.queue)
+    def restore_enumerator(self, ctx: EnumeratorContext, state: bool) -> SplitEnumerator:
+        return QueueSplits(ctx, self._reading, self.prepare, is_ready=state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
         reading, widest = self._reading, self.max_parallelism
@@ -76,24 +90,56 @@ class QueueSource(Source[Output]):
 
 
 class QueueSplits(SplitEnumerator):
-    """Gives each reader that asks the queue: the broker divides the messages.
+    """Gives the queue to each reader that asks, as soon as it is ready: the broker divides the messages.
 
     Args:
         ctx: the coordinator.
-        queue: its name.
+        reading: the settings.
+        prepare: makes the queue ready.
+        is_ready: whether that is done.
     """
 
-    def __init__(self, ctx: EnumeratorContext, queue: str) -> None:
-        self._ctx, self._queue = ctx, queue
+    def __init__(
+        self, ctx: EnumeratorContext, reading: QueueReading, prepare: Callable[[], None], is_ready: bool = False
+    ) -> None:
+        self._ctx, self._reading, self._prepare, self._is_ready = ctx, reading, prepare, is_ready
+        self._waiting: set[int] = set()
+        self._is_closed = threading.Event()
+
+    def start(self) -> None:
+        if not self._is_ready:
+            self._ctx.call_async(self._try, self._prepared)
+
+    def _try(self) -> None:
+        outage = OutageWatch(self._reading.place, self._reading.outage_timeout_ms)
+        while not self._is_closed.is_set():
+            try:
+                self._prepare()
+                return
+            except BrokerOutage as error:
+                self._is_closed.wait(outage.pause_s(error))
+
+    def _prepared(self, _: None, error: Exception | None) -> None:
+        if error is not None:
+            raise error
+        self._is_ready = True
+        for subtask in sorted(self._waiting):
+            self.handle_split_request(subtask)
 
     def handle_split_request(self, subtask: int) -> None:
-        self._ctx.assign_splits({subtask: [QueueSplit(self._queue)]})
+        if self._is_ready:
+            self._ctx.assign_splits({subtask: [QueueSplit(self._reading.queue)]})
+        else:
+            self._waiting.add(subtask)
 
     def add_splits_back(self, splits: list[QueueSplit], subtask: int) -> None:
         """Do nothing: the reader asks again."""
 
-    def snapshot_state(self) -> None:
-        """Return nothing: the broker knows what it has to deliver."""
+    def snapshot_state(self) -> bool:
+        return self._is_ready
+
+    def close(self) -> None:
+        self._is_closed.set()
 
 
 __all__ = ["QueueSource", "QueueSplits"]

@@ -116,10 +116,10 @@ class MqttSource(Source[UserRecord]):
         return self._settings.schema.get_produced_type()
 
     def create_enumerator(self, ctx: EnumeratorContext) -> SplitEnumerator:
-        return QueueSplits(ctx, self._settings.client_id)
+        return QueueSplits(ctx, self._settings.reading(), lambda: None)  # readers begin their sessions
 
-    def restore_enumerator(self, ctx: EnumeratorContext, state: None) -> SplitEnumerator:
-        return QueueSplits(ctx, self._settings.client_id)
+    def restore_enumerator(self, ctx: EnumeratorContext, state: bool) -> SplitEnumerator:
+        return QueueSplits(ctx, self._settings.reading(), lambda: None, is_ready=state)
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
         settings, metrics = self._settings, ctx.metrics or MetricGroup()

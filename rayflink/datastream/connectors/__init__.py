@@ -68,6 +68,9 @@ if TYPE_CHECKING:
     )
     from rayflink.connectors.kafka.kafka_source import KafkaSource as KafkaSource
     from rayflink.connectors.printing import PrintSink as PrintSink
+    from rayflink.connectors.rabbitmq.rabbitmq_connection import RMQConnectionConfig as RMQConnectionConfig
+    from rayflink.connectors.rabbitmq.rabbitmq_sink import RMQSink as RMQSink
+    from rayflink.connectors.rabbitmq.rabbitmq_source import RMQSource as RMQSource
     from rayflink.connectors.files.rolling import RollingPolicy as RollingPolicy
     from rayflink.connectors.socket_text import SocketTextSource as SocketTextSource
     from rayflink.connectors.formats.text_files import TextFileSource as TextFileSource
@@ -101,6 +104,9 @@ else:
             "rayflink.connectors.kafka.kafka_records": "KafkaRecordDeserializationSchema",
             "rayflink.connectors.kafka.kafka_source": "KafkaSource",
             "rayflink.connectors.printing": "PrintSink",
+            "rayflink.connectors.rabbitmq.rabbitmq_connection": "RMQConnectionConfig",
+            "rayflink.connectors.rabbitmq.rabbitmq_sink": "RMQSink",
+            "rayflink.connectors.rabbitmq.rabbitmq_source": "RMQSource",
             "rayflink.connectors.files.rolling": "RollingPolicy",
             "rayflink.connectors.socket_text": "SocketTextSource",
             "rayflink.connectors.formats.text_files": "TextFileSource",

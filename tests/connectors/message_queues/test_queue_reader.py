@@ -198,6 +198,63 @@ def test_a_message_without_an_id_fails_the_source_that_needs_it() -> None:
     reader.close()
 
 
+class Coordinator:
+    """Does work at once, and notes what is assigned."""
+
+    def __init__(self) -> None:
+        self.assigned: list[int] = []
+        self.work: list[tuple[Any, Any]] = []
+
+    def assign_splits(self, assignment: dict[int, list[QueueSplit]]) -> None:
+        self.assigned += assignment
+
+    def call_async(self, work: Any, then: Any) -> None:
+        self.work.append((work, then))
+
+    def do_work(self) -> None:
+        for work, then in self.work:
+            try:
+                answer, error = work(), None
+            except BrokerRefusal as refusal:
+                answer, error = None, refusal
+            then(answer, error)
+
+
+def test_readers_wait_until_the_queue_is_ready() -> None:
+    class Prepared(MemorySource):
+        tries = 0
+
+        def prepare(self) -> None:
+            self.tries += 1
+            if self.tries == 1:
+                raise BrokerOutage("no broker", "start it")
+
+    source, ctx = Prepared(Broker([]), False), Coordinator()
+    enumerator = source.create_enumerator(ctx)
+    enumerator.start()
+    enumerator.handle_split_request(1)
+    enumerator.handle_split_request(0)
+    assert not ctx.assigned and enumerator.snapshot_state() is False
+    ctx.do_work()
+    assert source.tries == 2 and ctx.assigned == [0, 1] and enumerator.snapshot_state() is True
+    ctx = Coordinator()
+    restored = source.restore_enumerator(ctx, True)
+    restored.start()
+    restored.handle_split_request(2)
+    assert ctx.assigned == [2] and not ctx.work, "a queue that was deleted since is not declared again"
+
+
+def test_a_queue_that_cannot_be_made_ready_fails_the_job() -> None:
+    class Refused(MemorySource):
+        def prepare(self) -> None:
+            raise BrokerRefusal("no permission", "grant it")
+
+    ctx = Coordinator()
+    Refused(Broker([]), False).create_enumerator(ctx).start()
+    with pytest.raises(BrokerRefusal, match="no permission; grant it"):
+        ctx.do_work()
+
+
 def test_an_outage_that_lasts_too_long_fails_the_source() -> None:
     class Away(MemorySource):
         def connect(self, subtask: int) -> Connection:
