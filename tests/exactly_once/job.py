@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from rayflink.common import Encoder, SerializationSchema, SimpleStringSchema, WatermarkStrategy
+from rayflink.common import Encoder, WatermarkStrategy
 from rayflink.common.connector_base.sink import Sink
 from rayflink.common.connector_base.source import (
     PENDING,
@@ -32,9 +32,7 @@ from rayflink.common.connector_base.source import (
 from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 from rayflink.common.records.batches import RowBatch
 from rayflink.datastream import KeyedProcessFunction, ProcessWindowFunction, RuntimeContext, StreamExecutionEnvironment
-from rayflink.datastream.connectors.base import DeliveryGuarantee
 from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
-from rayflink.datastream.connectors.kafka import KafkaRecordSerializationSchema, KafkaSink
 from rayflink.datastream.connectors.postgres import PostgresSink
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
@@ -203,7 +201,6 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--release", required=True, help="file that ends the gentle rate")
     parser.add_argument("--crash", default="", help="file that makes a function raise; it is removed first")
     parser.add_argument("--postgres", help="connection string: the lines go into its table `lines`, not into files")
-    parser.add_argument("--kafka", help="host:port of a broker: the lines go into its topic `lines`, not into files")
     parser.add_argument("--stop", default="", help="file that stops the job with a savepoint, whose address it prints")
     parser.add_argument("--savepoints", help="folder of savepoints")
     parser.add_argument("--lanes", type=int, default=4)
@@ -228,37 +225,17 @@ def write(env: StreamExecutionEnvironment, asked: argparse.Namespace) -> None:
 
 
 def sink_of(asked: argparse.Namespace) -> Sink:
-    """Where the lines go: into part files, rows of the table `lines`, or messages of the topic `lines`."""
+    """Where the lines go: into part files, or rows of the table `lines`."""
     if asked.postgres:
         return PostgresSink(asked.postgres, "lines", ["line"], lambda line: (line,))
-    if asked.kafka:
-        return kafka_sink(asked.kafka)
     form = FileSink.for_row_format(asked.out, Encoder.simple_string_encoder())
     form = form.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     return form.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()
 
 
-def kafka_sink(servers: str) -> Sink:
-    """The sink of a topic; the key of a line is that of its record."""
-    schema = KafkaRecordSerializationSchema.builder().set_topic("lines").set_key_serialization_schema(KeyOfLine())
-    schema = schema.set_value_serialization_schema(SimpleStringSchema())
-    builder = KafkaSink.builder().set_bootstrap_servers(servers).set_record_serializer(schema.build())
-    return builder.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).set_transactional_id_prefix("lines").build()
-
-
-class KeyOfLine(SerializationSchema):
-    """The key in a line of the output."""
-
-    def serialize(self, element: str) -> bytes:
-        return element.split(",")[1].encode()
-
-
-def main(given: list[str]) -> None:
-    """Run it to its end, or until it is stopped."""
-    asked = arguments(given)
-    env = StreamExecutionEnvironment(dict(option.split("=", 1) for option in asked.option))
-    write(env, asked)
-    job = env.execute_async("exactly once")
+def run(env: StreamExecutionEnvironment, name: str, asked: argparse.Namespace) -> None:
+    """Run a program to its end, or until it is stopped."""
+    job = env.execute_async(name)
     ended = job.get_job_execution_result()
     while not ended.done():
         if os.path.exists(asked.stop):
@@ -266,6 +243,14 @@ def main(given: list[str]) -> None:
             return
         time.sleep(0.02)
     ended.result()
+
+
+def main(given: list[str]) -> None:
+    """Write the program and run it."""
+    asked = arguments(given)
+    env = StreamExecutionEnvironment(dict(option.split("=", 1) for option in asked.option))
+    write(env, asked)
+    run(env, "exactly once", asked)
 
 
 if __name__ == "__main__":

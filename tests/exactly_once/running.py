@@ -1,4 +1,4 @@
-"""A Ray of two nodes of which one can be lost, and `job.py` running on it as a process of its own."""
+"""A Ray of two nodes of which one can be lost, and a program running on it as a process of its own."""
 
 from __future__ import annotations
 
@@ -98,6 +98,7 @@ class RunningJob:
         records: of each lane.
         options: more of the configuration, KEY=VALUE.
         postgres: connection string of the database in whose table `lines` the output goes, and not into files.
+        streams: arguments of `stream_job.py`, which runs in place of `job.py`.
     """
 
     folder: Path
@@ -106,6 +107,7 @@ class RunningJob:
     postgres: str = ""
     rate: int = 200
     """Records a second of each subtask of the source."""
+    streams: list[str] = field(default_factory=list)
     parallelism: int = 0
     newest: int = 0
     """The highest number of a complete checkpoint that was seen; those of a job that finished are deleted."""
@@ -133,13 +135,19 @@ class RunningJob:
         if savepoint:
             options["execution.state-recovery.path"] = savepoint
         given = [f"{key}={value}" for key, value in options.items()] + self.options
-        command = [sys.executable, str(HERE / "job.py"), *self.shape, "--rate", str(self.rate)]
-        for name in ("out", "release", "crash", "stop", "savepoints"):
+        command = [sys.executable, *self._program]
+        for name in ("crash", "stop", "savepoints"):
             command += [f"--{name}", str(self.folder / name)]
         command += [part for option in given for part in ("--option", option)]
-        command += self._sink
         with (self.folder / "job.log").open("ab") as log:
             self._driver = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    @property
+    def _program(self) -> list[str]:
+        if self.streams:
+            return [str(HERE / "stream_job.py"), *self.streams]
+        own = [part for name in ("out", "release") for part in (f"--{name}", str(self.folder / name))]
+        return [str(HERE / "job.py"), *self.shape, "--rate", str(self.rate), *own, *self._sink]
 
     @property
     def _sink(self) -> list[str]:
@@ -220,7 +228,15 @@ class RunningJob:
         """
         self._must_run()
         (self.folder / "release").touch()
-        self._end(within_s, "released")
+        self.wait(within_s)
+
+    def wait(self, within_s: float) -> None:
+        """Wait until it ends by itself.
+
+        Raises:
+            RoundFailed: it took too long, or the job failed, or left something on its disk.
+        """
+        self._end(within_s, "brought to the end of its input")
 
     def _end(self, within_s: float, why: str) -> None:
         try:

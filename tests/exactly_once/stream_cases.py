@@ -8,7 +8,8 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +78,8 @@ class StreamCase(ABC):
     def strike_outside(self, victim: str, job: KillableJob, chance: random.Random) -> None:
         """Kill a server and start it again; of several brokers one, whose partitions others lead until it is back."""
         assert victim == "broker"
-        broker = chance.choice(self.cluster.brokers)
-        broker.kill()
-        if len(self.cluster.brokers) > 1:
-            job.await_checkpoints(3, FAILOVER_S)
-        else:
-            time.sleep(chance.uniform(0, 1))
-        broker.start()
-        self.cluster.wait_until_ready()
+        failover = partial(job.await_checkpoints, 3, FAILOVER_S)
+        strike_broker(self.cluster, chance, failover if len(self.cluster.brokers) > 1 else None)
 
     @abstractmethod
     def close(self) -> None:
@@ -281,6 +276,22 @@ class PostgresToKafka(StreamCase):
         if victim == "broker":
             return super().strike_outside(victim, job, chance)
         strike_database(self.server, chance)
+
+
+def strike_broker(cluster: KafkaCluster, chance: random.Random, failover: Callable[[], None] | None = None) -> None:
+    """Kill a broker, and start it again after up to a second, or when `failover` returns.
+
+    Args:
+        failover: waits until the others lead the partitions of the broker.
+    """
+    broker = chance.choice(cluster.brokers)
+    broker.kill()
+    if failover is None:
+        time.sleep(chance.uniform(0, 1))
+    else:
+        failover()
+    broker.start()
+    cluster.wait_until_ready()
 
 
 def strike_database(server: PostgresServer, chance: random.Random) -> None:

@@ -32,7 +32,7 @@ from rayflink.datastream.connectors.postgres import PostgresSink
 from rayflink.datastream.connectors.postgres_cdc import JsonDebeziumDeserializationSchema, PostgresCdcSource
 from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
-from tests.exactly_once.job import AskedToFail, InWindow, Running
+from tests.exactly_once.job import AskedToFail, InWindow, Running, run
 
 LINES = pyarrow.schema([("line", pyarrow.string())])
 
@@ -125,6 +125,8 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument("--postgres", help="connection string: the lines go into a table there, not into a topic")
     parser.add_argument("--iceberg", help="folder of a catalog: the lines go into a table there, not into a topic")
     parser.add_argument("--crash", default="", help="file that makes a function raise; it is removed first")
+    parser.add_argument("--stop", default="", help="file that stops the job with a savepoint, whose address it prints")
+    parser.add_argument("--savepoints", help="folder of savepoints")
     for name, number in {"lanes": 3, "keys": 10, "records": 1000, "window": 100}.items():
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="of the configuration")
@@ -136,7 +138,7 @@ def main(given: list[str]) -> None:
     asked = arguments(given)
     env = StreamExecutionEnvironment(dict(option.split("=", 1) for option in asked.option))
     write(lines_of_numbers(env, asked) if asked.numbers else lines_of_changes(env, asked), asked)
-    env.execute("streams")
+    run(env, "streams", asked)
 
 
 if __name__ == "__main__":
