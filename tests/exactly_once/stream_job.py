@@ -138,7 +138,10 @@ def main(given: list[str]) -> None:
     asked = arguments(given)
     env = StreamExecutionEnvironment(dict(option.split("=", 1) for option in asked.option))
     write(lines_of_numbers(env, asked) if asked.numbers else lines_of_changes(env, asked), asked)
-    run(env, "streams", asked)
+    if asked.stop:
+        run(env, "streams", asked)
+    else:
+        env.execute("streams")
 
 
 if __name__ == "__main__":

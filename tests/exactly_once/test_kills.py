@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.connectors.kafka.kafka_broker import kafka_jars
 from tests.connectors.postgres.postgres_server import programs
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
 from tests.exactly_once.running import ROOT, RoundFailed, RunningJob, database
@@ -67,6 +68,24 @@ def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sin
     assert ("table=lines" in said[-1]) == (sink == "PostgreSQL")
 
 
+def campaign(rounds: int, victims: tuple[str, ...], *more: str, within_s: float = 90) -> str:
+    """The verdict of a campaign, which is a process with a cluster of its own; longer ones are run by hand."""
+    command = [sys.executable, "-m", "tests.exactly_once.kills", "--rounds", str(rounds), "--seed", "1"]
+    command += ["--victims", *victims, *more]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        said, _ = process.communicate(timeout=within_s)
+    except subprocess.TimeoutExpired:
+        for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+            each.kill()
+        process.wait()
+        raise
+    assert process.returncode == 0, said
+    verdicts = [line for line in said.splitlines() if line.startswith("ALL-RECORDS-DELIVERED-ONCE ")]
+    assert len(verdicts) == 1, said  # not always the last line: Ray's own word of a killed raylet may come after it
+    return verdicts[0]
+
+
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -77,18 +96,16 @@ def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sin
     ],
 )
 def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...], on_postgres: bool):
-    """A campaign is a process with a cluster of its own, which goes with it; longer ones are run by hand."""
-    command = [sys.executable, "-m", "tests.exactly_once.kills", "--rounds", str(len(victims)), "--seed", "1"]
-    command += ["--victims", *victims, *["--postgres"] * on_postgres]
-    campaign = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        said, _ = campaign.communicate(timeout=90)
-    except subprocess.TimeoutExpired:
-        for process in [*psutil.Process(campaign.pid).children(recursive=True), campaign]:
-            process.kill()
-        campaign.wait()
-        raise
-    assert campaign.returncode == 0, said
-    verdicts = [line for line in said.splitlines() if line.startswith("ALL-RECORDS-DELIVERED-ONCE ")]
-    assert len(verdicts) == 1, said  # not always the last line: Ray's own word of a killed raylet may come after it
-    assert ("table=lines" in verdicts[0]) == on_postgres
+    verdict = campaign(len(victims), victims, *["--postgres"] * on_postgres)
+    assert ("table=lines" in verdict) == on_postgres
+
+
+@pytest.mark.ray
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("victims", [("task", "broker"), ("coordinator", "rescale"), ("raylet", "function")])
+def test_kills_between_topics_lose_and_repeat_nothing_and_strand_no_reader(victims: tuple[str, ...]):
+    pytest.importorskip("confluent_kafka")
+    kafka_jars()  # skips where there are none
+    verdict = campaign(2, victims, "--kafka", within_s=240)
+    assert all(f"{victim}=1" in verdict for victim in victims), verdict

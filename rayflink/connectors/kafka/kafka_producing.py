@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,17 @@ from rayflink.common.errors import shorten
 from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.records.batches import Batch, rows_of
 
-from .kafka_client import ClientErrors, as_exception, error_name, library, new_producer, place_of, without_secrets
+from .kafka_client import (
+    MISSING,
+    ClientErrors,
+    as_exception,
+    error_name,
+    is_transient,
+    library,
+    new_producer,
+    place_of,
+    without_secrets,
+)
 from .kafka_errors import KafkaBrokerUnavailable, KafkaClientError
 from .kafka_messages import ANY_PARTITION, NO_TIMESTAMP, KafkaMessages
 from .kafka_record_serialization import KafkaRecordSerializationSchema
@@ -31,7 +41,9 @@ METADATA_AGE_S = 60
 OVERHEAD = 72
 """Bytes of a message beside key, value and headers, at most; the client counts them too."""
 _WAIT_S = 0.1
+_TRY_S = 0.5
 _REPORT_S = 0.02
+_DROPPED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 
 
 class TooLargeMessage(KafkaClientError):
@@ -64,6 +76,8 @@ class MessageQueue:
         self._bytes = 0
         self.failure: KafkaClientError | None = None
         """The reason why the first message was not delivered."""
+        self._dropped: KafkaClientError | None = None
+        """The report of a message that the client has dropped, which is no reason: another error made it do so."""
 
     def put(self, messages: KafkaMessages, size: int) -> None:
         """Give messages to the client, and wait while its queue is full.
@@ -111,11 +125,15 @@ class MessageQueue:
             KafkaClientError: it says why.
         """
         self._errors.check()
-        if self.failure is not None:
-            raise self.failure
+        failure = self.failure or self._dropped
+        if failure is not None:
+            raise failure
 
     def first_failure(self, within_s: float) -> KafkaClientError | None:
-        """Return the reason why the first message was not delivered; None: all were, or `within_s` seconds are over."""
+        """Return the reason why the first message was not delivered.
+
+        None: all were, or `within_s` seconds are over, or the client has dropped them for another reason.
+        """
         deadline = time.monotonic() + within_s
         self.producer.poll(0)
         while self.failure is None and len(self.producer) and time.monotonic() < deadline:
@@ -124,7 +142,11 @@ class MessageQueue:
 
     def note_delivery(self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
         """Take the report of a message that was delivered, or was not."""
-        if error is not None and self.failure is None:
+        if error is None:
+            return
+        if error_name(error) in _DROPPED:
+            self._dropped = self._dropped or self._as_failure(error, str(message.topic()))
+        elif self.failure is None:
             self.failure = self._as_failure(error, str(message.topic()))
 
     @property
@@ -186,7 +208,7 @@ class MessageQueue:
         place = place_of(self._properties)
         if name == "MSG_SIZE_TOO_LARGE":
             return refused_size(f"writing to topic {topic!r}", place, error.str())
-        if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+        if name in MISSING:
             return missing_topic(topic, place)
         failure = as_exception(error, self._properties, f"writing to topic {topic!r}")
         if isinstance(failure, KafkaBrokerUnavailable):
@@ -225,11 +247,17 @@ def missing_topic(topic: str, place: str) -> KafkaClientError:
     return KafkaClientError(problem, "create it, or correct its name; the sink creates no topics")
 
 
+def is_missing(error: confluent_kafka.KafkaError | None, partitions: Collection[object]) -> bool:
+    """Return whether the brokers do not know a topic, from the error and the partitions that they gave for it."""
+    return not partitions if error is None else error_name(error) in MISSING
+
+
 class TopicPartitions:
     """The partitions of topics, which a client asks the brokers for.
 
     Args:
         client: a producer; None: one is made when there is something to ask.
+        errors: what the producer reports to.
     """
 
     def __init__(
@@ -238,7 +266,9 @@ class TopicPartitions:
         subtask: int,
         parallelism: int,
         client: confluent_kafka.Producer | None = None,
+        errors: ClientErrors | None = None,
     ) -> None:
+        self._errors = errors or ClientErrors(properties)
         self._client, self._properties = client, properties
         self.subtask, self.parallelism = subtask, parallelism
         self._found: dict[str, tuple[float, Sequence[int]]] = {}
@@ -252,22 +282,35 @@ class TopicPartitions:
         known = self._found.get(topic)
         if known is not None and time.monotonic() - known[0] < METADATA_AGE_S:
             return known[1]
-        module, doing = library(), f"looking up topic {topic!r}"
-        if self._client is None:
-            self._client = new_producer(self._properties, ClientErrors(self._properties))
-        try:
-            found = self._client.list_topics(topic, timeout=METADATA_S).topics.get(topic)
-        except module.KafkaException as error:
-            raise as_exception(error.args[0], self._properties, doing) from None
-        if found is None or (found.error is None and not found.partitions):
+        doing = f"looking up topic {topic!r}"
+        metadata = self._ask(topic, doing).topics[topic]
+        if is_missing(metadata.error, metadata.partitions):
             raise missing_topic(topic, place_of(self._properties))
-        if found.error is not None:
-            if error_name(found.error) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
-                raise missing_topic(topic, place_of(self._properties))
-            raise as_exception(found.error, self._properties, doing)
-        partitions = sorted(found.partitions)
+        if metadata.error is not None:
+            raise as_exception(metadata.error, self._properties, doing)
+        partitions = sorted(metadata.partitions)
         self._found[topic] = time.monotonic(), partitions
         return partitions
+
+    def _ask(self, topic: str, doing: str) -> Any:
+        """Return what the brokers say of a topic, asked again until one answers or refuses the client.
+
+        Raises:
+            KafkaClientError: none answers in time.
+        """
+        if self._client is None:
+            self._client = new_producer(self._properties, self._errors)
+        module, deadline, seconds = library(), time.monotonic() + METADATA_S, _TRY_S
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._client.list_topics(topic, timeout=max(0.1, min(seconds, left)))
+            except module.KafkaException as error:
+                failure, seconds = error.args[0], 2 * seconds
+            self._client.poll(0)  # which reports the errors of connections
+            self._errors.check()
+            if left <= 0 or not is_transient(failure):
+                raise as_exception(failure, self._properties, doing)
 
     def close(self) -> None:
         """Drop the client."""
@@ -355,6 +398,7 @@ __all__ = [
     "MessageQueue",
     "TooLargeMessage",
     "TopicPartitions",
+    "is_missing",
     "missing_topic",
     "refused_size",
 ]

@@ -24,7 +24,7 @@ from .kafka_record_serialization import KafkaRecordSerializationSchema
 _DEFAULTS: Final = {"partitioner": "murmur2_random"}
 _DEFAULT_TRANSACTIONAL: Final = {
     "transaction.timeout.ms": "8000", "retry.backoff.ms": "10", "retry.backoff.max.ms": "200",
-    "reconnect.backoff.max.ms": "500",
+    "reconnect.backoff.max.ms": "500", "topic.metadata.propagation.max.ms": "4000",
 }  # fmt: skip
 _DELIVERY_MS: Final = "120000"
 """Time after which a message counts as lost, as that of Kafka's Java client."""
@@ -100,8 +100,9 @@ class KafkaSink(Sink[Any]):
         most_bytes = int(self._properties.get("message.max.bytes", 1_000_000))
         own = self._properties, ctx.subtask, ctx.parallelism
         if not mode.is_exactly_once:
-            queue = MessageQueue(self._properties, ClientErrors(self._properties))
-            topics = TopicPartitions(*own, queue.producer)
+            errors = ClientErrors(self._properties)
+            queue = MessageQueue(self._properties, errors)
+            topics = TopicPartitions(*own, queue.producer, errors)
             if topic is not None:
                 topics.partitions_of(topic)
             encoder = Encoder(self._schema, topics, most_bytes)

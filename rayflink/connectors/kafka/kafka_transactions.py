@@ -13,10 +13,19 @@ from rayflink.common.metrics.metric_group import Counter
 from rayflink.common.text_output.logs import get_logger
 
 from .kafka_chunks import Chunk
-from .kafka_client import ClientErrors, as_exception, error_name, is_transient, library, new_consumer, place_of
+from .kafka_client import (
+    MISSING,
+    ClientErrors,
+    as_exception,
+    error_name,
+    is_transient,
+    library,
+    new_consumer,
+    place_of,
+)
 from .kafka_errors import KafkaAccessDenied, KafkaBrokerUnavailable, KafkaClientError
 from .kafka_ledger import ChunkFate, Ledger
-from .kafka_producing import MessageQueue, missing_topic, refused_size
+from .kafka_producing import MessageQueue, is_missing, missing_topic, refused_size
 
 if TYPE_CHECKING:
     import confluent_kafka
@@ -26,6 +35,8 @@ log = get_logger(__name__)
 
 CALL_S = 10.0
 """Seconds for which a call to the brokers waits."""
+TRY_S = 1.0
+"""Seconds after which such a call is left where it can be resumed, to see whether the brokers refuse the client."""
 GRACE_S = 1.0
 """Seconds beyond those for which the client should wait, after which a call is left alone."""
 ABORT_S = 2.0
@@ -107,7 +118,7 @@ class Transactions:
         deadline = time.monotonic() + self._timeout_ms / 1000
         module = library()
         try:
-            self._until(time.monotonic() + PROBE_S, lambda s: queue.producer.list_topics(last.ledger_topic, timeout=s))
+            self._probe(queue, last.ledger_topic)
             queue.producer.begin_transaction()
             for chunk in chunks:
                 for part in chunk.messages():
@@ -131,6 +142,18 @@ class Transactions:
         self._counts.records.inc(sum(chunk.count for chunk in chunks))
         self._counts.bytes.inc(sum(chunk.size for chunk in chunks))
 
+    def _probe(self, queue: MessageQueue, topic: str) -> None:
+        """See that the brokers answer and know a topic, before a transaction is begun.
+
+        Raises:
+            KafkaClientError: the topic does not exist.
+        """
+        deadline = time.monotonic() + PROBE_S
+        answer = self._until(deadline, lambda seconds: queue.producer.list_topics(topic, timeout=seconds))
+        metadata = answer.topics[topic]
+        if is_missing(metadata.error, metadata.partitions):
+            raise missing_topic(topic, place_of(self._properties))
+
     def close(self) -> None:
         """Drop the producer."""
         queue, self._queue = self._queue, None
@@ -149,12 +172,20 @@ class Transactions:
         }  # fmt: skip
         errors = ClientErrors(properties)
         queue = MessageQueue(properties, errors)
+
+        def initialize(seconds: float) -> None:
+            queue.producer.poll(0)  # which reports the errors of connections
+            errors.check()
+            queue.producer.init_transactions(min(TRY_S, seconds))  # the next call resumes it
+
         try:
-            self._until(time.monotonic() + CALL_S, queue.producer.init_transactions)
+            self._until(time.monotonic() + CALL_S, initialize)
         except module.KafkaException as error:
             queue.discard()
-            doing = f"initializing the transactions of {self.id!r}"
-            raise errors.denied or self._failure(error.args[0], doing) from None
+            raise self._failure(error.args[0], f"initializing the transactions of {self.id!r}") from None
+        except KafkaClientError:
+            queue.discard()
+            raise
         self._queue = queue
 
     def _read(self, topic: str) -> Ledger:
@@ -173,7 +204,7 @@ class Transactions:
                 raise module.KafkaException(found.error)
             self._group = consumer.consumer_group_metadata()
         except module.KafkaException as error:
-            if error_name(error.args[0]) in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+            if error_name(error.args[0]) in MISSING:
                 raise missing_topic(topic, place_of(self._properties)) from None
             raise self._failure(error.args[0], f"reading the ledger of {self.id!r} at topic {topic!r}") from None
         finally:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.bound_process import start_bound
+from tests.connectors.kafka.kafka_certificates import Certificates, create_certificates
 
 VERSION = "4.1.0"
 HEAP = "512m"
@@ -31,7 +32,9 @@ _POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.
 _SETTINGS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+    "SASL:SASL_PLAINTEXT,TLS:SSL",
+    "listener.name.tls.ssl.keystore.type": "PEM",
     "sasl.enabled.mechanisms": "PLAIN",
     "listener.name.sasl.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
     'user_me="right";',
@@ -147,10 +150,19 @@ class KafkaCluster:
         brokers: in the order of their ports.
         bootstrap_servers: host:port of each, with commas between.
         sasl_servers: the same for clients with SASL_PLAINTEXT, mechanism PLAIN, user "me" and password "right".
+        tls_servers: the same for clients with SSL, which trust the authority of `certificates`.
     """
 
-    def __init__(self, brokers: Sequence[KafkaBroker], bootstrap_servers: str, sasl_servers: str) -> None:
-        self.brokers, self.bootstrap_servers, self.sasl_servers = brokers, bootstrap_servers, sasl_servers
+    def __init__(
+        self,
+        brokers: Sequence[KafkaBroker],
+        bootstrap_servers: str,
+        sasl_servers: str,
+        tls_servers: str,
+        certificates: Certificates,
+    ) -> None:
+        self.brokers, self.bootstrap_servers, self.certificates = brokers, bootstrap_servers, certificates
+        self.sasl_servers, self.tls_servers = sasl_servers, tls_servers
 
     def wait_until_ready(self, within_s: float = STARTS_WITHIN_S) -> None:
         """Return once all brokers that run have joined.
@@ -189,6 +201,25 @@ class KafkaCluster:
             time.sleep(0.05)
         raise RuntimeError(f"the topic {name!r} has no leaders")
 
+    def add_partitions(self, name: str, partitions: int) -> None:
+        """Let a topic have so many partitions, and wait until each can be read."""
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+        from confluent_kafka.admin import AdminClient, NewPartitions
+
+        servers = {"bootstrap.servers": self.bootstrap_servers, "log_level": 0}
+        admin = AdminClient(servers)
+        admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
+        consumer, deadline = Consumer({**servers, "group.id": "-"}), time.monotonic() + 30
+        missing = set(range(partitions))
+        while missing and time.monotonic() < deadline:
+            try:
+                consumer.get_watermark_offsets(TopicPartition(name, min(missing)), timeout=5)
+                missing.remove(min(missing))
+            except KafkaException:
+                time.sleep(0.05)
+        consumer.close()
+        assert not missing, f"partitions {missing} of {name} cannot be read"
+
     def new_topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         """Create a topic with a name of its own, and return that."""
         name = f"topic-{uuid.uuid4().hex[:12]}"
@@ -202,18 +233,21 @@ def kafka_cluster(brokers: int = 1, settings: Mapping[str, str] | None = None) -
     pytest.importorskip("confluent_kafka")
     jars = kafka_jars()
     home = Path(tempfile.mkdtemp(prefix="rfkafka-", dir="/tmp"))
-    ports = free_ports(3 * brokers)
-    own, controllers, secured = ports[:brokers], ports[brokers : 2 * brokers], ports[2 * brokers :]
+    ports = free_ports(4 * brokers)
+    own, controllers, with_login, with_tls = (ports[first::4] for first in range(4))
     cluster_id = uuid.uuid4().hex[:22]
     replicas = str(min(3, brokers))
     started: list[KafkaBroker] = []
     try:
+        certificates = create_certificates(home)
         for node, (port, controller) in enumerate(zip(own, controllers, strict=True), 1):
             voters = ",".join(f"{number}@127.0.0.1:{at}" for number, at in enumerate(controllers, 1))
-            sasl = f"SASL://127.0.0.1:{secured[node - 1]}"
+            public = f"PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{with_login[node - 1]},"
+            public += f"TLS://127.0.0.1:{with_tls[node - 1]}"
             addresses = {
-                "listeners": f"PLAINTEXT://127.0.0.1:{port},{sasl},CONTROLLER://127.0.0.1:{controller}",
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},{sasl}",
+                "listeners": f"{public},CONTROLLER://127.0.0.1:{controller}",
+                "advertised.listeners": public,
+                "listener.name.tls.ssl.keystore.location": str(certificates.broker),
                 "controller.quorum.voters": voters,
                 "offsets.topic.replication.factor": replicas,
                 "transaction.state.log.replication.factor": replicas,
@@ -224,7 +258,8 @@ def kafka_cluster(brokers: int = 1, settings: Mapping[str, str] | None = None) -
             broker = KafkaBroker(node, home / str(node), jars, cluster_id, addresses)
             started.append(broker)
             broker.start()
-        cluster = KafkaCluster(started, *(",".join(f"127.0.0.1:{port}" for port in group) for group in (own, secured)))
+        servers = (",".join(f"127.0.0.1:{port}" for port in group) for group in (own, with_login, with_tls))
+        cluster = KafkaCluster(started, *servers, certificates)
         cluster.wait_until_ready()
         yield cluster
     finally:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from rayflink.common import SimpleStringSchema
 from rayflink.connectors.kafka.kafka_record_serialization import KafkaRecordSerializationSchema
@@ -58,6 +59,16 @@ def messages_in(
 def values_in(servers: str, topic: str, within_s: float = WITHIN_S) -> list[str]:
     """The values of all messages, sorted."""
     return sorted((message.value() or b"").decode() for message in messages_in(servers, topic, within_s))
+
+
+def delete_topic(servers: str, topic: str) -> None:
+    """Delete a topic, and return when no broker knows it any more."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.delete_topics([topic])[topic].result(20)
+    deadline = time.monotonic() + 20
+    while topic in admin.list_topics(timeout=5).topics:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def strings_to(servers: str, topic: str, guarantee: DeliveryGuarantee, prefix: str = "") -> KafkaSinkBuilder:

@@ -21,6 +21,7 @@ from rayflink.connectors.kafka.kafka_splits import FoundPartitions
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaTopicPartition
 from tests.connectors.kafka.kafka_broker import KafkaCluster, free_ports, kafka_cluster
 from tests.connectors.kafka.kafka_reading import DrivenSource, produce, strings_from, values
+from tests.connectors.kafka.kafka_topics import delete_topic
 
 pytestmark = pytest.mark.slow
 
@@ -112,21 +113,12 @@ def test_a_missing_topic_or_partition_is_named(kafka: KafkaCluster) -> None:
         DrivenSource(builder.build())
 
 
-def deleted(kafka: KafkaCluster, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result(20)
-    deadline = time.monotonic() + 20
-    while topic in admin.list_topics(timeout=5).topics:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_topic_that_is_deleted_while_it_is_read_is_an_error(kafka: KafkaCluster) -> None:
     topic = kafka.new_topic()
     produce(kafka.bootstrap_servers, topic, *values(1))
     with DrivenSource(quick(kafka.bootstrap_servers, topic).build()) as source:
         source.read(1)
-        deleted(kafka, topic)
+        delete_topic(kafka.bootstrap_servers, topic)
         with pytest.raises(KafkaClientError, match=f"a topic at .* does not exist any more: {topic}"):
             source.read(1)
 
@@ -144,7 +136,7 @@ def test_a_topic_that_was_created_again_is_known_by_its_id(kafka: KafkaCluster, 
     with DrivenSource(builder.build(), 1, state, splits) as source:
         produce(kafka.bootstrap_servers, topic, *values(1, start=5))
         assert source.read(1) == ["0:5"]
-    deleted(kafka, topic)
+    delete_topic(kafka.bootstrap_servers, topic)
     kafka.create_topic(topic)
     produce(kafka.bootstrap_servers, topic, *values(9))  # more than the offset, so that only the id says it
     with pytest.raises(KafkaTopicRecreated, match=f"topic '{topic}' was deleted and created again .*its id was"):
@@ -158,7 +150,7 @@ def test_a_topic_that_was_created_again_is_read_on_where_the_program_says(kafka:
     with DrivenSource(builder.build()) as source:
         source.read(5)
         state, splits = source.snapshot()
-    deleted(kafka, topic)
+    delete_topic(kafka.bootstrap_servers, topic)
     kafka.create_topic(topic)
     produce(kafka.bootstrap_servers, topic, {"value": "new"})
     with DrivenSource(builder.build(), 1, state, splits) as source:

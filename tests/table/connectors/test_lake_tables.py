@@ -93,6 +93,25 @@ def test_a_stream_reads_what_is_appended(t_env: TableEnvironment, tmp_path: Path
             assert next(rows)[0] == number
 
 
+@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+def test_the_windows_of_a_stream_fire_from_commit_to_commit(t_env: TableEnvironment, tmp_path: Path, lake: str) -> None:
+    columns = "n INT, at TIMESTAMP(3), WATERMARK FOR at AS at - INTERVAL '1' SECOND"
+    t_env.execute_sql(f"CREATE TABLE t ({columns}) WITH ({options_of(lake, tmp_path)})")
+
+    def commit(*rows: str) -> None:
+        values = ", ".join(f"({n}, TIMESTAMP '2020-01-01 00:00:{second}')" for n, second in map(str.split, rows))
+        t_env.execute_sql(f"INSERT INTO t VALUES {values}").wait()
+
+    query = """SELECT SECOND(window_start) AS start, SUM(n) FROM TABLE(TUMBLE(
+        TABLE t /*+ OPTIONS('streaming' = 'true', 'monitor-interval' = '10 ms') */,
+        DESCRIPTOR(at), INTERVAL '10' SECOND)) GROUP BY window_start, window_end"""
+    commit("1 01", "2 08", "3 03", "5 12")
+    with t_env.sql_query(query).execute().collect() as rows:
+        assert tuple(next(rows)) == (0, 6)  # and the stream goes on
+        commit("100 09", "6 13", "7 22")  # the first of them is late
+        assert tuple(next(rows)) == (10, 11)
+
+
 def test_time_travel_by_version_and_by_snapshot(t_env: TableEnvironment, tmp_path: Path) -> None:
     for lake in ("delta", "iceberg"):
         t_env.execute_sql(f"CREATE TABLE {lake}_t (n INT) WITH ({options_of(lake, tmp_path)})")
