@@ -30,6 +30,8 @@ IDS = 1500
 class Numbers:
     """A thread that writes "lane,position" to partition `lane` of a topic, gently, until it is told to hurry.
 
+    The last message of each lane waits for that, so that a bounded job does not end before.
+
     Args:
         records: positions of each lane.
         rate: messages a second of each lane.
@@ -69,8 +71,8 @@ class Numbers:
     def _write(self) -> None:
         began, position = time.monotonic(), 0
         while position < self._records and not self._ended.is_set():
-            due = self._records if self._hurry.is_set() else int((time.monotonic() - began) * self._rate)
-            until = min(due, self._records, position + 1000)
+            due = min(int((time.monotonic() - began) * self._rate), self._records - 1)
+            until = min(self._records if self._hurry.is_set() else due, position + 1000)
             for number in range(position, until):
                 for lane in range(self._lanes):
                     self._produce(f"{lane},{number}", lane)

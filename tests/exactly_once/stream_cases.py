@@ -28,8 +28,8 @@ from tests.exactly_once.verifier import Expectation, verify
 LANES, KEYS, WINDOW, PARTITIONS = 3, 10, 100, 3
 RATE = 100
 """Numbers a second of a lane."""
-ROUND_S = 8
-"""Time for which there are numbers, so that the job does not end while there are rounds left."""
+ROUND_S = 10
+"""Time for which there are numbers, so that there are some in each round."""
 READ_S = 120
 FAILOVER_S = 60
 """The longest time until a job goes on without a broker that was killed."""

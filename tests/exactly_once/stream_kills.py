@@ -12,6 +12,7 @@ readers watch how long they are kept from what is there. In the end a plain clie
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
 import tempfile
@@ -79,8 +80,13 @@ def case_of(pipeline: str, shared: Servers, rounds: int, folder: Path, seed: int
     raise ValueError(f"no pipeline {pipeline!r}, there are {', '.join(PIPELINES)}")
 
 
-def run(pipeline: str, shared: Servers, rounds: int, seed: int, folder: Path, say: Say) -> bool:
+def run(
+    pipeline: str, shared: Servers, rounds: int, seed: int, folder: Path, say: Say, within_s: float = math.inf
+) -> bool:
     """Run a pipeline through all rounds to its end; whether its output is exact and no reader was stranded for 10 s.
+
+    Args:
+        within_s: time after which no further round begins.
 
     Raises:
         RoundFailed: a round, or the end, did not go as it has to.
@@ -89,11 +95,13 @@ def run(pipeline: str, shared: Servers, rounds: int, seed: int, folder: Path, sa
     case = case_of(pipeline, shared, rounds, folder, seed)
     job = KillableJob(folder, case.arguments(), case.checkpoint_ms)
     done: Counter[str] = Counter()
-    slowest_s = 0.0
+    slowest_s, until = 0.0, time.monotonic() + within_s
     with case.readers() as readers:
         try:
             case.start(job, chance)
             for number, victim in enumerate(plan(rounds, chance, case.victims), 1):
+                if time.monotonic() > until:
+                    break
                 job.await_checkpoints(1, WITHIN_S)
                 time.sleep(chance.uniform(0, 1.5 * case.checkpoint_ms / 1000))
                 began = time.monotonic()
@@ -110,7 +118,7 @@ def run(pipeline: str, shared: Servers, rounds: int, seed: int, folder: Path, sa
     exact, report = case.verdict()
     kinds = " ".join(f"{victim}={done[victim]}" for victim in sorted(done))
     stranded = f"stranded_at_most={readers.longest_s:.1f}s samples={readers.samples}"
-    say(f"{report} pipeline={pipeline} rounds={rounds} seed={seed} {kinds} slowest={slowest_s:.1f}s {stranded}")
+    say(f"{report} pipeline={pipeline} rounds={done.total()} seed={seed} {kinds} slowest={slowest_s:.1f}s {stranded}")
     return exact and readers.longest_s < STRANDED_S and readers.samples > 0
 
 
@@ -140,6 +148,7 @@ def main(given: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--brokers", type=int, default=1, help="3: a killed one has others in its place")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further round after them")
     parser.add_argument("--log", type=Path, help="file to which each line is added as well")
     asked = parser.parse_args(given)
 
@@ -152,7 +161,8 @@ def main(given: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="stream-kills-") as folder:
         try:
             with servers(asked.brokers) as shared:
-                return 0 if run(asked.pipeline, shared, asked.rounds, asked.seed, Path(folder), say) else 1
+                own = asked.pipeline, shared, asked.rounds, asked.seed, Path(folder), say, asked.minutes * 60
+                return 0 if run(*own) else 1
         except RoundFailed as failed:
             say(f"FAILED pipeline={asked.pipeline} seed={asked.seed}: {failed}")
             return 1

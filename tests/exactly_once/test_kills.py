@@ -103,7 +103,7 @@ def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...], on_pos
 @pytest.mark.ray
 @pytest.mark.soak
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("victims", [("task", "broker"), ("coordinator", "rescale"), ("raylet", "function")])
+@pytest.mark.parametrize("victims", [("task", "broker"), ("coordinator", "rescale")], ids="-".join)
 def test_kills_between_topics_lose_and_repeat_nothing_and_strand_no_reader(victims: tuple[str, ...]):
     pytest.importorskip("confluent_kafka")
     kafka_jars()  # skips where there are none
