@@ -106,8 +106,12 @@ class Publisher:
         self._connection.add_on_connection_unblocked_callback(self._is_unblocked)
         self._thread = threading.Thread(target=self._run, name=f"publishes to {config.place}", daemon=True)
         self._thread.start()
-        with self._changed:
-            self._wait_until(lambda: self._is_open, "opening a connection to publish")
+        try:
+            with self._changed:
+                self._wait_until(lambda: self._is_open, "opening a connection to publish")
+        except RMQError:
+            self.close()
+            raise
 
     # the task's side
 
@@ -196,7 +200,7 @@ class Publisher:
             self._changed.notify_all()
 
     def _publish(self, messages: Sequence[Message]) -> None:
-        import pika
+        import pika.exceptions
 
         channel = self._channel
         if self._failure is not None or channel is None or not channel.is_open:
@@ -207,6 +211,8 @@ class Publisher:
                 channel.basic_publish(
                     message.exchange, message.routing_key, message.body, properties, message.mandatory
                 )
+        except (pika.exceptions.AMQPConnectionError, pika.exceptions.AMQPChannelError) as error:
+            self._fail(failure_of(error, "publishing", self._config.place))
         except Exception as error:  # of the client library, such as a property of a wrong type
             problem = f"a message cannot be published to exchange {message.exchange!r} ({described(error)})"
             self._fail(RMQRefusal(problem, "correct the routing key and the properties of publish_options"))

@@ -113,6 +113,17 @@ def test_options_choose_exchange_key_and_properties(rabbit: RabbitProcess) -> No
         env.execute()
 
 
+def test_a_message_that_cannot_be_encoded_fails_at_once(rabbit: RabbitProcess) -> None:
+    class LongKeys(RMQSinkPublishOptions[str]):
+        def compute_routing_key(self, record: str) -> str:
+            return record * 300
+
+    env = environment()
+    env.from_collection(["a"]).sink_to(RMQSink(builder_of(rabbit).build(), "", STRINGS, LongKeys()))
+    with pytest.raises(Exception, match="a message cannot be published to exchange ''.*correct the routing key"):
+        env.execute()
+
+
 def test_malformed_messages_fail_are_skipped_or_go_aside(rabbit: RabbitProcess) -> None:
     def source(policy: MalformedRecords) -> RMQSource[str]:
         queue = rabbit.declare()
@@ -182,13 +193,14 @@ def test_a_queue_that_is_deleted_fails_the_job(rabbit: RabbitProcess) -> None:
 
 def test_nothing_is_lost_or_doubled_when_connections_and_the_broker_are_killed(rabbit: RabbitProcess) -> None:
     queue, proxy = rabbit.declare(), Proxy(rabbit.port)
-    env = environment(**{"execution.checkpointing.interval": "30 ms"})
+    env = environment(**{"execution.checkpointing.interval": "200 ms"})
     env.add_source(source_of(rabbit, queue, proxy.port, ids=True)).sink_to(CommittedSink(queue))
-    rabbit.put(queue, range(300))
     with running(env):
-        for turn in range(1, 6):
-            until(lambda: proxy.cut(), "there is no connection")
+        for turn in range(6):
             rabbit.put(queue, range(300 * turn, 300 * turn + 300))
+            until(lambda: rabbit.size(queue) == 0, "messages are not delivered")  # and few are acknowledged
+            if turn < 5:
+                assert proxy.cut()
         rabbit.kill()
         rabbit.start()
         rabbit.put(queue, range(1_800, 2_100))
