@@ -71,7 +71,7 @@ def test_functions_that_raise_and_other_parallelisms_lose_and_repeat_nothing(sin
 def campaign(rounds: int, victims: tuple[str, ...], *more: str, within_s: float = 90) -> str:
     """The verdict of a campaign, which is a process with a cluster of its own; longer ones are run by hand."""
     command = [sys.executable, "-m", "tests.exactly_once.kills", "--rounds", str(rounds), "--seed", "1"]
-    command += ["--victims", *victims, *more]
+    command += ["--within", "60", "--victims", *victims, *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         said, _ = process.communicate(timeout=within_s)
@@ -86,6 +86,7 @@ def campaign(rounds: int, victims: tuple[str, ...], *more: str, within_s: float 
     return verdicts[0]
 
 
+@pytest.mark.spec("A10", "recovery")
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.parametrize(
