@@ -16,6 +16,8 @@ from pathlib import Path
 
 from paho.mqtt import client as mqtt
 
+from rayflink.connectors.mqtt.mqtt_broker import MqttBroker
+from rayflink.connectors.mqtt.mqtt_connection import MqttConnection, MqttSession
 from tests.bound_process import start_bound
 
 STARTS_WITHIN_S = 20
@@ -92,6 +94,14 @@ class MosquittoProcess:
             info.wait_for_publish(20)
         client.disconnect()
         client.loop_stop()
+
+    def begin_session(self, client_id: str, pattern: str) -> None:
+        """Have the broker keep messages for a client that is not there yet."""
+        session = MqttSession(client_id, True, 60)
+        connection = MqttConnection(MqttBroker(self.url), session, lambda _: None)
+        connection.open()
+        connection.subscribe([pattern])
+        connection.close()
 
     @contextmanager
     def subscribed(self, pattern: str) -> Iterator[Received]:
