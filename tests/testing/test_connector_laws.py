@@ -13,7 +13,14 @@ import pytest
 
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee
-from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.sink import (
+    Committer,
+    CommitterContext,
+    GlobalCommitter,
+    Sink,
+    SinkWriter,
+    WriterContext,
+)
 from rayflink.common.connector_base.source import (
     PENDING,
     Boundedness,
@@ -36,6 +43,7 @@ from rayflink.datastream.connectors.file_system import (
     StreamFormat,
 )
 from rayflink.testing import SinkSubject, SourceSubject, check_sink, check_source
+from rayflink.testing.connector_laws.crash_points import GLOBAL_SINK_PLACES, CrashPoints
 
 
 @dataclass
@@ -124,6 +132,52 @@ def test_the_planted_fault_of_a_sink_is_found(planted: str) -> None:
 
     with pytest.raises(AssertionError, match="records are (there twice|lost)"):
         check_sink(Faulty, seeds=range(8))
+
+
+class PlantedGlobalSink(Sink):
+    """The same numbers, of which one committer commits those of all writers."""
+
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+
+    def create_writer(self, ctx: WriterContext) -> SinkWriter:
+        return PlantedWriter(self.fault)
+
+    def create_global_committer(self, ctx: CommitterContext) -> GlobalCommitter:
+        return PlantedGlobalCommitter(self.fault)
+
+
+class PlantedGlobalCommitter(PlantedCommitter, GlobalCommitter):
+    def combine(self, checkpoint_id: int, committables: Sequence[Any]) -> Any:
+        combined = committables[:1] if self._fault == "combines only the first" else committables
+        return committables[0][0], [row for _, rows in combined for row in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planted", ["", "appends again", "combines only the first"])
+def test_a_global_committer_is_held_against_the_laws(planted: str) -> None:
+    class Global(Planted):
+        def create_sink(self) -> Sink:
+            return PlantedGlobalSink(planted)
+
+    if not planted:
+        check_sink(Global, seeds=range(3))
+        return
+    with pytest.raises(AssertionError, match="records are (there twice|lost)"):
+        check_sink(Global, seeds=range(8))
+
+
+@pytest.mark.slow
+def test_places_before_and_after_combine_are_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed: set[str] = set()
+    monkeypatch.setattr(CrashPoints, "reach", classmethod(lambda cls, name, place: passed.add(place)))
+
+    class Global(Planted):
+        def create_sink(self) -> Sink:
+            return PlantedGlobalSink("")
+
+    check_sink(Global, seeds=range(1), records=60)
+    assert passed == {*GLOBAL_SINK_PLACES}
 
 
 @pytest.mark.slow

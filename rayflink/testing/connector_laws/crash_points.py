@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Protocol
 
 from rayflink.common.connector_base.commits import CommitRequest
-from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, WriterContext
+from rayflink.common.connector_base.sink import (
+    Committer,
+    CommitterContext,
+    GlobalCommitter,
+    Sink,
+    SinkWriter,
+    WriterContext,
+)
 from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
@@ -20,12 +27,14 @@ from rayflink.common.connector_base.source import (
 )
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.records.batches import Batch
-from rayflink.user_types import EnumeratorState, SourceSplit
+from rayflink.user_types import EnumeratorState, SourceSplit, UserValue
 
 SINK_PLACES = (
     "before write", "after write", "after flush", "after prepare_commit", "after snapshot_state", "before commit",
     "after commit",
 )  # fmt: skip
+GLOBAL_SINK_PLACES = (*SINK_PLACES, "before combine", "after combine")
+"""Those of a sink with a global committer."""
 SOURCE_PLACES = (
     "before poll", "after poll", "after add_splits", "after snapshot_state", "before notify_checkpoint_complete",
     "after notify_checkpoint_complete",
@@ -137,7 +146,10 @@ class CrashingSink(Sink):
         return self._inner.shows_with_checkpoints
 
     def for_type(self, type_info: TypeInformation | None) -> CrashingSink:
-        return CrashingSink(self._inner.for_type(type_info), self._points)
+        return crashing_sink(self._inner.for_type(type_info), self._points)
+
+    def configured(self, config: Mapping[str, object]) -> CrashingSink:
+        return crashing_sink(self._inner.configured(config), self._points)
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
         inner = self._inner.create_writer(ctx)
@@ -154,6 +166,22 @@ class CrashingSink(Sink):
         committer: Committer = kind(inner, self._points)
         CrashPoints.opened(self._points, UNKNOWN_SUBTASK, committer)
         return committer
+
+
+class CrashingGlobalSink(CrashingSink):
+    """The same of a sink with a global committer."""
+
+    def create_global_committer(self, ctx: CommitterContext) -> GlobalCommitter:
+        inner = self._inner.create_global_committer(ctx)
+        kind = type("CrashingGlobalCommitter", (_CrashingGlobalCommitter,), {"most_at_once": inner.most_at_once})
+        committer: GlobalCommitter = kind(inner, self._points)
+        CrashPoints.opened(self._points, 0, committer)
+        return committer
+
+
+def crashing_sink(inner: Sink, points: str) -> CrashingSink:
+    """Return a sink with crash points, which commits as `inner` does."""
+    return (CrashingGlobalSink if inner.commits_globally else CrashingSink)(inner, points)
 
 
 class _CrashingWriter(SinkWriter):
@@ -201,6 +229,12 @@ class _CrashingCommitter(Committer):
     def __init__(self, inner: Committer, points: str) -> None:
         self._inner, self._points, self._is_closed = inner, points, False
 
+    def open(self, ctx: WriterContext) -> None:
+        self._inner.open(ctx)
+
+    def group_of(self, committable: UserValue) -> Hashable:
+        return self._inner.group_of(committable)
+
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
         CrashPoints.reach(self._points, "before commit")
         self._inner.commit(requests)
@@ -210,6 +244,16 @@ class _CrashingCommitter(Committer):
         if not self._is_closed:
             self._is_closed = True
             self._inner.close()
+
+
+class _CrashingGlobalCommitter(_CrashingCommitter, GlobalCommitter):
+    _inner: GlobalCommitter
+
+    def combine(self, checkpoint_id: int, committables: Sequence[object]) -> object:
+        CrashPoints.reach(self._points, "before combine")
+        combined = self._inner.combine(checkpoint_id, committables)
+        CrashPoints.reach(self._points, "after combine")
+        return combined
 
 
 class CrashingSource(Source):
@@ -230,6 +274,9 @@ class CrashingSource(Source):
     @property
     def max_parallelism(self) -> int | None:
         return self._inner.max_parallelism
+
+    def configured(self, config: Mapping[str, object]) -> CrashingSource:
+        return CrashingSource(self._inner.configured(config), self._points)
 
     def check(self) -> None:
         self._inner.check()
@@ -302,4 +349,7 @@ class _CrashingReader(SourceReader):
             self._inner.close()
 
 
-__all__ = ["CrashPoints", "CrashingSink", "CrashingSource", "InjectedCrash", "SINK_PLACES", "SOURCE_PLACES"]
+__all__ = [
+    "CrashPoints", "CrashingSink", "CrashingSource", "GLOBAL_SINK_PLACES", "InjectedCrash", "SINK_PLACES",
+    "SOURCE_PLACES", "crashing_sink",
+]  # fmt: skip

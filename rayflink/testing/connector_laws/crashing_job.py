@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +37,7 @@ class CrashingJob:
         folder: of the checkpoints.
         points: whose choices the job shares, and whose connectors lose their connections with their process.
         parallelisms: of which each start draws one.
+        options: of the job.
     """
 
     def __init__(
@@ -45,7 +46,9 @@ class CrashingJob:
         folder: Path,
         points: CrashPoints,
         parallelisms: Sequence[int],
+        options: Mapping[str, str],
     ) -> None:
+        self._options = options
         self._write, self._folder, self._points, self._parallelisms = write, folder, points, parallelisms
         self._draw = points.draw
         self._newest = ""
@@ -137,6 +140,7 @@ class CrashingJob:
         self.events.append(f"start with parallelism {parallelism} from {self._newest or 'nothing'}")
         options = {
             **_OPTIONS, "parallelism.default": str(parallelism), "execution.checkpointing.dir": str(self._folder),
+            **self._options,
         }  # fmt: skip
         if self._newest:
             options["execution.state-recovery.path"] = self._newest

@@ -14,7 +14,14 @@ from rayflink.datastream import StreamExecutionEnvironment
 
 from ..committed_sink import CommittedSink
 from ..sources import Pause, ScriptedSource
-from .crash_points import SINK_PLACES, SOURCE_PLACES, CrashingSink, CrashingSource, CrashPoints
+from .crash_points import (
+    GLOBAL_SINK_PLACES,
+    SINK_PLACES,
+    SOURCE_PLACES,
+    CrashingSource,
+    CrashPoints,
+    crashing_sink,
+)
 from .crashing_job import CrashingJob
 from .subjects import SinkSubject, SourceSubject, Subject
 
@@ -32,9 +39,9 @@ def check_sink(subject: Callable[[], SinkSubject], seeds: Iterable[int] = range(
     """Check that a sink keeps its promise, whatever happens to the job and its outside system.
 
     A job in this process writes numbered records and takes a checkpoint every 20 ms. Drawn from the seed, the writer or
-    the committer raises before or after one of its methods, a task is killed, the process is dropped without notice and
-    the job restored with another parallelism, or the outside system has an outage. An outside reader must never see a
-    record twice (exactly once), and sees all at the end (exactly or at least once).
+    the committer, also a global one, raises before or after one of its methods, a task is killed, the process is
+    dropped without notice and the job restored with another parallelism, or the outside system has an outage. An
+    outside reader must never see a record twice (exactly once), and sees all at the end (exactly or at least once).
 
     >>> from rayflink.testing import CommittedSink
     >>> class Committed(SinkSubject):
@@ -79,15 +86,16 @@ def check_source(subject: Callable[[], SourceSubject], seeds: Iterable[int] = ra
 
 def _check_one_sink(subject: SinkSubject, seed: int, records: int) -> None:
     draw = Random(seed)
-    points = CrashPoints(f"sink {seed}", SINK_PLACES, draw)
+    places = GLOBAL_SINK_PLACES if subject.create_sink().commits_globally else SINK_PLACES
+    points = CrashPoints(f"sink {seed}", places, draw)
     scripts = [_script([subject.record(n) for n in range(number, records, SCRIPTS)]) for number in range(SCRIPTS)]
 
     def write(env: StreamExecutionEnvironment) -> None:
         numbers = env.from_source(ScriptedSource(*scripts), WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
-        numbers.sink_to(CrashingSink(subject.create_sink(), points.name)).uid("sink")
+        numbers.sink_to(crashing_sink(subject.create_sink(), points.name)).uid("sink")
 
     with tempfile.TemporaryDirectory() as folder:
-        job = CrashingJob(write, Path(folder), points, subject.parallelisms)
+        job = CrashingJob(write, Path(folder), points, subject.parallelisms, subject.options)
         try:
             for _ in range(HAPPENINGS):
                 job.turn(draw.randrange(TURNS))
@@ -123,7 +131,7 @@ def _check_one_source(subject: SourceSubject, seed: int, records: int) -> None:
 
     subject.write(parts[0])
     with tempfile.TemporaryDirectory() as folder:
-        job = CrashingJob(write, Path(folder), points, subject.parallelisms)
+        job = CrashingJob(write, Path(folder), points, subject.parallelisms, subject.options)
         try:
             for part in parts[1:]:
                 job.turn(draw.randrange(TURNS))

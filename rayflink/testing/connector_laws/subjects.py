@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import ClassVar
 
 from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee
@@ -20,6 +21,8 @@ class Subject:
     """The promise that is checked."""
     parallelisms: ClassVar[Sequence[int]] = (1, 2, 3)
     """The parallelisms that a job is started with, and restored with."""
+    options: Mapping[str, str] = MappingProxyType({})
+    """Options of the job, such as those of an object store."""
 
     def outage(self) -> AbstractContextManager[object] | None:
         """Return a context in which the outside system is slow, fails or is away; None: there is none to try."""

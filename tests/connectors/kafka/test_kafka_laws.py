@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from confluent_kafka import Producer
@@ -17,8 +18,19 @@ from tests.connectors.kafka.kafka_topics import strings_to, values_in
 pytestmark = pytest.mark.slow
 
 
+@contextmanager
+def frozen(kafka: KafkaCluster) -> Iterator[None]:
+    """The broker stands still: its connections stay, and nothing answers."""
+    kafka.brokers[0].freeze()
+    try:
+        yield
+    finally:
+        kafka.brokers[0].thaw()
+
+
 @pytest.mark.parametrize("promise", [DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE])
-def test_the_sink_keeps_its_promise(kafka: KafkaCluster, promise: DeliveryGuarantee) -> None:
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 20))])
+def test_the_sink_keeps_its_promise(kafka: KafkaCluster, promise: DeliveryGuarantee, seed: int) -> None:
     class Topic(SinkSubject):
         guarantee = promise
 
@@ -34,7 +46,10 @@ def test_the_sink_keeps_its_promise(kafka: KafkaCluster, promise: DeliveryGuaran
         def read(self) -> Iterable[int]:
             return list(map(int, values_in(kafka.bootstrap_servers, self.topic)))
 
-    check_sink(Topic, seeds=range(2), records=120)
+        def outage(self) -> AbstractContextManager[None]:
+            return frozen(kafka)
+
+    check_sink(Topic, seeds=[seed], records=120)
 
 
 def test_the_source_reads_each_record_once(kafka: KafkaCluster) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -44,6 +45,18 @@ def execute(dsn: str, *statements: str) -> None:
 def ask(dsn: str, query: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(dsn) as connection:
         return list(connection.execute(query).fetchall())
+
+
+@contextmanager
+def refusing(dsn: str) -> Iterator[None]:
+    """The server ends all connections to the database and refuses new ones, as in a short maintenance."""
+    other = dsn.replace("dbname=postgres", "dbname=template1")
+    execute(other, "ALTER DATABASE postgres ALLOW_CONNECTIONS false",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'postgres'")  # fmt: skip
+    try:
+        yield
+    finally:
+        execute(other, "ALTER DATABASE postgres ALLOW_CONNECTIONS true")
 
 
 def numbers_in(dsn: str) -> list[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -10,6 +11,7 @@ import pytest
 
 from rayflink.common import Row, RowKind, WatermarkStrategy
 from rayflink.datastream.connectors.postgres_cdc import RowChangesDeserializationSchema, StartupOptions
+from rayflink.testing import SourceSubject, check_source
 from tests.connectors.postgres.change_jobs import (
     Writer,
     builder,
@@ -185,3 +187,27 @@ def test_several_readers_without_checkpoints_are_refused(server):
         job.wait(len)
         marker(server.dsn)
         assert derived(job.wait(is_ended)) == table(server.dsn)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 16))])
+def test_each_row_comes_once_through_crashes_at_every_place(server, seed):
+    class Rows(SourceSubject):
+        def __init__(self):
+            execute(server.dsn, "TRUNCATE t")
+            drop_slots(server.dsn)
+
+        def __getstate__(self):
+            return {}  # a job needs `number` alone
+
+        def create_source(self):
+            return builder(server).split_size(10).build()
+
+        def write(self, numbers: Sequence[int]):
+            execute(server.dsn, *(f"INSERT INTO t VALUES ({number}, 'a', 0)" for number in numbers))
+
+        def number(self, record: str) -> int:
+            change = json.loads(record)
+            assert change["op"] in "rc"
+            return int(change["after"]["id"])
+
+    check_source(Rows, seeds=[seed], records=90)

@@ -6,8 +6,8 @@ import doctest
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +205,18 @@ def test_the_group_follows_complete_checkpoints(redis_server: RedisProcess) -> N
     assert (0, 0) < id_of(groups[0]["last-delivered-id"]) <= id_of(last)
 
 
-def test_the_source_reads_each_entry_once(redis_server: RedisProcess) -> None:
+@contextmanager
+def down(server: RedisProcess) -> Iterator[None]:
+    """The server is killed, and started again with what was on its disk."""
+    server.kill()
+    try:
+        yield
+    finally:
+        server.start()
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 20))])
+def test_the_source_reads_each_entry_once(redis_server: RedisProcess, seed: int) -> None:
     class Streams(SourceSubject):
         def __init__(self) -> None:
             self.streams = [redis_server.new_stream() for _ in range(3)]
@@ -218,10 +229,14 @@ def test_the_source_reads_each_entry_once(redis_server: RedisProcess) -> None:
             for number in numbers:
                 redis_server.client.xadd(self.streams[number % 3], {"v": str(number)})
 
-    check_source(Streams, seeds=range(2), records=60)
+        def outage(self) -> AbstractContextManager[None]:
+            return down(redis_server)
+
+    check_source(Streams, seeds=[seed], records=60)
 
 
-def test_the_sink_writes_each_record_at_least_once(redis_server: RedisProcess) -> None:
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 20))])
+def test_the_sink_writes_each_record_at_least_once(redis_server: RedisProcess, seed: int) -> None:
     class Stream(SinkSubject):
         guarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
@@ -238,7 +253,10 @@ def test_the_sink_writes_each_record_at_least_once(redis_server: RedisProcess) -
         def read(self) -> Iterable[int]:
             return [int(fields[b"v"]) for _, fields in redis_server.client.xrange(self.stream)]
 
-    check_sink(Stream, seeds=range(2), records=60)
+        def outage(self) -> AbstractContextManager[None]:
+            return down(redis_server)
+
+    check_sink(Stream, seeds=[seed], records=60)
 
 
 def test_a_stream_keeps_its_length(redis_server: RedisProcess) -> None:
