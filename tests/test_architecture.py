@@ -42,7 +42,7 @@ ROOMS = {
     "rayflink.operators": "event_time keyed windows async_io",
     "rayflink.common": "data_types text_output user_code options functions records metrics connector_base",
     "rayflink.connectors": "file_systems files formats avro frames lakes delta iceberg http kafka message_logs redis "
-    "message_queues nats rabbitmq mqtt cdc postgres jdbc",
+    "message_queues nats rabbitmq mqtt cdc postgres mysql jdbc",
     "rayflink.table": (
         "plan parsing conversion functions user_functions runtime binding dsl connectors optimizer physical statements"
     ),

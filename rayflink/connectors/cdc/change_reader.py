@@ -209,7 +209,7 @@ class ChangeReader(SourceReader, Generic[Table]):
         item = self._log.take()
         if item is None:
             return PENDING
-        self._log_split = split.at(item.position, item.transaction, item.skip)
+        self._log_split = split.at(item.position, item.transaction, item.skip, item.token)
         if not self._has_checkpoints and not item.skip:
             self._log.confirm(item.position)
         if item.changes is None:

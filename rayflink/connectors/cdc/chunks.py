@@ -126,5 +126,17 @@ class ChunkMarks:
         """Return whether the snapshot of chunk `number` contains a transaction."""
         return self._marks[number].contains(transaction)
 
+    def all_contain(self, transaction: int) -> bool:
+        """Return whether the snapshots of all chunks contain a transaction."""
+        return all(mark.contains(transaction) for mark in self._marks)
 
-__all__ = ["Chunk", "ChunkMarks", "FinishedChunk", "SnapshotMark", "chunks_between", "surviving"]
+
+def marks_by_table(finished: Iterable[FinishedChunk]) -> dict[str, ChunkMarks]:
+    """Return the marks of the chunks of each table, by its full name."""
+    tables: dict[str, list[FinishedChunk]] = {}
+    for done in finished:
+        tables.setdefault(done.chunk.table, []).append(done)
+    return {table: ChunkMarks(chunks) for table, chunks in tables.items()}
+
+
+__all__ = ["Chunk", "ChunkMarks", "FinishedChunk", "SnapshotMark", "chunks_between", "marks_by_table", "surviving"]

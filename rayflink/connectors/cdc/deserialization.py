@@ -18,6 +18,9 @@ from rayflink.common.types import Row, RowKind
 
 from .table_changes import TableChanges
 
+_MYSQL_OFFSET = (1 << 36) - 1
+"""The bits of a position in the log of MySQL that are the offset in a file."""
+
 
 class ChangeDeserializationSchema(ABC):
     """Makes records of changes; the `deserializer` of sources of change data capture."""
@@ -84,11 +87,16 @@ def _envelopes(changes: TableChanges) -> Iterator[dict[str, object]]:
             continue
         op = "r" if changes.is_snapshot else {RowKind.INSERT: "c", RowKind.DELETE: "d"}.get(kind, "u")
         moment = 0 if changes.op_ms is None else int(changes.op_ms[index])
-        source = {
-            "connector": "postgresql", "db": changes.database, "schema": changes.schema, "table": changes.table,
+        source: dict[str, object] = {
+            "connector": changes.connector, "db": changes.database, "schema": changes.schema, "table": changes.table,
             "ts_ms": moment, "snapshot": str(changes.is_snapshot).lower(),
-            "lsn": None if changes.positions is None else int(changes.positions[index]),
         }  # fmt: skip
+        place = None if changes.positions is None else int(changes.positions[index])
+        if changes.connector == "mysql":
+            del source["schema"]
+            source |= {"file": changes.log_file or None, "pos": None if place is None else place & _MYSQL_OFFSET}
+        else:
+            source["lsn"] = place
         old, new = (values, None) if kind is RowKind.DELETE else (before, values)
         yield {"before": old, "after": new, "source": source, "op": op, "ts_ms": now_ms}
         before = None

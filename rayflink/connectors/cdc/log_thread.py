@@ -22,12 +22,14 @@ class LogItem:
         position: the log is read from here on after a restore.
         transaction: the position of the transaction that is not complete yet; 0: all are.
         skip: changes of that transaction up to here.
+        token: what the database needs beside the position to read on; "": nothing.
     """
 
     changes: TableChanges | None
     position: int
     transaction: int = 0
     skip: int = 0
+    token: str = ""
 
 
 class LogCursor(Protocol):

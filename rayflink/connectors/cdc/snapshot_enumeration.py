@@ -24,11 +24,13 @@ class Prepared(Generic[Table]):
         tables: full name -> the database's own description, which can be pickled.
         chunks: of all tables, in the order in which they are to be read; none where there is no snapshot.
         start: position of the log, before that of all snapshots.
+        token: what the database needs beside the position.
     """
 
     tables: Mapping[str, Table]
     chunks: tuple[Chunk, ...]
     start: int
+    token: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class LogSplit(Generic[Table]):
         position: the log from here on.
         skip: changes of the transaction `transaction` that have been emitted.
         finished: chunks whose snapshots contain changes behind `position`.
+        token: what the database needs beside the position.
     """
 
     tables: Mapping[str, Table]
@@ -60,15 +63,16 @@ class LogSplit(Generic[Table]):
     transaction: int = 0
     skip: int = 0
     finished: tuple[FinishedChunk, ...] = ()
+    token: str = ""
 
     split_id = "log"
 
-    def at(self, position: int, transaction: int = 0, skip: int = 0) -> LogSplit[Table]:
+    def at(self, position: int, transaction: int = 0, skip: int = 0, token: str = "") -> LogSplit[Table]:
         """Return the rest of the log; chunks whose snapshots end before are forgotten."""
         finished = self.finished
         if finished and position >= max(done.mark.high for done in finished):
             finished = ()
-        return replace(self, position=position, transaction=transaction, skip=skip, finished=finished)
+        return replace(self, position=position, transaction=transaction, skip=skip, finished=finished, token=token)
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,9 @@ class SnapshotEnumerator(SplitEnumerator, Generic[Table]):
 
     def _assign_log(self, prepared: Prepared[Table]) -> None:
         finished: Sequence[FinishedChunk] = tuple(self._finished.values())
-        log: LogSplit[Table] = LogSplit(prepared.tables, prepared.start, finished=tuple(finished))
+        log: LogSplit[Table] = LogSplit(
+            prepared.tables, prepared.start, finished=tuple(finished), token=prepared.token
+        )
         self._log_assigned = True
         self._ctx.assign_splits({self._waiting.popleft(): [log]})
 

@@ -26,6 +26,8 @@ class TableChanges:
         op_ms: when each change was committed, int64[n] of epoch milliseconds; None: the rows are from the snapshot.
         keys: names of the columns of the primary key.
         positions: of each change in the log, int64[n]; None: the rows are from the snapshot.
+        connector: Debezium's name of the database's kind.
+        log_file: the file of the log that `positions` are in, where the log has several.
     """
 
     database: str
@@ -35,6 +37,8 @@ class TableChanges:
     op_ms: NDArray[np.int64] | None = None
     keys: tuple[str, ...] = ()
     positions: NDArray[np.int64] | None = None
+    connector: str = "postgresql"
+    log_file: str = ""
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.text_output.logs import get_logger
-from rayflink.connectors.cdc.chunks import ChunkMarks, FinishedChunk
+from rayflink.connectors.cdc.chunks import marks_by_table
 from rayflink.connectors.cdc.log_thread import LogItem
 from rayflink.connectors.cdc.snapshot_enumeration import LogSplit
 
@@ -49,7 +49,7 @@ class PostgresLog:
     def __init__(self, settings: CdcSettings, split: LogSplit[CapturedTable], metrics: MetricGroup) -> None:
         self._settings = settings
         self._tables = {(table.schema, table.table): table for table in split.tables.values()}
-        self._marks = _marks_by_table(split.finished)
+        self._marks = marks_by_table(split.finished)
         self._session = Session(settings.dsn)
         self._position, self._transaction, self._skip = split.position, split.transaction, split.skip
         self._reconnects = metrics.counter("numReconnects")
@@ -261,13 +261,6 @@ class PostgresLog:
             self._reconnects.inc()
             return
         raise PostgresError(str(problem), "check the server; the job continues from its checkpoint") from problem
-
-
-def _marks_by_table(finished: Sequence[FinishedChunk]) -> dict[str, ChunkMarks]:
-    tables: dict[str, list[FinishedChunk]] = {}
-    for done in finished:
-        tables.setdefault(done.chunk.table, []).append(done)
-    return {table: ChunkMarks(chunks) for table, chunks in tables.items()}
 
 
 __all__ = ["PostgresLog"]
