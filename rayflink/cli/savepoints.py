@@ -79,7 +79,7 @@ def checkpoints(chosen: argparse.Namespace) -> int:
 
 
 def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str], now_ms: int) -> str:
-    """Return a table of one checkpoint in each vertex: times of the slowest subtask, sizes of all together.
+    """Return a table of one checkpoint in each vertex: the longest of each time among its subtasks, and total sizes.
 
     Only subtasks that have acknowledged count; a vertex without one has no figures.
 

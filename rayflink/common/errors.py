@@ -74,10 +74,10 @@ def described(error: BaseException) -> str:
 
 
 class ConfigError(RayflinkError):
-    """An option has a value it cannot take.
+    """An option or an environment variable has a value that it cannot take.
 
     Args:
-        key: of the option.
+        key: of the option; the name of the variable, in capitals.
         found: its value.
         wanted: what it takes.
         remedy: what to change.
@@ -90,7 +90,8 @@ class ConfigError(RayflinkError):
 
     def __str__(self) -> str:
         at = f" ({self.line})" if self.line else ""
-        return f"option {self.key!r}{at}: found {self.found}, wanted {self.wanted}; {self.remedy}"
+        what = "environment variable" if self.key.isupper() else "option"
+        return f"{what} {self.key!r}{at}: found {self.found}, wanted {self.wanted}; {self.remedy}"
 
 
 class ConnectorError(RayflinkError):

@@ -133,7 +133,7 @@ def admitted(address: str) -> bool:
     except AuthenticationError as error:
         if mode.lower() == "token":
             raise ConfigError("RAY_AUTH_TOKEN", f"a token that the cluster at {address} refuses", *_TOKEN) from error
-        found = f"{mode or 'no value'}, and authentication failed: the cluster at {address} wants its token"
+        found = f"{mode or 'no value'}, but the cluster at {address} requires its token"
         remedy = f"export RAY_AUTH_MODE=token; {_TOKEN[1]}"
         raise ConfigError("RAY_AUTH_MODE", found, "token", remedy) from error
     except RpcError:

@@ -15,7 +15,7 @@ def delta_of(delta_function: Any) -> Callable[[Any, Any], float]:
     """Return the callable that measures how much two records differ: itself, or the `get_delta` of an object.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is neither a callable nor such an object.
     """
     function = getattr(delta_function, "get_delta", delta_function)
     if isinstance(delta_function, type) or not callable(function):
@@ -37,8 +37,8 @@ class DeltaTrigger(Trigger[Input, WindowType]):
     [('a', 14), ('a', 21)]
 
     Args:
-        threshold: what differs by more than that fires.
-        delta_function: the record that fired last, the new one -> how much they differ.
+        threshold: a difference above it fires.
+        delta_function: returns the difference of two records: the one that fired last, and the new one.
     """
 
     def __init__(self, threshold: float, delta_function: Callable[[Any, Any], float]) -> None:
@@ -50,7 +50,7 @@ class DeltaTrigger(Trigger[Input, WindowType]):
         """Return a trigger that fires at differences above `threshold`.
 
         Raises:
-            TypeError: the delta function is none.
+            TypeError: the delta function cannot be called.
         """
         return DeltaTrigger(threshold, delta_function)
 

@@ -160,14 +160,14 @@ def test_a_continuous_processing_time_trigger_fires_each_interval_of_an_open_win
     )
 
 
-def test_a_trigger_is_told_the_records_timestamp_whatever_clock_the_windows_go_by() -> None:
-    class Told(CountTrigger[Any]):
+def test_a_trigger_gets_the_timestamp_of_the_record_with_any_assigner() -> None:
+    class Recorder(CountTrigger[Any]):
         def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
             seen.append(timestamp)
             return TriggerResult.CONTINUE
 
     seen: list[int] = []
-    with OperatorHarness(maker(GlobalWindows.create(), Told(1))) as harness:
+    with OperatorHarness(maker(GlobalWindows.create(), Recorder(1))) as harness:
         harness.process(("a", 1), 77)
         harness.process(("a", 1))
     assert seen == [77, -(2**63)]

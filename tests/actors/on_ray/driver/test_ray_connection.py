@@ -83,7 +83,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_cluster_that_wants_a_token_is_refused_at_once_with_the_variable_to_set(refusing: Any) -> None:
-    with pytest.raises(ConfigError, match="'RAY_AUTH_MODE'.*authentication.*10.0.0.1:6379.*export RAY_AUTH_MODE=token"):
+    with pytest.raises(ConfigError, match="'RAY_AUTH_MODE'.*10.0.0.1:6379 requires its token.*export RAY_AUTH_MODE=token"):
         refusing.join("tests")
 
 
@@ -112,7 +112,7 @@ def test_a_cluster_on_this_machine_that_refuses_its_user_is_not_replaced_by_anot
     monkeypatch.delenv("RAY_ADDRESS")
     monkeypatch.setattr(refusing, "started_cluster", lambda: "10.0.0.1:6379")
     monkeypatch.setattr(refusing, "_init", init)
-    with pytest.raises(ConfigError, match="authentication failed"):
+    with pytest.raises(ConfigError, match="environment variable .RAY_AUTH_MODE.: found no value, but the cluster"):
         refusing.join("tests")
     monkeypatch.setattr(refusing, "GcsClient", lambda address: None)
     assert refusing.join("tests") is False
