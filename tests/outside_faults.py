@@ -62,6 +62,7 @@ READ, WRITTEN = "object_stores/test_object_source.py", "object_stores/test_objec
 STAGED, CHANGES, SCAN, LOOKUP = (
     f"postgres/test_postgres_{name}.py" for name in ("sink", "changes_sink", "scan", "lookup")
 )
+LINES = "files/test_malformed_lines.py"
 DELTA, ICEBERG = "lakes/test_delta_faults.py", "lakes/test_iceberg_faults.py"
 LAKES, ON_S3 = "lakes/test_lake_sources.py", "lakes/test_lakes_on_s3.py"
 REDIS, WEBHOOK, REQUESTS = "redis/test_redis_streams.py", "http/test_http_source.py", "http/test_http_sink.py"
@@ -126,10 +127,13 @@ ALL = [
     OutsideFault("Kafka", "a record is larger than its topic takes", FAILS,
                  ("larger than is allowed", "max.message.bytes of the topic"), SINK,
                  "test_a_message_that_the_topic_refuses_fails_the_task_with_the_remedy"),
-    OutsideFault("all sources", "a record cannot be decoded", FAILS, ("cannot be decoded",), CRASHES,
+    OutsideFault("sources of messages", "a record cannot be decoded", FAILS, ("cannot be decoded",), CRASHES,
                  "test_a_malformed_record_fails_the_job_and_is_named"),
-    OutsideFault("all sources", "the same, with MalformedRecords.skip()", RETRIED, ("numRecordsInErrors",), CRASHES,
-                 "test_malformed_records_are_skipped_and_counted"),
+    OutsideFault("sources of messages", "the same, with MalformedRecords.skip()", RETRIED, ("numRecordsInErrors",),
+                 CRASHES, "test_malformed_records_are_skipped_and_counted"),
+    OutsideFault("files", "a line cannot be read", FAILS, ("line 1",), LINES, "test_lines_are_left_out_or_fail"),
+    OutsideFault("files", "the same, with MalformedRecords.side_output()", RETRIED, ("numRecordsInErrors",), LINES,
+                 "test_each_line_comes_once_wherever_the_reading_stops"),
     OutsideFault("schema registry", "it fails for a while", RETRIED, (), REGISTRY,
                  "test_a_registry_that_fails_for_a_while_is_asked_again"),
     OutsideFault("schema registry", "it is down", FAILS, ("does not answer in 3 tries", "start it, or correct its URL"),

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import IO, Any, Generic
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.source import (
     Boundedness,
     EnumeratorContext,
@@ -22,6 +23,7 @@ from rayflink.common.connector_base.source import (
 )
 from rayflink.common.connector_base.split_reader import OneByOneReader, SplitCursor
 from rayflink.common.data_types.type_base import TypeInformation
+from rayflink.common.errors import PlanError
 from rayflink.common.functions.callables import ensure_takes
 from rayflink.common.functions.type_variables import Output, Result
 from rayflink.common.metrics.metric_group import MetricGroup
@@ -59,6 +61,17 @@ class FileFormat(ABC, Generic[Output]):
     @abstractmethod
     def open_split(self, split: FileSplit) -> SplitCursor:
         """Start to read a split, at the position it carries."""
+
+    def with_malformed_records(self, policy: MalformedRecords) -> FileFormat[Output]:
+        """Return this format with a policy for records that cannot be read.
+
+        Raises:
+            PlanError: their ends are unknown in this format, so that nothing behind one could be read.
+        """
+        if policy.fails:
+            return self
+        problem = f"{type(self).__name__} cannot pass over what it cannot read"
+        raise PlanError(problem, "leave set_malformed_records() out; formats of lines take it: text, JSON and CSV")
 
     def counting(self, metrics: MetricGroup) -> FileFormat[Output]:
         """Return this format, extended to count the records it leaves out in a reader's metrics."""
@@ -216,6 +229,15 @@ class FileSourceBuilder(Generic[Output]):
     def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder[Output]:
         """Choose in another way what a reader gets."""
         self._assigner = _checked(split_assigner, FileSplitAssignerProvider)
+        return self
+
+    def set_malformed_records(self, malformed_records: MalformedRecords) -> FileSourceBuilder[Output]:
+        """Set the policy for lines that cannot be read; by default they fail the job.
+
+        Raises:
+            PlanError: the format has no lines.
+        """
+        self._format = self._format.with_malformed_records(malformed_records)
         return self
 
     def build(self) -> FileSource[Output]:

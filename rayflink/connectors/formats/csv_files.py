@@ -9,15 +9,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.source import ReaderContext, SourceReader
 from rayflink.common.connector_base.split_reader import SplitCursor, share_of
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.arrow_rows import arrow_to_rows
-from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch, Tagged
 
 from ..files.compression import open_bytes
 from ..files.file_blocks import BLOCK_BYTES, MARK_BYTES, FileSplit, LineBlocks, find_files, line_number, size_of
-from ..files.file_source import FileSource, StreamFormat
+from ..files.file_source import FileFormat, FileSource, StreamFormat
 from .csv_dialect import NO_VALUE_TEXTS, CsvDialect
+from .malformed_lines import MalformedLines, malformed, search
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,6 +44,7 @@ class CsvFormat(StreamFormat):
             nothing; "none": a record.
         columns: those to emit, in this order; None: all of the schema.
         rows: emit `Row` objects instead of columns.
+        malformed: the policy for lines that cannot be read.
     """
 
     schema: pyarrow.Schema | None = None
@@ -48,6 +52,15 @@ class CsvFormat(StreamFormat):
     header: str = "same"
     columns: tuple[str, ...] | None = None
     rows: bool = False
+    malformed: MalformedLines = MalformedLines()
+
+    def with_malformed_records(self, policy: MalformedRecords) -> FileFormat:
+        return replace(self, malformed=MalformedLines(policy)) if self.divisible else super().with_malformed_records(
+            policy
+        )  # fmt: skip
+
+    def counting(self, metrics: MetricGroup) -> FileFormat:
+        return replace(self, malformed=self.malformed.counting(metrics))
 
     @property
     def divisible(self) -> bool:  # type: ignore[override]  # a property here, as it depends on the dialect
@@ -137,6 +150,35 @@ class CsvFormat(StreamFormat):
                 remedy = f"remove it if it holds the names of the columns, for here it is a row; else {remedy}"
             reason = re.sub(r"(CSV parse error: )?Row #\d+: ", "", str(error))
             raise ValueError(f"{path!r}, line {line}: {reason}; {remedy}") from error
+
+    def readable(
+        self, block: bytes | bytearray, names: Sequence[str], types: dict[str, Any], place: tuple[str, int]
+    ) -> tuple[pyarrow.RecordBatch, Tagged | None]:
+        """Convert the lines that can be read to columns; the others are for a side output, if there is one."""
+        lines = bytes(block).split(b"\n")
+
+        def columns_of(part: Sequence[int]) -> pyarrow.RecordBatch:
+            return self._plain_columns(b"".join(lines[index] + b"\n" for index in part), names, types)
+
+        comments = self.dialect.comments
+        there = [index for index, line in enumerate(lines) if line.strip() and not (comments and line[:1] == b"#")]
+        failures = search(there, columns_of)
+        tagged = self.malformed.report(*place, malformed(lines, failures))
+        good = [index for index in there if index not in failures]
+        return columns_of(good) if good else self._no_rows(names, types), tagged
+
+    def _plain_columns(
+        self, block: bytes | bytearray, names: Sequence[str], types: dict[str, Any]
+    ) -> pyarrow.RecordBatch:  # fmt: skip
+        if self.dialect.whole_records(block) != len(block):
+            raise ValueError("a quoted value does not end")
+        return self.dialect.columns_of(block, names, types, self.wanted)
+
+    def _no_rows(self, names: Sequence[str], types: dict[str, Any]) -> pyarrow.RecordBatch:
+        import pyarrow
+
+        schema = pyarrow.schema([(name, types[name]) for name in self.wanted or names])
+        return pyarrow.RecordBatch.from_arrays([pyarrow.array([], field.type) for field in schema], schema=schema)
 
     @property
     def wanted(self) -> Sequence[str] | None:
@@ -270,10 +312,15 @@ class _CsvCursor:
             self._next = records.next
         self._offset, self._mark = self._blocks.offset, b""
         self._data: Any = None
+        self._malformed: Tagged | None = None
         self._given, self._skip = 0, split.skip
 
-    def read(self, max_records: int) -> Batch | None:
+    def read(self, max_records: int) -> Batch | Tagged | None:
         while self._data is None or self._given >= self._data.num_rows:
+            if self._malformed is not None and self._data is not None and self._given == self._data.num_rows:
+                found, self._malformed = self._malformed, None
+                self._given += 1
+                return found
             self._offset = self._blocks.offset
             block = self._next()
             self._mark = bytes(block[:MARK_BYTES])
@@ -283,11 +330,20 @@ class _CsvCursor:
                 return None
             if not self._offset:
                 block = block.removeprefix(b"\xef\xbb\xbf")
-            place = self._split.path, self._offset
-            self._data = self._format.parse(block, self._names, self._types, place, all_columns=False)
+            self._data = self._columns_of(block)
         part = self._data.slice(self._given, share_of(self._data.num_rows - self._given, max_records))
         self._given += part.num_rows
         return self._format.emitted(part)
+
+    def _columns_of(self, block: bytes | bytearray) -> pyarrow.RecordBatch:
+        form, place, self._malformed = self._format, (self._split.path, self._offset), None
+        if form.malformed.fails:
+            return form.parse(block, self._names, self._types, place, all_columns=False)
+        try:
+            return form._plain_columns(block, self._names, self._types)
+        except ValueError:
+            columns, self._malformed = form.readable(block, self._names, self._types, place)
+            return columns
 
     def position(self) -> FileSplit:
         return replace(self._split, offset=self._offset, skip=self._given, mark=self._mark)

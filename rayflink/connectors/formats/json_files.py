@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.data_types.composite_types import RowTypeInfo
 from rayflink.common.data_types.type_base import TypeInformation
-from rayflink.common.errors import shorten
+from rayflink.common.errors import described, shorten
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.arrow_types import to_arrow_schema
-from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
+from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch, Tagged
 from rayflink.common.records.json_columns import JsonParser, UnreadableColumn
 from rayflink.common.records.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
 from rayflink.common.records.json_strings import dumped, plain_value
@@ -22,8 +25,9 @@ from rayflink.common.types import Row
 from rayflink.user_types import TypeHint, UserRecord, UserValue
 
 from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
-from ..files.file_source import StreamFormat
+from ..files.file_source import FileFormat, StreamFormat
 from .arrow_json import arrow_table_of
+from .malformed_lines import MalformedLine, MalformedLines, malformed, search
 from .misfits import first_failing
 
 if TYPE_CHECKING:
@@ -36,7 +40,8 @@ class JsonLinesFormat(StreamFormat):
     Args:
         row_type: a RowTypeInfo: `Row` objects of that type; a pyarrow Schema: columns; None: what `json` makes of it,
             dicts for objects.
-        ignore_parse_errors: lines that cannot be read are left out instead of an error; not with columns.
+        ignore_parse_errors: lines that cannot be read are left out and counted instead of an error, as
+            `MalformedRecords.skip()` does; not with columns.
 
     Raises:
         ValueError: errors are to be ignored with columns.
@@ -53,11 +58,21 @@ class JsonLinesFormat(StreamFormat):
             self.schema = to_arrow_schema(row_type)
         if ignore_parse_errors and self.schema is not None:
             raise ValueError("columns are read whole, errors cannot be ignored; give a RowTypeInfo for rows")
-        self._lenient = ignore_parse_errors
+        self.malformed = MalformedLines(MalformedRecords.skip() if ignore_parse_errors else MalformedRecords.fail())
 
     @property
     def produced_type(self) -> TypeInformation | None:
         return None if self._rows is None else self._rows.get_produced_type()
+
+    def with_malformed_records(self, policy: MalformedRecords) -> FileFormat:
+        form = copy(self)
+        form.malformed = MalformedLines(policy)
+        return form
+
+    def counting(self, metrics: MetricGroup) -> FileFormat:
+        form = copy(self)
+        form.malformed = self.malformed.counting(metrics)
+        return form
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         return _JsonCursor(split, self)
@@ -71,47 +86,56 @@ class JsonLinesFormat(StreamFormat):
         """
         return json.loads(line) if self._rows is None else self._rows.deserialize(line)
 
-    def records_of(self, lines: Sequence[bytes], path: str, offset: int) -> list[Any]:
-        """Return the records of lines, those of the file from byte `offset` on.
+    def records_of(
+        self, lines: Sequence[bytes], path: str, offset: int
+    ) -> tuple[list[Any], list[MalformedLine]]:  # fmt: skip
+        """Return the records of lines, those of the file from byte `offset` on, and the lines that have none.
 
         Raises:
-            ValueError: one is malformed; names file and line.
+            ValueError: one is malformed, and the policy is to fail; names file and line.
         """
-        records = []
+        records, unread = list[Any](), list[MalformedLine]()
         for at, line in enumerate(lines):
             if not line.strip():
                 continue
             try:
                 records.append(self.value_of(line))
             except (ValueError, RecursionError) as error:
-                if self._lenient:
+                if not self.malformed.fails:
+                    unread.append(MalformedLine(at, line.removesuffix(b"\r"), described(error)))
                     continue
                 place = f"{path!r}, line {line_number(path, offset) + at}"
                 shown = "" if self._rows else f" {shorten(line.decode('utf-8', 'replace'), 120)}"
                 remedy = "correct the line, or pass ignore_parse_errors=True to leave such lines out"
                 raise ValueError(f"{place}:{shown} {error}; {remedy}") from error
-        return records
+        return records, unread
 
 
 class _JsonCursor:
-    """Reads lines; the position is a block's first byte and the records given of it."""
+    """Reads lines; the position is a block's first byte and the records given of it, with one for its malformed lines.
+    """
 
     def __init__(self, split: FileSplit, form: JsonLinesFormat) -> None:
         self._split, self._format = split, form
         self._blocks = LineBlocks(split)
         self._offset, self._mark = self._blocks.offset, b""
         self._records: Batch = RowBatch([])
+        self._malformed: Tagged | None = None
         self._given, self._skip = 0, split.skip
         self._parser = None if form.schema is None else _parser_of(form.schema)
 
-    def read(self, max_records: int) -> Batch | None:
+    def read(self, max_records: int) -> Batch | Tagged | None:
         while self._given >= len(self._records):
+            if self._malformed is not None and self._given == len(self._records):
+                found, self._malformed = self._malformed, None
+                self._given += 1
+                return found
             self._offset = self._blocks.offset
             block = self._blocks.next()
             self._mark = block[:MARK_BYTES]
             self._given, self._skip = self._skip, 0
+            self._records, self._malformed = RowBatch([]), None
             if not block:
-                self._records = RowBatch([])
                 return None
             if not self._offset:
                 block = block.removeprefix(b"\xef\xbb\xbf")
@@ -124,7 +148,9 @@ class _JsonCursor:
     def _batch_of(self, block: bytes) -> Batch:
         path = self._split.path
         if self._format.schema is None:
-            return RowBatch(self._format.records_of(block.split(b"\n"), path, self._offset))
+            records, unread = self._format.records_of(block.split(b"\n"), path, self._offset)
+            self._malformed = self._format.malformed.report(path, self._offset, unread)
+            return RowBatch(records)
         import pyarrow
 
         if not block.strip():
@@ -136,12 +162,26 @@ class _JsonCursor:
             table = _table_of(block, self._format.schema)
         except (pyarrow.ArrowInvalid, ValueError) as problem:
             lines = block.split(b"\n")
+            if not self._format.malformed.fails:
+                return self._readable(lines, self._format.schema)
             self._format.records_of(lines, path, self._offset)  # names the line that is no JSON
             at = _first_misfit(lines, self._format.schema)
             place = f"{path!r}, line {line_number(path, self._offset) + at}"
             shown = shorten(lines[at].decode("utf-8", "replace"), 120)
             raise ValueError(f"{place}: {shown} {problem}; declare types that hold all values") from problem
         return ArrowBatch(table.combine_chunks().to_batches()[0])
+
+    def _readable(self, lines: Sequence[bytes], schema: pyarrow.Schema) -> Batch:
+        """Return the lines that become columns, and note the others."""
+
+        def table_of(part: Sequence[int]) -> pyarrow.Table:
+            return _table_of(b"".join(lines[index] + b"\n" for index in part), schema)
+
+        there = [index for index, line in enumerate(lines) if line.strip()]
+        failures = search(there, table_of)
+        self._malformed = self._format.malformed.report(self._split.path, self._offset, malformed(lines, failures))
+        good = [index for index in there if index not in failures]
+        return ArrowBatch(table_of(good).combine_chunks().to_batches()[0]) if good else RowBatch([])
 
     def position(self) -> FileSplit:
         return replace(self._split, offset=self._offset, skip=self._given, mark=self._mark)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayflink.common.connector_base.split_reader import share_of
-from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.common.records.batches import ArrowBatch, Batch, Tagged
 
 from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks
 
@@ -20,21 +20,30 @@ _ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class LineColumnsCursor:
-    """Gives the rows of a split; the position is a block's first byte and the rows given of it.
+    """Gives the rows of a split; the position is a block's first byte and the rows given of it, with one for its
+    malformed lines.
 
     Args:
-        columns_of: whole lines, and where they begin in the file -> their rows. For the same lines the same rows.
+        columns_of: whole lines, and where they begin in the file -> their rows, and those that cannot be read for a
+            side output. For the same lines the same rows.
     """
 
-    def __init__(self, split: FileSplit, columns_of: Callable[[bytes, int], pyarrow.RecordBatch]) -> None:
+    def __init__(
+        self, split: FileSplit, columns_of: Callable[[bytes, int], tuple[pyarrow.RecordBatch, Tagged | None]]
+    ) -> None:  # fmt: skip
         self._split, self._columns_of = split, columns_of
         self._blocks = LineBlocks(split, _READ_BYTES)
         self._offset, self._mark = self._blocks.offset, b""
         self._data: pyarrow.RecordBatch | None = None
+        self._malformed: Tagged | None = None
         self._given, self._skip = 0, split.skip
 
-    def read(self, max_records: int) -> Batch | None:
+    def read(self, max_records: int) -> Batch | Tagged | None:
         while self._data is None or self._given >= self._data.num_rows:
+            if self._malformed is not None and self._data is not None and self._given == self._data.num_rows:
+                malformed, self._malformed = self._malformed, None
+                self._given += 1
+                return malformed
             self._offset = self._blocks.offset
             block = self._blocks.next()
             self._mark = block[:MARK_BYTES]
@@ -42,7 +51,8 @@ class LineColumnsCursor:
             if not block:
                 self._data = None
                 return None
-            self._data = self._columns_of(block if self._offset else block.removeprefix(_ORDER_MARK), self._offset)
+            lines = block if self._offset else block.removeprefix(_ORDER_MARK)
+            self._data, self._malformed = self._columns_of(lines, self._offset)
         part = self._data.slice(self._given, share_of(self._data.num_rows - self._given, max_records))
         self._given += part.num_rows
         return ArrowBatch(part)

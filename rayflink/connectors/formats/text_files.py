@@ -5,17 +5,21 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.data_types.type_base import TypeInformation
-from rayflink.common.records.batches import RowBatch
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.records.batches import RowBatch, Tagged
 from rayflink.common.records.charsets import charset
 from rayflink.common.typeinfo import Types
 
 from ..files.compression import open_bytes
 from ..files.file_blocks import MARK_BYTES, FileSplit, LineBlocks, line_number
-from ..files.file_source import FileSource, StreamFormat
+from ..files.file_source import FileFormat, FileSource, StreamFormat
+from .malformed_lines import MalformedLine, MalformedLines
 
 _WIDE_ENCODINGS = ("utf-16", "utf-32")
 _BOM = "\ufeff"
@@ -34,14 +38,29 @@ class TextLineFormat(StreamFormat[str]):
     def __init__(self, encoding: str = "utf-8") -> None:
         self._encoding = charset(encoding)
         self._is_wide = self._encoding.startswith(_WIDE_ENCODINGS)
+        self._malformed = MalformedLines()
         self.divisible = not self._is_wide
 
     @property
     def produced_type(self) -> TypeInformation:
         return Types.STRING()
 
+    def with_malformed_records(self, policy: MalformedRecords) -> FileFormat[str]:
+        if self._is_wide:
+            return super().with_malformed_records(policy)
+        form = copy(self)
+        form._malformed = MalformedLines(policy)
+        return form
+
+    def counting(self, metrics: MetricGroup) -> FileFormat[str]:
+        form = copy(self)
+        form._malformed = self._malformed.counting(metrics)
+        return form
+
     def open_split(self, split: FileSplit) -> SplitCursor:
-        return (_WideTextCursor if self._is_wide else _TextCursor)(split, self._encoding)
+        return _WideTextCursor(split, self._encoding) if self._is_wide else _TextCursor(
+            split, self._encoding, self._malformed
+        )  # fmt: skip
 
 
 class TextFileSource(FileSource[str]):
@@ -64,22 +83,29 @@ class TextFileSource(FileSource[str]):
 
 
 class _TextCursor:
-    def __init__(self, split: FileSplit, encoding: str) -> None:
-        self._split, self._encoding = split, encoding
+    """Reads lines; the position is a block's first byte and the lines given of it, with one for its malformed ones."""
+
+    def __init__(self, split: FileSplit, encoding: str, malformed: MalformedLines) -> None:
+        self._split, self._encoding, self._policy = split, encoding, malformed
+        self._malformed: Tagged | None = None
         self._blocks = LineBlocks(split)
         self._offset, self._mark = self._blocks.offset, b""
         self._lines: Sequence[str] = ()
         self._given = 0
         self._skip = split.skip
 
-    def read(self, max_records: int) -> RowBatch | None:
+    def read(self, max_records: int) -> RowBatch | Tagged | None:
         while self._given >= len(self._lines):
+            if self._malformed is not None and self._given == len(self._lines):
+                malformed, self._malformed = self._malformed, None
+                self._given += 1
+                return malformed
             self._offset = self._blocks.offset
             block = self._blocks.next()
             self._mark = block[:MARK_BYTES]
             self._given, self._skip = self._skip, 0
+            self._lines, self._malformed = (), None
             if not block:
-                self._lines = ()
                 return None
             self._lines = self._decoded(block)
         start = self._given
@@ -91,10 +117,27 @@ class _TextCursor:
         try:
             text = block.decode(self._encoding)
         except UnicodeDecodeError as error:
+            if not self._policy.fails:
+                return self._readable(block)
             at, path = self._offset + error.start, self._split.path
             line = line_number(path, self._offset) + block.count(b"\n", 0, error.start)
             found = f"byte {at} of {path!r}, in line {line}, is no {self._encoding} text ({error.reason})"
             raise ValueError(f"{found}; pass the file's encoding= or charset_name") from error
+        return self._lines_of(text)
+
+    def _readable(self, block: bytes) -> list[str]:
+        """Return the lines that are text, and note the others."""
+        readable, malformed = list[str](), list[MalformedLine]()
+        for index, line in enumerate(block.removesuffix(b"\n").split(b"\n")):
+            try:
+                readable.append(line.decode(self._encoding))
+            except UnicodeDecodeError as error:
+                reason = f"byte {error.start} is no {self._encoding} text ({error.reason})"
+                malformed.append(MalformedLine(index, line.removesuffix(b"\r"), reason))
+        self._malformed = self._policy.report(self._split.path, self._offset, malformed)
+        return self._lines_of("".join(f"{line}\n" for line in readable))
+
+    def _lines_of(self, text: str) -> list[str]:
         if not self._offset:
             text = text.removeprefix(_BOM)
         lines = text.split("\n")

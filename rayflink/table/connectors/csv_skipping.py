@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
 from rayflink.connectors.formats.csv_files import CsvFormat
 
@@ -28,6 +29,9 @@ class SkippingCsvFormat(CsvFormat):
 
     types: Schema = ()
     errors: Any = None
+
+    def with_malformed_records(self, policy: MalformedRecords) -> SkippingCsvFormat:
+        return self  # nothing that it leaves out is malformed
 
     def counting(self, metrics: Any) -> SkippingCsvFormat:
         return replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.errors import PlanError
 from rayflink.common.options.option_types import DURATION, MEMORY
 from rayflink.common.serialization import BulkWriterFactory
 from rayflink.common.watermarks import WatermarkStrategy
@@ -30,11 +31,13 @@ from ..plan.typed import Column, Expr
 from ..runtime.key_columns import columns_key
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
+from .file_dead_letters import write_dead_letters
 from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
+from .messages.malformed_options import DEAD_LETTER, FAIL, SKIP, malformed_policy
 from .narrow_columns import narrower, paths_of
-from .option_values import typed
+from .option_values import one_of, typed
 from .partition_buckets import PartitionBuckets, partition_folder
 from .partition_commits import OPTIONS as COMMIT_OPTIONS
 from .partition_commits import success_files
@@ -67,6 +70,8 @@ class FilesSource(TableSource):
         conditions: over the partition keys alone: other partitions are not read.
         wanted: what parts of a file are passed over by, as far as its statistics tell.
         most: rows of a reader that are enough; None: all are read.
+        malformed: what becomes of lines that cannot be read: an option `malformed-records`.
+        dead_letters: the folder for them; "": there is none.
         narrow: types of the columns of which some fields are read only.
     """
 
@@ -83,6 +88,8 @@ class FilesSource(TableSource):
     wanted: tuple[Wanted, ...] = ()
     most: int | None = None
     narrow: tuple[tuple[str, DataType], ...] = ()
+    malformed: str = FAIL
+    dead_letters: str = ""
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
@@ -139,7 +146,18 @@ class FilesSource(TableSource):
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         source = FileSource(self._form(), [self.path], self.monitor_ms, self._files())
-        return env.from_source(source, strategy, name)
+        stream = env.from_source(source, strategy, name)
+        if self.dead_letters:
+            write_dead_letters(stream, self.dead_letters, name)
+        return stream
+
+    def check_malformed(self) -> None:
+        """Check whether the format has lines that can be passed over, if some are to be.
+
+        Raises:
+            PlanError: it has none.
+        """
+        self._whole_form()
 
     def _files(self) -> TableFiles:
         return TableFiles(self.partitions, self.conditions, self.pattern)
@@ -154,6 +172,7 @@ class FilesSource(TableSource):
         stored = tuple(column for column in schema if column.name not in beside)
         read = [name for name in self.names if name not in beside]
         form = FORMATS[self.format].reads(stored, read or [stored[0].name], dict(self.options))
+        form = form.with_malformed_records(malformed_policy(self.malformed))
         if self.wanted and isinstance(form, ParquetFormat):
             form = form.of_groups(RowGroupFilter(self.wanted))
         if len(read) == len(self.names):
@@ -240,6 +259,8 @@ class Filesystem(Connector):
         "partition.default-name": Option(str, DEFAULT_NAME),
         "source.monitor-interval": Option(typed(DURATION)),
         "source.path.regex-pattern": Option(_pattern),
+        "malformed-records": Option(one_of(FAIL, SKIP, DEAD_LETTER), FAIL),
+        "dead-letter.path": Option(str, about="a folder for lines that cannot be read, with what is wrong, as JSON"),
         "sink.rolling-policy.file-size": Option(typed(MEMORY)),
         "sink.rolling-policy.rollover-interval": Option(typed(DURATION)),
         "sink.rolling-policy.inactivity-interval": Option(typed(DURATION)),
@@ -259,7 +280,8 @@ class Filesystem(Connector):
         if not is_object_address(path) and not os.path.exists(path):
             raise SqlError(f"{table.table} has the path {path!r}, which does not exist", "correct the option 'path'")
         check_metadata_types(table.table, table.schema, table.metadata)
-        return FilesSource(
+        malformed = _malformed(table)
+        source = FilesSource(
             path,
             form,
             table.schema,
@@ -269,7 +291,16 @@ class Filesystem(Connector):
             tuple((table.schema[index].name, key) for index, key in table.metadata.items()),
             table.options["source.path.regex-pattern"],
             None if monitor is None else monitor.to_millis(),
+            malformed=malformed,
+            dead_letters=_rooted(table.options["dead-letter.path"] or ""),
         )
+        try:
+            source.check_malformed()
+        except PlanError as error:
+            problem = f"{table.table} has 'malformed-records' = {malformed!r}: {error.problem}"
+            remedy = "leave the option out; csv, without 'csv.newlines-in-values', and json have it"
+            raise SqlError(problem, remedy) from None
+        return source
 
     def sink(self, table: Connected) -> TableSink:
         path, form, options = self._place(table)
@@ -344,6 +375,22 @@ class Filesystem(Connector):
                 raise SqlError(f"option '{form}.{key}' of {table.table} is {text!r}", f"expected {error}") from error
         FORMATS[form].check(parsed)
         return path, form, parsed
+
+
+def _malformed(table: Connected) -> str:
+    """Return the option `malformed-records`.
+
+    Raises:
+        SqlError: a folder for dead letters is missing or has no use.
+    """
+    asked, folder = str(table.options["malformed-records"]), table.options["dead-letter.path"]
+    if asked == DEAD_LETTER and not folder:
+        problem = f"{table.table} has 'malformed-records' = 'dead-letter' and no option 'dead-letter.path'"
+        raise SqlError(problem, "name the folder for lines that cannot be read")
+    if asked != DEAD_LETTER and folder:
+        problem = f"{table.table} has 'dead-letter.path', and 'malformed-records' is {asked!r}"
+        raise SqlError(problem, "write 'malformed-records' = 'dead-letter', or leave the folder out")
+    return asked
 
 
 def _rooted(path: str) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.connector_base.split_reader import SplitCursor
-from rayflink.common.errors import shorten
+from rayflink.common.errors import described, shorten
 from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
+from rayflink.common.records.batches import Tagged
 from rayflink.connectors.files.file_blocks import FileSplit, line_number
 from rayflink.connectors.files.file_source import StreamFormat
 from rayflink.connectors.formats.line_columns import LineColumnsCursor
+from rayflink.connectors.formats.malformed_lines import MalformedLine, MalformedLines
 
 from ..plan.logical import Schema
 from .json_blocks import JsonBlocks
@@ -30,6 +33,7 @@ class JsonFormat(StreamFormat):
         fails_on_missing: a missing field is an error, instead of NULL.
         skips: lines that are no JSON are left out, values of other types become NULL, and both are counted.
         errors: the counter.
+        malformed: the policy for lines that are not left out, and cannot be read.
     """
 
     schema: Schema
@@ -37,11 +41,16 @@ class JsonFormat(StreamFormat):
     fails_on_missing: bool = False
     skips: bool = False
     errors: Any = None
+    malformed: MalformedLines = MalformedLines()
 
     divisible = True
 
+    def with_malformed_records(self, policy: MalformedRecords) -> JsonFormat:
+        return replace(self, malformed=MalformedLines(policy))
+
     def counting(self, metrics: Any) -> JsonFormat:
-        return replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS)) if self.skips else self
+        malformed = self.malformed.counting(metrics)
+        return replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS) if self.skips else None, malformed=malformed)
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         return LineColumnsCursor(split, _Reading(self, split.path).columns)
@@ -54,17 +63,17 @@ class _Reading:
         self._form, self._path = form, path
         self._blocks = JsonBlocks(form.schema, form.iso, form.fails_on_missing, form.skips)
 
-    def columns(self, block: bytes, offset: int) -> pyarrow.RecordBatch:
-        """Whole lines, which begin at byte `offset`, as columns.
+    def columns(self, block: bytes, offset: int) -> tuple[pyarrow.RecordBatch, Tagged | None]:
+        """Return whole lines, which begin at byte `offset`, as columns, and the malformed ones for a side output.
 
         Raises:
-            ValueError: a line is no JSON, or a value not of its type; names file and line.
+            ValueError: a line is no JSON, or a value not of its type, and the policy is to fail; names file and line.
         """
         result = self._blocks.columns(block)
-        return self._by_line(block, offset) if result is None else result
+        return self._by_line(block, offset) if result is None else (result, None)
 
-    def _by_line(self, block: bytes, offset: int) -> pyarrow.RecordBatch:
-        form, rows = self._form, list[list[Any]]()
+    def _by_line(self, block: bytes, offset: int) -> tuple[pyarrow.RecordBatch, Tagged | None]:
+        form, rows, malformed = self._form, list[list[Any]](), list[MalformedLine]()
         skipped = -self._blocks.skipped
         for number, line in enumerate(block.split(b"\n")):
             if not line.strip():
@@ -75,6 +84,9 @@ class _Reading:
                 if form.skips:
                     skipped += 1
                     continue
+                if not form.malformed.fails:
+                    malformed.append(MalformedLine(number, line.removesuffix(b"\r"), described(error)))
+                    continue
                 place = f"{self._path!r}, line {line_number(self._path, offset) + number}"
                 shown = "" if isinstance(error, BadValue) else f"{shorten(line.decode('utf-8', 'replace'), 120)}: "
                 remedy = (
@@ -84,4 +96,4 @@ class _Reading:
         skipped += self._blocks.skipped
         if skipped and form.errors is not None:
             form.errors.inc(skipped)
-        return self._blocks.batch(rows)
+        return self._blocks.batch(rows), form.malformed.report(self._path, offset, malformed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.source import PENDING
 from rayflink.common.connector_base.split_reader import SplitCursor
-from rayflink.common.records.batches import ArrowBatch, Batch
+from rayflink.common.records.batches import ArrowBatch, Batch, Tagged
 from rayflink.connectors.file_systems.object_paths import ObjectPath
 from rayflink.connectors.files.file_blocks import FileSplit
 from rayflink.connectors.files.file_source import FileFormat
@@ -131,7 +131,7 @@ class _LocatedCursor:
 
     def read(self, max_records: int) -> Any:
         batch = self._inner.read(max_records)
-        if batch is None or batch is PENDING:
+        if batch is None or batch is PENDING or isinstance(batch, Tagged):
             return batch
         assert isinstance(batch, ArrowBatch)
         return self._completed(batch)

@@ -77,6 +77,7 @@ def test_a_subtask_of_a_producer_writes_to_one_partition_and_its_own_times():
 
 
 @pytest.mark.slow
+@pytest.mark.spec("C24", "kafka")
 def test_a_program_of_flink_1_writes_and_reads(kafka: KafkaCluster) -> None:
     topic, address = kafka.new_topic(2), {"bootstrap.servers": kafka.bootstrap_servers}
     env = StreamExecutionEnvironment({"execution.target": "local"})
