@@ -1,0 +1,156 @@
+"""Evaluates the conditions that depend on an event alone, for many events at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rayflink.common.errors import RayflinkError, shorten
+from rayflink.user_types import UserRecord
+
+from ..conditions import AllOf, Always, AnyOf, Condition, Negation, Test
+from .automaton import Automaton, Unit
+from .matcher import UNKNOWN
+
+_BITS = 62
+"""Conditions that fit into the masks of one array."""
+
+
+class NoBoolean(RayflinkError, TypeError):
+    """A condition of a pattern gave something else than a bool.
+
+    Args:
+        condition: its name.
+        found: what it gave, shortened.
+        line: of the program that passed the condition, or "".
+    """
+
+    def __init__(self, condition: str, found: str, line: str) -> None:
+        super().__init__(condition, found, line)
+        self.condition, self.found, self.line = condition, found, line
+
+    def __str__(self) -> str:
+        at = f" (passed at {self.line})" if self.line else ""
+        return f"the condition {self.condition!r}{at} gave {self.found}; return True or False, such as bool(...)"
+
+
+class EventConditions:
+    """The units of an automaton, ready to be evaluated.
+
+    Args:
+        automaton: whose units these are.
+
+    Attributes:
+        tried: number of events for which each unit was evaluated.
+        true: number of those that met it.
+    """
+
+    def __init__(self, automaton: Automaton) -> None:
+        self._calls = [_call_of(unit.condition) for unit in automaton.units]
+        self._units = automaton.units
+        self.tried = [0] * len(automaton.units)
+        self.true = [0] * len(automaton.units)
+
+    def masks(self, events: list[UserRecord]) -> list[int]:
+        """Return the mask of each event: bit i is set if it meets unit i.
+
+        An event for which a condition raises has the mask UNKNOWN: the condition is evaluated again, and may fail the
+        job, only where a partial match needs it.
+        """
+        columns: list[Sequence[bool]] = []
+        failed: set[int] = set()
+        for index, (call, unit) in enumerate(zip(self._calls, self._units, strict=True)):
+            try:
+                answers: list[Any] = list(map(call, events))
+            except Exception:  # found again, and raised, where the answer is needed
+                answers = _one_by_one(call, events, failed)
+            if not _BOOLEANS.issuperset(map(type, answers)):
+                answers = [_as_bool(answer, unit) for answer in answers]
+            self.tried[index] += len(events)
+            self.true[index] += answers.count(True)
+            columns.append(answers)
+        masks = _combine(columns, len(events))
+        for place in failed:
+            masks[place] = UNKNOWN
+        return masks
+
+    def evaluate(self, index: int, event: UserRecord) -> bool:
+        """Return whether one event meets a unit.
+
+        Raises:
+            NoBoolean: the condition gave something else than a bool.
+            Exception: what the condition raises.
+        """
+        answer = _as_bool(self._calls[index](event), self._units[index])
+        self.tried[index] += 1
+        self.true[index] += answer
+        return answer
+
+
+_BOOLEANS = frozenset({bool})
+
+
+def as_bool(answer: object, test: Test) -> bool:
+    """Return the answer of a test.
+
+    Raises:
+        NoBoolean: it is no bool.
+    """
+    if answer is True or answer is False:
+        return answer  # type: ignore[return-value]
+    if isinstance(answer, np.bool_):
+        return bool(answer)
+    raise NoBoolean(test.label, f"{shorten(answer, 80)} of type {type(answer).__name__}", test.call_site)
+
+
+def _as_bool(answer: object, unit: Unit) -> bool:
+    return as_bool(answer, unit.tests[0])
+
+
+def _one_by_one(call: Callable[[Any], Any], events: list[UserRecord], failed: set[int]) -> list[Any]:
+    answers: list[Any] = []
+    for place, event in enumerate(events):
+        try:
+            answers.append(call(event))
+        except Exception:  # found again, and raised, where the answer is needed
+            failed.add(place)
+            answers.append(False)
+    return answers
+
+
+def _combine(columns: list[Sequence[bool]], count: int) -> list[int]:
+    if not columns:
+        return [0] * count
+    if len(columns) > _BITS:
+        return [sum(bool(answer) << index for index, answer in enumerate(row)) for row in zip(*columns, strict=True)]
+    masks = np.zeros(count, dtype=np.int64)
+    for index, answers in enumerate(columns):
+        masks |= np.array(answers, dtype=bool).astype(np.int64) << index
+    combined: list[int] = masks.tolist()
+    return combined
+
+
+def _call_of(condition: Any) -> Callable[[Any], Any]:
+    """Return a condition as one call; of combined conditions each part is checked to give a bool."""
+    return condition.function.call if isinstance(condition, Test) else _strict(condition)
+
+
+def _strict(condition: Condition) -> Callable[[Any], bool]:
+    if isinstance(condition, Test):
+        call, test = condition.function.call, condition
+        return lambda event: as_bool(call(event), test)
+    if isinstance(condition, Always):
+        return lambda event: True
+    if isinstance(condition, Negation):
+        inner = _strict(condition.condition)
+        return lambda event: not inner(event)
+    first, second = _strict(condition.first), _strict(condition.second)
+    if isinstance(condition, AllOf):
+        return lambda event: first(event) and second(event)
+    assert isinstance(condition, AnyOf), condition
+    return lambda event: first(event) or second(event)
+
+
+__all__ = ["EventConditions", "NoBoolean", "as_bool"]
