@@ -1,0 +1,66 @@
+"""The entry of complex event processing: a stream and a pattern make a pattern stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rayflink.common.functions.function_classes import NullByteKeySelector
+from rayflink.datastream.streams.keyed import KeyedStream
+from rayflink.datastream.streams.stream import DataStream, ensure_stream
+
+from .errors import MalformedPatternException
+from .nfa.compiler import compile_pattern
+from .pattern import Pattern
+from .pattern_stream import PatternStream
+
+Event = TypeVar("Event")
+
+
+class CEP:
+    """Looks for patterns in streams.
+
+    >>> from rayflink.common import WatermarkStrategy
+    >>> from rayflink.datastream import StreamExecutionEnvironment
+    >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+    >>> times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda event, _: event[1])
+    >>> events = env.from_collection([("login", 1), ("failed", 2), ("failed", 3), ("login", 4), ("failed", 5)])
+    >>> events = events.assign_timestamps_and_watermarks(times)
+    >>> failures = Pattern.begin("failures").where(lambda event: event[0] == "failed").times(2).consecutive()
+    >>> matches = CEP.pattern(events, failures).select(lambda match: [time for _, time in match["failures"]])
+    >>> list(matches.execute_and_collect())
+    [[2, 3]]
+    """
+
+    @staticmethod
+    def pattern(
+        stream: DataStream[Event],
+        pattern: Pattern[Event],
+        comparator: Callable[[Event, Event], int] | None = None,
+    ) -> PatternStream[Event]:
+        """Return the pattern stream of a stream and a pattern.
+
+        Args:
+            stream: of a keyed stream each key is matched on its own; of another all events are, in one subtask.
+            pattern: the last step of what to look for.
+            comparator: the order of events of one time, see `PatternStream.with_comparator`.
+
+        Raises:
+            PlanError: the first argument is no stream.
+            MalformedPatternException: the second is no pattern, or one that cannot be matched.
+        """
+        ensure_stream(stream, "CEP.pattern")
+        if not isinstance(pattern, Pattern):
+            raise MalformedPatternException(
+                f"CEP.pattern() was passed {pattern!r:.100}", "pass a Pattern, which begins with Pattern.begin(name)"
+            )
+        compile_pattern(pattern)
+        if not isinstance(stream, KeyedStream):
+            stream = stream.key_by(NullByteKeySelector())
+            found: PatternStream[Event] = PatternStream(stream, pattern)
+        else:
+            found = PatternStream(stream, pattern)
+        return found if comparator is None else found.with_comparator(comparator)
+
+
+__all__ = ["CEP"]

@@ -1,0 +1,399 @@
+"""Matches a pattern on the events of each key, in the order of their times.
+
+In event time an event waits until the watermark has reached its timestamp, so that a key's events are matched in the
+order of their times; events of one time are in order of arrival, or as a comparator says. An event that can change no
+match of any key, as its conditions are met nowhere, does not wait at all, and nothing is stored of it.
+
+Partial matches whose time has passed are found by a timer for the earliest of a key. Time advances to each of these
+moments one after the other, so the result does not depend on how often watermarks come.
+
+Source: apache/flink CepOperator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cmp_to_key
+from operator import itemgetter
+from typing import Any
+
+from rayflink.common.functions.callables import UserFunction
+from rayflink.common.functions.function_classes import RuntimeContext
+from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
+from rayflink.common.user_code.iterate_results import iterate_results
+from rayflink.operators.base import OperatorSnapshot, UserCodeError, shortened
+from rayflink.operators.capabilities import ProcessingTimers
+from rayflink.operators.event_time.pacing import FIRING_RECORDS, paced
+from rayflink.operators.keyed.keyed_operator import KeyedOperator
+from rayflink.operators.output_buffer import OutputBuffer
+from rayflink.operators.user_function import list_of, timestamps_of
+from rayflink.operators.windows.window_operator import LATE_METRIC
+from rayflink.state.backend import NO_KEY
+from rayflink.state.value_isolation import isolated
+
+from ..conditions import ConditionContext, Test
+from ..functions import Match, MatchContext, as_match_function, timeout_handler
+from ..nfa.compiler import compile_pattern
+from ..nfa.masks import EventConditions, as_bool
+from ..nfa.matcher import UNKNOWN, Matcher
+from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
+from ..pattern import Pattern
+from .match_metrics import MatchMetrics
+from .match_state import EVENT, MASK, STAMP, ChangedPattern, MatchState, WaitingEvent, signature, state_names
+
+_SIGNATURE_ENTRY = "_pattern"
+_stamp_of = itemgetter(STAMP)
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """How events are matched.
+
+    Args:
+        is_processing_time: whether events are matched when they arrive, by the wall clock.
+        late_tag: side output of events that come behind the watermark; None: they are counted and dropped.
+        comparator: (event, event) -> negative, 0 or positive: the order of events of one time; None: as they arrive.
+        max_partial_matches: of a key; beyond it those that began first are dropped; None for any number.
+        dropped_tag: side output of the partial matches that were dropped for that; None: they are counted alone.
+        drops_on_change: whether partial matches of another pattern are dropped when a snapshot is restored.
+    """
+
+    is_processing_time: bool = False
+    late_tag: str | None = None
+    comparator: Callable[[Any, Any], int] | None = None
+    max_partial_matches: int | None = None
+    dropped_tag: str | None = None
+    drops_on_change: bool = False
+
+
+class CepOperator(KeyedOperator, ProcessingTimers):
+    """Emits the results of a function for each match of a pattern, and for each partial match that timed out.
+
+    Results of a match have the timestamp of its last event, those of a timeout the end of its time; in processing time
+    they have none.
+
+    Args:
+        key_selector: a KeySelector or a callable.
+        pattern: what to look for.
+        function: a PatternProcessFunction, or a callable of match and context.
+        options: see `MatchOptions`.
+    """
+
+    def __init__(self, key_selector: Any, pattern: Pattern | None, function: Any, options: MatchOptions) -> None:
+        self._function = as_match_function(function)
+        self._on_timeout = timeout_handler(function)
+        self._automaton = compile_pattern(pattern)
+        self._conditions = EventConditions(self._automaton)
+        self._options = options
+        self._matcher = Matcher(self._automaton, self)
+        self._tests = (*(test for unit in self._automaton.units for test in unit.tests), *self._automaton.tests)
+        super().__init__(key_selector, _with_conditions(self._function, self._tests))
+        order = options.comparator
+        self._order = _stamp_of if order is None else _order_of(order)
+
+    # the evaluator of the matcher
+
+    def unit(self, index: int, event: Any) -> bool:
+        with_unit = self._automaton.units[index]
+        try:
+            return self._conditions.evaluate(index, event)
+        except Exception as error:
+            raise self._condition_failure(with_unit.tests[0], event) from error
+
+    def test(self, index: int, event: Any, context: ConditionContext) -> bool:
+        test = self._automaton.tests[index]
+        try:
+            return as_bool(test.function.call(event, context), test)
+        except Exception as error:
+            raise self._condition_failure(test, event) from error
+
+    def now_ms(self) -> int:
+        return int(self.ctx.clock.now_ms())
+
+    # life cycle and state
+
+    def declare_state(self) -> None:
+        self._state = MatchState(self.backend)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        super().initialize_state(snapshots)
+        self._metrics = MatchMetrics(self.ctx.metrics, self._automaton, self._conditions, self._matcher)
+        if not snapshots:
+            return
+        self._state.forget_masks()
+        own = signature(self._automaton)
+        written = {entry for snapshot in snapshots for entry in snapshot.lists.get(_SIGNATURE_ENTRY, ("union", ()))[1]}
+        if written - {own}:
+            if not self._options.drops_on_change:
+                other = min(written - {own})
+                raise ChangedPattern(self.ctx.label, state_names(other), state_names(own))
+            self._metrics.dropped += self._state.drop_matches()
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        snapshot = super().snapshot_state(checkpoint_id)
+        assert snapshot is not None, "keyed state has a snapshot"
+        return replace(
+            snapshot, lists={**snapshot.lists, _SIGNATURE_ENTRY: ("union", (signature(self._automaton),))}
+        )
+
+    def open(self) -> None:
+        metrics = self.ctx.metrics
+        self._late_dropped = None if metrics is None else metrics.counter(LATE_METRIC)
+        super().open()
+
+    # events
+
+    def process(self, batch: Batch, input_index: int) -> Iterator[Element]:
+        out = OutputBuffer()
+        if self._options.is_processing_time:
+            return paced(self._match_at_once(batch, out), out, self.ctx.clock)
+        self._enqueue(batch, out)
+        return iter(out.take())
+
+    def _enqueue(self, batch: Batch, out: OutputBuffer) -> None:
+        """Let the events of a batch wait for the watermark."""
+        values = list_of(batch)
+        if not values:
+            return
+        keys, stamps = self.keys_of(batch), self._stamps(batch)
+        masks = self._conditions.masks(values)
+        state, matters, watermark = self._state, self._matcher.matters, self.watermark
+        append, keys_at = state.waiting.append, state.timers.keys_at
+        canonical: dict[Any, Any] = {}
+        timers: dict[int, Any] = {}
+        for key, value, stamp, mask in zip(keys, values, stamps, masks, strict=True):
+            if stamp <= watermark:
+                self._emit_late(value, stamp, out)
+            elif matters(mask):
+                owner = canonical.get(key, NO_KEY)
+                if owner is NO_KEY:
+                    owner = canonical[key] = self.canonical(key, value)
+                append(owner, (stamp, mask, value))
+                at = timers.get(stamp)
+                if at is None:
+                    at = timers[stamp] = keys_at(stamp)
+                at[owner] = None
+            else:
+                self._metrics.skipped += 1
+
+    def on_event_time(self, until: int) -> Iterator[Element]:
+        out = OutputBuffer()
+        return paced(self._fire(until, out), out, self.ctx.clock)
+
+    def next_processing_time(self) -> int | None:
+        return self._state.timers.next_timestamp() if self._options.is_processing_time else None
+
+    def on_processing_time(self, now_ms: int) -> Iterator[Element]:
+        if not self._options.is_processing_time:
+            return iter(())
+        out = OutputBuffer()
+        return paced(self._fire(now_ms, out), out, self.ctx.clock)
+
+    @property
+    def waiting_timers(self) -> int:
+        return len(self._state.timers) if self._options.is_processing_time else 0
+
+    def _match_at_once(self, batch: Batch, out: OutputBuffer) -> Iterator[None]:
+        """Match the events of a batch as they are, in processing time."""
+        values = list_of(batch)
+        keys, now = self.keys_of(batch), self.now_ms()
+        masks = self._conditions.masks(values)
+        waits = self._options.comparator is not None
+        for key, value, mask in zip(keys, values, masks, strict=True):
+            if not self._matcher.matters(mask):
+                self._metrics.skipped += 1
+                continue
+            owner = self.canonical(key, value)
+            if waits:
+                self._state.waiting.append(owner, (now, mask, value))
+                self._state.timers.register(now + 1, owner)
+            else:
+                matches = self._state.matches.get(owner)
+                self._store(owner, matches, self._match(owner, matches, [(now, mask, value)], now, out))
+            yield
+        self.context.key = NO_KEY
+
+    def _fire(self, until: int, out: OutputBuffer) -> Iterator[None]:
+        """Match the events up to a time of all keys that have one, or a partial match whose time has passed."""
+        keys: dict[Any, None] = {}
+        for _, _, due in self._state.timers.due_keys(until, FIRING_RECORDS):
+            keys.update(dict.fromkeys(due))
+            if len(keys) >= FIRING_RECORDS:
+                yield from self._match_keys(keys, until, out)
+                keys = {}
+        yield from self._match_keys(keys, until, out)
+        self.context.key = NO_KEY
+
+    def _match_keys(self, keys: dict[Any, None], until: int, out: OutputBuffer) -> Iterator[None]:
+        state = self._state
+        for key in keys:
+            events: list[WaitingEvent] = state.waiting.get(key) or []
+            due = events
+            if events:
+                due = [event for event in events if event[STAMP] <= until]
+                if len(due) == len(events):
+                    state.waiting.remove(key)
+                else:
+                    state.waiting.put(key, [event for event in events if event[STAMP] > until])
+                if len(due) > 1:
+                    due.sort(key=self._order)
+            matches = state.matches.get(key)
+            if due or matches is not None:
+                self._store(key, matches, self._match(key, matches, due, until, out))
+            yield
+
+    def _match(
+        self, key: Any, matches: KeyMatches | None, events: list[WaitingEvent], until: int, out: OutputBuffer
+    ) -> KeyMatches | None:
+        """Match events of a key and let its time pass; return its partial matches, None where nothing changed."""
+        self.context.key = key
+        matcher, changed = self._matcher, False
+        for event in events:
+            stamp, mask = event[STAMP], event[MASK]
+            if mask == UNKNOWN:
+                mask = self._conditions.masks([event[EVENT]])[0]
+            if matches is None:
+                if not matcher.may_start(mask):
+                    continue
+                matches = KeyMatches()
+            self._advance(matches, stamp, out)
+            nodes = matcher.process(matches, event[EVENT], stamp, mask)
+            changed = True
+            if nodes:
+                self._emit(nodes, stamp, out)
+            if self._options.max_partial_matches is not None:
+                self._bound(matches, self._options.max_partial_matches, stamp, out)
+        if matches is None:
+            return None
+        changed |= self._advance(matches, until, out)
+        return matches if changed else None
+
+    def _advance(self, matches: KeyMatches, until: int, out: OutputBuffer) -> bool:
+        """Let time pass; return whether a partial match has timed out or become a match."""
+        advanced = False
+        matcher = self._matcher
+        deadline = matcher.next_deadline(matches)
+        while deadline is not None and deadline <= until:
+            nodes, timed_out = matcher.advance(matches, deadline)
+            self._emit(nodes, deadline, out)
+            for match in timed_out:
+                self._metrics.timed_out += 1
+                self._metrics.timed_out_in[match.state] += 1
+                if self._on_timeout is not None:
+                    self._call(self._on_timeout, "process_timed_out_match", match.node, match.timestamp, out)
+            advanced = True
+            deadline = matcher.next_deadline(matches)
+        return advanced
+
+    def _store(self, key: Any, before: KeyMatches | None, after: KeyMatches | None) -> None:
+        """Store the partial matches of a key, and set the timer of the earliest that will time out."""
+        if after is None:
+            return
+        if after.is_empty:
+            if before is not None:
+                self._state.matches.remove(key)
+            return
+        self._state.matches.put(key, after)
+        deadline = self._matcher.next_deadline(after)
+        if deadline is not None:
+            self._state.timers.register(deadline, key)
+
+    # results
+
+    def _emit(self, nodes: list[Node], stamp: int, out: OutputBuffer) -> None:
+        for node in nodes:
+            self._metrics.matches += 1
+            self._call(self._function.call, "process_match", node, stamp, out)
+
+    def _call(
+        self, function: Callable[[Match, MatchContext], Any], where: str, node: Node, stamp: int, out: OutputBuffer
+    ) -> None:
+        shown = None if self._options.is_processing_time else stamp
+        match = self._events_of(node)
+        try:
+            results = function(match, _Context(self, stamp, shown, out))
+            if results is not None:
+                out.add_results(iterate_results(results), shown)
+        except Exception as error:
+            raise self.failure(where, shortened(match)) from error
+
+    def _events_of(self, node: Node) -> Match:
+        return {
+            name: [isolated(event) for event in events] for name, events in events_of(node, self._automaton.steps).items()
+        }
+
+    def _bound(self, matches: KeyMatches, limit: int, stamp: int, out: OutputBuffer) -> None:
+        for match in self._matcher.drop_earliest(matches, limit):
+            self._metrics.dropped += 1
+            if self._options.dropped_tag is not None:
+                shown = None if self._options.is_processing_time else stamp
+                out.add_side(self._options.dropped_tag, self._events_of(match[NODE]), shown)
+
+    def _emit_late(self, value: Any, stamp: int, out: OutputBuffer) -> None:
+        if self._options.late_tag is not None:
+            out.add_side(self._options.late_tag, value, stamp)
+        elif self._late_dropped is not None:
+            self._late_dropped.inc(1)
+
+    # errors
+
+    def _stamps(self, batch: Batch) -> list[int]:
+        stamps = timestamps_of(batch)
+        if stamps is None or MIN_TIMESTAMP in stamps:
+            value = list_of(batch)[0 if stamps is None else stamps.index(MIN_TIMESTAMP)]
+            error = ValueError(
+                "a pattern in event time needs events with timestamps, and this one has none; call "
+                "assign_timestamps_and_watermarks(strategy) before CEP.pattern, where the strategy has "
+                "with_timestamp_assigner(...), or call in_processing_time() on the pattern stream"
+            )
+            raise self.failure("pattern", shortened(value)) from error
+        return stamps
+
+    def _condition_failure(self, test: Test, event: Any) -> UserCodeError:
+        site = test.call_site or self.ctx.call_site
+        return UserCodeError(self.ctx.operator_name, site, shortened(event), f"the condition {test.label!r}")
+
+
+class _Context(MatchContext):
+    """The context of a match."""
+
+    __slots__ = ("_operator", "_out", "_shown", "_stamp")
+
+    def __init__(self, operator: CepOperator, stamp: int, shown: int | None, out: OutputBuffer) -> None:
+        self._operator, self._stamp, self._shown, self._out = operator, stamp, shown, out
+
+    def timestamp(self) -> int:
+        return self._stamp
+
+    def current_processing_time(self) -> int:
+        return self._operator.now_ms()
+
+    def output(self, tag: OutputTag[Any], value: Any) -> None:
+        self._out.add_side(tag.tag_id, value, self._shown)
+
+
+def _with_conditions(function: UserFunction, tests: tuple[Test, ...]) -> UserFunction:
+    """Return the function with a life cycle that includes those of the conditions."""
+
+    def open_all(context: RuntimeContext) -> None:
+        for test in tests:
+            test.function.open(context)
+        function.open(context)
+
+    def close_all() -> None:
+        function.close()
+        for test in tests:
+            test.function.close()
+
+    return function._replace(open=open_all, close=close_all)
+
+
+def _order_of(comparator: Callable[[Any, Any], int]) -> Callable[[WaitingEvent], Any]:
+    """Return a sort key: by time, and by the comparator among events of one time."""
+    key = cmp_to_key(comparator)
+    return lambda event: (event[STAMP], key(event[EVENT]))
+
+
+__all__ = ["CepOperator", "MatchOptions"]
