@@ -12,7 +12,8 @@ Source: apache/flink CepOperator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cmp_to_key
 from operator import itemgetter
@@ -25,7 +26,7 @@ from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
 from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.operators.base import OperatorSnapshot, UserCodeError, shortened
 from rayflink.operators.capabilities import ProcessingTimers
-from rayflink.operators.event_time.pacing import FIRING_RECORDS, paced
+from rayflink.operators.event_time.pacing import paced
 from rayflink.operators.keyed.keyed_operator import KeyedOperator
 from rayflink.operators.output_buffer import OutputBuffer
 from rayflink.operators.user_function import list_of, timestamps_of
@@ -41,9 +42,21 @@ from ..nfa.matcher import UNKNOWN, Matcher
 from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
 from ..pattern import Pattern
 from .match_metrics import MatchMetrics
-from .match_state import EVENT, MASK, STAMP, ChangedPattern, MatchState, WaitingEvent, signature, state_names
+from .match_state import (
+    EVENT,
+    MASK,
+    STAMP,
+    ChangedPattern,
+    MatchState,
+    TimerBatch,
+    WaitingEvent,
+    signature,
+    state_names,
+)
 
 _SIGNATURE_ENTRY = "_pattern"
+_KEYS = 256
+"""Keys whose state is read and written together."""
 _stamp_of = itemgetter(STAMP)
 
 
@@ -159,37 +172,44 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             return
         keys, stamps = self.keys_of(batch), self._stamps(batch)
         masks = self._conditions.masks(values)
-        state, matters, watermark = self._state, self._matcher.matters, self.watermark
-        append, keys_at = state.waiting.append, state.timers.keys_at
-        canonical: dict[Any, Any] = {}
-        timers: dict[int, Any] = {}
+        matters, watermark = self._matcher.matters, self.watermark
+        accepted: list[tuple[Any, WaitingEvent]] = []
+        owners: dict[Any, Any] = {}
+        skipped = 0
         for key, value, stamp, mask in zip(keys, values, stamps, masks, strict=True):
             if stamp <= watermark:
                 self._emit_late(value, stamp, out)
             elif matters(mask):
-                owner = canonical.get(key, NO_KEY)
+                owner = owners.get(key, NO_KEY)
                 if owner is NO_KEY:
-                    owner = canonical[key] = self.canonical(key, value)
-                append(owner, (stamp, mask, value))
-                at = timers.get(stamp)
-                if at is None:
-                    at = timers[stamp] = keys_at(stamp)
-                at[owner] = None
+                    owner = owners[key] = self.canonical(key, value)
+                accepted.append((owner, (stamp, mask, value)))
             else:
-                self._metrics.skipped += 1
+                skipped += 1
+        self._metrics.skipped += skipped
+        self._let_wait(owners, accepted)
+
+    def _let_wait(self, owners: Iterable[Any], events: list[tuple[Any, WaitingEvent]]) -> None:
+        if events:
+            waiting = self._state.waiting
+            keys = self._state.wait_for_time(events, waiting.load(owners))
+            if waiting.tracks_changes:
+                waiting.changed(keys)
 
     def on_event_time(self, until: int) -> Iterator[Element]:
         out = OutputBuffer()
         return paced(self._fire(until, out), out, self.ctx.clock)
 
     def next_processing_time(self) -> int | None:
-        return self._state.timers.next_timestamp() if self._options.is_processing_time else None
+        """Return the millisecond after the earliest timer, when no further event of its time can come."""
+        next_timer = self._state.timers.next_timestamp() if self._options.is_processing_time else None
+        return None if next_timer is None else next_timer + 1
 
     def on_processing_time(self, now_ms: int) -> Iterator[Element]:
         if not self._options.is_processing_time:
             return iter(())
         out = OutputBuffer()
-        return paced(self._fire(now_ms, out), out, self.ctx.clock)
+        return paced(self._fire(now_ms - 1, out), out, self.ctx.clock)
 
     @property
     def waiting_timers(self) -> int:
@@ -207,42 +227,78 @@ class CepOperator(KeyedOperator, ProcessingTimers):
                 continue
             owner = self.canonical(key, value)
             if waits:
-                self._state.waiting.append(owner, (now, mask, value))
-                self._state.timers.register(now + 1, owner)
-            else:
-                matches = self._state.matches.get(owner)
-                self._store(owner, matches, self._match(owner, matches, [(now, mask, value)], now, out))
+                self._let_wait((owner,), [(owner, (now, mask, value))])
+                continue
+            matches = self._state.matches.get(owner)
+            after = self._match(owner, matches, [(now, mask, value)], now, out)
+            if after is not None and not after.is_empty:
+                self._store([owner], [after])
+            elif after is not None and matches is not None:
+                self._state.matches.remove(owner)
             yield
         self.context.key = NO_KEY
 
     def _fire(self, until: int, out: OutputBuffer) -> Iterator[None]:
         """Match the events up to a time of all keys that have one, or a partial match whose time has passed."""
         keys: dict[Any, None] = {}
-        for _, _, due in self._state.timers.due_keys(until, FIRING_RECORDS):
+        for _, _, due in self._state.timers.due_keys(until, _KEYS):
             keys.update(dict.fromkeys(due))
-            if len(keys) >= FIRING_RECORDS:
-                yield from self._match_keys(keys, until, out)
+            if len(keys) >= _KEYS:
+                yield from self._match_keys(list(keys), until, out)
                 keys = {}
-        yield from self._match_keys(keys, until, out)
+        if keys:
+            yield from self._match_keys(list(keys), until, out)
         self.context.key = NO_KEY
 
-    def _match_keys(self, keys: dict[Any, None], until: int, out: OutputBuffer) -> Iterator[None]:
-        state = self._state
+    def _match_keys(self, keys: list[Any], until: int, out: OutputBuffer) -> Iterator[None]:
+        """Match the events up to a time of a few keys, whose state is read and written together."""
+        due = self._take_due(keys, until)
+        known = self._state.matches.load(keys)
+        before = [known.get(key) for key in keys]
+        stored: list[Any] = []
+        gone: list[Any] = []
+        for key, events, matches in zip(keys, due, before, strict=True):
+            after = self._match(key, matches, events, until, out) if events or matches is not None else None
+            if after is None:
+                continue
+            if not after.is_empty:
+                stored.append(after)
+                stored.append(key)
+            elif matches is not None:
+                gone.append(key)
+            if out.count:
+                yield
+        self._store(stored[1::2], stored[::2])
+        if gone:
+            self._state.matches.remove_all(gone)
+
+    def _take_due(self, keys: list[Any], until: int) -> list[list[WaitingEvent]]:
+        """Remove and return the waiting events of keys up to a time, in the order in which they are matched."""
+        state, order = self._state, self._order
+        entries = state.waiting.load(keys)
+        due: list[list[WaitingEvent]] = []
+        empty: list[Any] = []
+        remaining: list[tuple[Any, list[WaitingEvent]]] = []
         for key in keys:
-            events: list[WaitingEvent] = state.waiting.get(key) or []
-            due = events
-            if events:
-                due = [event for event in events if event[STAMP] <= until]
-                if len(due) == len(events):
-                    state.waiting.remove(key)
-                else:
-                    state.waiting.put(key, [event for event in events if event[STAMP] > until])
-                if len(due) > 1:
-                    due.sort(key=self._order)
-            matches = state.matches.get(key)
-            if due or matches is not None:
-                self._store(key, matches, self._match(key, matches, due, until, out))
-            yield
+            events = entries.get(key)
+            if events is None:
+                due.append([])
+                continue
+            if len(events) > 1:
+                events = sorted(events, key=order)
+            if events[-1][STAMP] <= until:
+                empty.append(key)
+            else:
+                number = bisect_right(events, until, key=_stamp_of)
+                if number < len(events):
+                    remaining.append((key, events[number:]))
+                events = events[:number]
+            due.append(events)
+        for key, events in remaining:
+            state.waiting.put(key, events)
+            state.timers.register(events[0][STAMP], key)
+        state.waiting.remove_all(empty)
+        return due
 
     def _match(
         self, key: Any, matches: KeyMatches | None, events: list[WaitingEvent], until: int, out: OutputBuffer
@@ -287,18 +343,19 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             deadline = matcher.next_deadline(matches)
         return advanced
 
-    def _store(self, key: Any, before: KeyMatches | None, after: KeyMatches | None) -> None:
-        """Store the partial matches of a key, and set the timer of the earliest that will time out."""
-        if after is None:
+    def _store(self, keys: list[Any], stored: list[KeyMatches]) -> None:
+        """Store the partial matches of keys, and set the timers of the earliest that will time out."""
+        if not keys:
             return
-        if after.is_empty:
-            if before is not None:
-                self._state.matches.remove(key)
-            return
-        self._state.matches.put(key, after)
-        deadline = self._matcher.next_deadline(after)
-        if deadline is not None:
-            self._state.timers.register(deadline, key)
+        table, timers = self._state.matches, TimerBatch(self._state.timers)
+        entries = table.load(keys)
+        for key, matches in zip(keys, stored, strict=True):
+            entries[key] = matches
+            deadline = self._matcher.next_deadline(matches)
+            if deadline is not None:
+                timers.register(deadline, key)
+        if table.tracks_changes:
+            table.changed(keys)
 
     # results
 

@@ -7,11 +7,13 @@ an automaton of the same states only, whatever its conditions are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from rayflink.state.backend import KeyedBackend
-from rayflink.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from rayflink.state.backend import KeyedBackend, Timers
+from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.errors import StateError
+from rayflink.user_types import UserKey
 
 from ..nfa.automaton import Automaton
 from ..nfa.matcher import UNKNOWN
@@ -50,9 +52,36 @@ class MatchState:
     """
 
     def __init__(self, backend: KeyedBackend) -> None:
-        self.waiting = backend.table(ListStateDescriptor("cep/waiting-events"))
+        self.waiting = backend.table(ValueStateDescriptor("cep/waiting-events"))
+        """The waiting events of a key as a list, of which the first is the earliest; for it there is a timer."""
         self.matches = backend.table(ValueStateDescriptor("cep/partial-matches"))
+        """The `KeyMatches` of a key."""
         self.timers = backend.timers("cep")
+
+    def wait_for_time(
+        self, events: Iterable[tuple[UserKey, WaitingEvent]], entries: dict[UserKey, list[WaitingEvent]]
+    ) -> list[UserKey]:
+        """Add waiting events, and return their keys.
+
+        Args:
+            events: with their canonical keys.
+            entries: as loaded from `waiting` for all these keys; changed in place.
+        """
+        keys: list[UserKey] = []
+        timers = TimerBatch(self.timers)
+        get = entries.get
+        for key, event in events:
+            keys.append(key)
+            waiting = get(key)
+            if waiting is None:
+                entries[key] = [event]
+                timers.register(event[STAMP], key)
+            elif event[STAMP] < waiting[0][STAMP]:
+                waiting.insert(0, event)
+                timers.register(event[STAMP], key)
+            else:
+                waiting.append(event)
+        return keys
 
     def forget_masks(self) -> None:
         """Let the conditions of all waiting events be evaluated again."""
@@ -73,6 +102,27 @@ class MatchState:
         return dropped
 
 
+class TimerBatch:
+    """Sets many timers, between which no timer fires or is deleted and no snapshot is taken.
+
+    Args:
+        timers: the queue.
+    """
+
+    __slots__ = ("_keys_at", "_timers")
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._keys_at: dict[int, Any] = {}
+
+    def register(self, timestamp: int, key: UserKey) -> None:
+        """Set the timer of a key."""
+        keys = self._keys_at.get(timestamp)
+        if keys is None:
+            keys = self._keys_at[timestamp] = self._timers.keys_at(timestamp)
+        keys[key] = None
+
+
 def signature(automaton: Automaton) -> bytes:
     """Return what two automata have in common whose partial matches are interchangeable, as text in bytes."""
     states = (
@@ -87,4 +137,4 @@ def state_names(signature_of_states: bytes) -> str:
     return ", ".join(part.partition("(")[0] for part in signature_of_states.decode().split("; ")[1:])
 
 
-__all__ = ["EVENT", "MASK", "STAMP", "ChangedPattern", "MatchState", "WaitingEvent", "signature", "state_names"]
+__all__ = ["EVENT", "MASK", "STAMP", "ChangedPattern", "MatchState", "TimerBatch", "WaitingEvent", "signature", "state_names"]
