@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rayflink.common.functions.function_classes import NullByteKeySelector
+from rayflink.common.user_code.call_sites import warn_user
 from rayflink.datastream.streams.keyed import KeyedStream
 from rayflink.datastream.streams.stream import DataStream, ensure_stream
 
 from .errors import MalformedPatternException
+from .growth import growth_of
 from .nfa.compiler import compile_pattern
 from .pattern import Pattern
 from .pattern_stream import PatternStream
@@ -55,12 +57,15 @@ class CEP:
                 f"CEP.pattern() was passed {pattern!r:.100}", "pass a Pattern, which begins with Pattern.begin(name)"
             )
         compile_pattern(pattern)
-        if not isinstance(stream, KeyedStream):
-            stream = stream.key_by(NullByteKeySelector())
-            found: PatternStream[Event] = PatternStream(stream, pattern)
-        else:
-            found = PatternStream(stream, pattern)
-        return found if comparator is None else found.with_comparator(comparator)
+        growth = growth_of(pattern)
+        if growth is not None and growth.explodes:
+            warn_user(
+                f"the pattern {pattern!r} may have up to {growth} partial matches of a key after n events; call "
+                "within(...) to bound them by time, or max_partial_matches(...) on the pattern stream by number"
+            )
+        keyed = stream if isinstance(stream, KeyedStream) else stream.key_by(NullByteKeySelector())
+        pattern_stream: PatternStream[Event] = PatternStream(keyed, pattern)
+        return pattern_stream if comparator is None else pattern_stream.with_comparator(comparator)
 
 
 __all__ = ["CEP"]

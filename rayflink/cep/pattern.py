@@ -248,6 +248,31 @@ class Pattern(Generic[Event]):
             step = step.previous
         return steps[::-1]
 
+    def explain(self, form: str = "text") -> str:
+        """Return the automaton of the pattern for people.
+
+        Args:
+            form: "text", or "svg" for a picture.
+        Raises:
+            MalformedPatternException: the pattern cannot be matched, or there is no such form.
+
+        >>> print(Pattern.begin("a").followed_by_any("b").explain())
+        pattern a -> b
+          a (start)
+            take a -> b
+          b
+            take b -> end
+            ignore -> itself
+          end (final)
+        """
+        from .explain import explain_svg, explain_text  # which import the compiler, and that this module
+        from .nfa.compiler import compile_pattern
+
+        forms = {"text": explain_text, "svg": explain_svg}
+        if form not in forms:
+            self._refuse(f"explain() was passed the form {form!r:.40}", "pass 'text' or 'svg'")
+        return forms[form](compile_pattern(self))
+
     def window_ms(self, within_type: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
         """Return the milliseconds that `within` was passed for this step, or None."""
         return dict(self.windows).get(within_type)
