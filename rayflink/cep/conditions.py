@@ -8,7 +8,7 @@ and `Negation` to the condition of a pattern.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias
 
@@ -21,7 +21,7 @@ from rayflink.user_types import UserCode, UserRecord
 
 
 class ConditionContext(ABC):
-    """What an iterative condition may ask about the partial match that it is called for. Valid during the call."""
+    """Answers an iterative condition about the partial match that it is called for. Valid during the call."""
 
     @abstractmethod
     def get_events_for_pattern(self, name: str) -> list[Any]:
@@ -93,14 +93,12 @@ class Test:
         is_iterative: whether it depends on the partial match.
         label: its name in explanations and metrics.
         call_site: the line of the program that gave it, or "".
-        columns: whole batches of columns -> an array of booleans; None where only rows can be tested.
     """
 
     function: UserFunction
     is_iterative: bool
     label: str
     call_site: str = ""
-    columns: Callable[[Any], Any] | None = None
 
     __test__ = False  # pytest takes no class of this name for a test
 

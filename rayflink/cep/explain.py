@@ -74,9 +74,7 @@ def explain_svg(automaton: Automaton) -> str:
     return "\n".join([*parts, "</svg>"])
 
 
-def _drawn_edges(
-    automaton: Automaton, index: int, place: dict[int, int], layout: tuple[int, int, int]
-) -> list[str]:
+def _drawn_edges(automaton: Automaton, index: int, place: dict[int, int], layout: tuple[int, int, int]) -> list[str]:
     step, box, middle = layout
     drawn: list[str] = []
     if automaton.states[index].kind is StateKind.STOP:
@@ -103,7 +101,8 @@ def _drawn_edges(
         text = f"{_LABELS[edge.action]}{f' if {label}' if label else ''}"
         colour = _COLOURS[edge.action]
         drawn.append(
-            f'<path d="{path}" fill="none" stroke="{colour}" marker-end="url(#tip)"><title>{escape(text)}</title></path>'
+            f'<path d="{path}" fill="none" stroke="{colour}" marker-end="url(#tip)">'
+            f"<title>{escape(text)}</title></path>"
             f'<text x="{(begin + end) / 2}" y="{middle + side * (18 + 0.72 * rise) + (-4 if above else 12)}" '
             f'text-anchor="middle" fill="{colour}">{escape(text if len(text) < 30 else text[:27] + "...")}</text>'
         )
@@ -133,7 +132,9 @@ def _edge(automaton: Automaton, index: int, edge: Edge) -> str:
 
 def _name(automaton: Automaton, index: int) -> str:
     state = automaton.states[index]
-    return "end" if state.kind is StateKind.FINAL else f"no {state.name}" if state.kind is StateKind.STOP else state.name
+    return (
+        "end" if state.kind is StateKind.FINAL else f"no {state.name}" if state.kind is StateKind.STOP else state.name
+    )
 
 
 def _condition(automaton: Automaton, edge: Edge) -> str:

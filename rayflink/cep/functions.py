@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeAlias
 
 from rayflink.common.errors import InvalidFunction, shorten
 from rayflink.common.functions.callables import UserFunction, as_single
-from rayflink.common.functions.function_classes import Function
+from rayflink.common.functions.function_classes import Function, RuntimeContext
 from rayflink.common.functions.type_variables import Input1, Output
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.user_code.call_sites import call_site
-from rayflink.user_types import UserCode, UserRecord
+from rayflink.user_types import UserCode, UserRecord, UserValue
 
 Match: TypeAlias = dict[str, list[Any]]
 """The events of a match by the names of the pattern's steps, in the order of the pattern; steps without events are not
@@ -21,7 +21,7 @@ in it."""
 
 
 class MatchContext(ABC):
-    """What a function may ask while it is called for a match. Times are epoch milliseconds."""
+    """Answers a function while it is called for a match. Times are epoch milliseconds."""
 
     @abstractmethod
     def timestamp(self) -> int:
@@ -54,7 +54,7 @@ class PatternProcessFunction(Function, Generic[Input1, Output]):
 
 
 class TimedOutPartialMatchHandler(ABC, Generic[Input1]):
-    """What a `PatternProcessFunction` also is to be called for partial matches whose time has passed."""
+    """A `PatternProcessFunction` that inherits this is called for partial matches whose time has passed, too."""
 
     @abstractmethod
     def process_timed_out_match(
@@ -135,7 +135,7 @@ class Selection(PatternProcessFunction[Any, Any], TimedOutPartialMatchHandler[An
         self._tag = tag
         self.wrapped_functions = tuple(part for part in (select, timeout) if part is not None)
 
-    def open(self, runtime_context: Any) -> None:
+    def open(self, runtime_context: RuntimeContext) -> None:
         self._select.open(runtime_context)
         if self._timeout is not None:
             self._timeout.open(runtime_context)
@@ -147,7 +147,7 @@ class Selection(PatternProcessFunction[Any, Any], TimedOutPartialMatchHandler[An
 
     @property
     def handles_timeouts(self) -> bool:
-        """Whether partial matches whose time has passed are wanted."""
+        """Return whether partial matches whose time has passed are wanted."""
         return self._timeout is not None
 
     def process_match(self, match: Match, ctx: MatchContext) -> Iterable[Any] | None:
@@ -158,7 +158,7 @@ class Selection(PatternProcessFunction[Any, Any], TimedOutPartialMatchHandler[An
         tag = self._tag
         return [(tag, result) for result in self._results(self._timeout.call(match, ctx.timestamp())) or ()]
 
-    def _results(self, answer: Any) -> Iterable[Any] | None:
+    def _results(self, answer: UserValue) -> Iterable[Any] | None:
         return (answer,)
 
     @classmethod
@@ -171,7 +171,7 @@ class FlatSelection(Selection):
 
     many = True
 
-    def _results(self, answer: Any) -> Iterable[Any] | None:
+    def _results(self, answer: UserValue) -> Iterable[Any] | None:
         if answer is None or isinstance(answer, Iterable) and not isinstance(answer, str | bytes):
             return answer
         raise TypeError(

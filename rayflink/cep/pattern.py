@@ -6,8 +6,8 @@ named by its last pattern.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from rayflink.common.time import Length, to_millis
 from rayflink.common.user_code.call_sites import call_site
@@ -15,6 +15,8 @@ from rayflink.user_types import UserCode
 
 from .conditions import ALWAYS, AllOf, AnyOf, Condition, SubtypeCondition, as_test
 from .errors import MalformedPatternException
+from .explain import explain_svg, explain_text
+from .nfa.compiler import compile_pattern
 from .quantifier import ConsumingStrategy, Quantifier, Repetition, Times, WithinType
 from .skip_strategies import AfterMatchSkipStrategy
 
@@ -38,6 +40,7 @@ class Pattern(Generic[Event]):
         windows: milliseconds that may pass, by `WithinType`.
         skip_strategy: what happens to overlapping matches; one for the sequence.
         line: of the program that made the step.
+        group: the last step of the sequence within a `GroupPattern`; None for all others.
 
     >>> pattern = Pattern.begin("start").where(lambda n: n > 1).next("end").where(lambda n: n < 0)
     >>> [step.name for step in pattern.steps()]
@@ -52,12 +55,11 @@ class Pattern(Generic[Event]):
     times_range: Times | None = None
     windows: tuple[tuple[WithinType, int], ...] = ()
     skip_strategy: AfterMatchSkipStrategy = AfterMatchSkipStrategy()
-    line: str = field(default="")
+    line: str = ""
+    group: Pattern[Event] | None = None
 
     @staticmethod
-    def begin(
-        name: str | Pattern[Event], skip_strategy: AfterMatchSkipStrategy | None = None
-    ) -> Pattern[Event]:
+    def begin(name: str | Pattern[Event], skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern[Event]:
         """Begin a sequence.
 
         Args:
@@ -265,9 +267,6 @@ class Pattern(Generic[Event]):
             ignore -> itself
           end (final)
         """
-        from .explain import explain_svg, explain_text  # which import the compiler, and that this module
-        from .nfa.compiler import compile_pattern
-
         forms = {"text": explain_text, "svg": explain_svg}
         if form not in forms:
             self._refuse(f"explain() was passed the form {form!r:.40}", "pass 'text' or 'svg'")
@@ -302,15 +301,8 @@ class Pattern(Generic[Event]):
         raise MalformedPatternException(f"{problem}: step {self.name!r}", remedy, call_site())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class GroupPattern(Pattern[Event]):
-    """A step that is a sequence of its own: `Pattern.begin(pattern)`, `next(pattern)` and the like.
-
-    Args:
-        group: the last step of the sequence within the group.
-    """
-
-    group: Pattern[Event] = field(default_factory=lambda: Pattern(""))
+    """A step that is a sequence of its own: `Pattern.begin(pattern)`, `next(pattern)` and the like."""
 
     def where(self, condition: UserCode) -> Pattern[Event]:
         self._refuse_condition("where")
@@ -340,9 +332,7 @@ def _step(
 ) -> Pattern[Event]:
     quantifier = Quantifier(strategy)
     if isinstance(name, Pattern):
-        return GroupPattern(
-            "group", previous, quantifier, skip_strategy=skip, line=call_site(), group=name
-        )
+        return GroupPattern("group", previous, quantifier, skip_strategy=skip, line=call_site(), group=name)
     if not isinstance(name, str) or not name:
         raise MalformedPatternException(
             f"a step of a pattern is called {name!r:.100}", "pass a non-empty string", call_site()
@@ -350,4 +340,7 @@ def _step(
     return Pattern(name, previous, quantifier, skip_strategy=skip, line=call_site())
 
 
-__all__ = ["GroupPattern", "Pattern"]
+AnyPattern: TypeAlias = Pattern[Any]
+"""A pattern of events of any class."""
+
+__all__ = ["AnyPattern", "GroupPattern", "Pattern"]

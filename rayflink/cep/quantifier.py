@@ -25,7 +25,7 @@ class ConsumingStrategy(Enum):
 
     @property
     def is_negative(self) -> bool:
-        """Whether the pattern must not occur."""
+        """Return whether the pattern must not occur."""
         return self in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW)
 
 

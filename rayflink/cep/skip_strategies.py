@@ -20,7 +20,7 @@ class SkipTo(Enum):
 
 @dataclass(frozen=True)
 class AfterMatchSkipStrategy:
-    """What happens to matches that overlap one that has been found.
+    """Decides about matches that overlap one that has been found.
 
     Args:
         skip_to: where matching goes on.
@@ -69,7 +69,7 @@ class AfterMatchSkipStrategy:
 
     @property
     def is_skip_strategy(self) -> bool:
-        """Whether any match is ever dropped."""
+        """Return whether any match is ever dropped."""
         return self.skip_to is not SkipTo.NO_SKIP
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..conditions import Test
+from ..conditions import Condition, Test
 from ..skip_strategies import AfterMatchSkipStrategy
 from .logic import Logic
 
@@ -104,7 +104,7 @@ class Unit:
     """
 
     tests: tuple[Test, ...]
-    condition: object
+    condition: Condition
     step: str
 
 

@@ -17,30 +17,35 @@ Source: apache/flink NFACompiler.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..conditions import AllOf, Always, Condition, Negation, Test, tests_of
 from ..errors import MalformedPatternException
-from ..pattern import GroupPattern, Pattern
 from ..quantifier import ConsumingStrategy, Repetition, Times, WithinType
+from ..skip_strategies import AfterMatchSkipStrategy
 from .automaton import Action, Automaton, Edge, State, StateKind, Unit
 from .logic import TRUTH, Bit, Both, Either, Inverse, Logic, MatchTest
+
+if TYPE_CHECKING:
+    from ..pattern import AnyPattern
 
 _END = "$endState$"
 
 
-def compile_pattern(pattern: Pattern | None) -> Automaton:
+def compile_pattern(pattern: AnyPattern | None) -> Automaton:
     """Return the automaton of a pattern; that of None matches nothing.
 
     Raises:
         MalformedPatternException: two steps have one name, the skip strategy names none, the last step is
             `not_followed_by` without `within`, or a time between two events is longer than that of the match.
 
+    >>> from rayflink.cep.pattern import Pattern
     >>> automaton = compile_pattern(Pattern.begin("a").where(lambda n: n > 0).followed_by("b"))
     >>> [(state.name, state.kind.value) for state in automaton.states]
     [('$endState$', 'final'), ('b', 'normal'), ('a', 'start')]
     """
     if pattern is None:
-        return Automaton((), -1, (), (), (), None, Pattern("").skip_strategy)
+        return Automaton((), -1, (), (), (), None, AfterMatchSkipStrategy())
     steps = _all_steps(pattern)
     _check_names(steps)
     _check_skip_strategy(pattern, steps)
@@ -105,13 +110,13 @@ class _Logics:
 class _Compiler:
     """Builds the states of one pattern. `_current` is the step that is being converted."""
 
-    def __init__(self, pattern: Pattern, names: list[str], window_ms: int | None) -> None:
+    def __init__(self, pattern: AnyPattern, names: list[str], window_ms: int | None) -> None:
         self._current = self._last = pattern
         self._steps = {name: index for index, name in enumerate(names)}
         self._window_ms = window_ms
         self._logics = _Logics()
-        self._following: Pattern | None = None
-        self._group: GroupPattern | None = None
+        self._following: AnyPattern | None = None
+        self._group: AnyPattern | None = None
         self._is_first_of_loop: dict[int, bool] = {}
         self._states: list[_State] = []
         self._names: set[str] = set()
@@ -215,7 +220,7 @@ class _Compiler:
 
     def _looping_state(self, sink: _State) -> _State:
         """Return a state that takes events again and again, and proceeds to `sink`."""
-        if isinstance(self._current, GroupPattern):
+        if self._current.group is not None:
             return self._looping_group(self._current, sink)
         until = self._until_logic()
         ignore = _unless(until, self._inner_ignore_logic())
@@ -247,7 +252,7 @@ class _Compiler:
         self, sink: _State, proceed: _State, take: Logic, ignore: Logic | None, is_optional: bool
     ) -> _State:
         """Return a state that takes one event, and proceeds to `proceed` where it is optional."""
-        if isinstance(self._current, GroupPattern):
+        if self._current.group is not None:
             return self._group_states(self._current, sink, proceed, is_optional)
         state = self._taking_state()
         sink = self._without_nots(sink)
@@ -269,7 +274,7 @@ class _Compiler:
             state.add(Action.IGNORE, ignoring, ignore)
         return state
 
-    def _group_states(self, group: GroupPattern, sink: _State, proceed: _State, is_optional: bool) -> _State:
+    def _group_states(self, group: AnyPattern, sink: _State, proceed: _State, is_optional: bool) -> _State:
         """Return the first of the states of a group."""
         logic = self._proceed_logic()
         outside = self._enter(group)
@@ -279,7 +284,7 @@ class _Compiler:
         self._current, self._following, self._group = outside
         return first
 
-    def _looping_group(self, group: GroupPattern, sink: _State) -> _State:
+    def _looping_group(self, group: AnyPattern, sink: _State) -> _State:
         """Return the first of the states of a group that loops."""
         logic = self._proceed_logic()
         end_of_loop = self._taking_state()
@@ -290,8 +295,9 @@ class _Compiler:
         self._current, self._following, self._group = outside
         return first
 
-    def _enter(self, group: GroupPattern) -> tuple[Pattern, Pattern | None, GroupPattern | None]:
+    def _enter(self, group: AnyPattern) -> tuple[AnyPattern, AnyPattern | None, AnyPattern | None]:
         outside = self._current, self._following, self._group
+        assert group.group is not None, "a group has a sequence"
         self._current, self._group = group.group, group
         return outside
 
@@ -371,7 +377,7 @@ class _Compiler:
             condition = self._take_logic(following)
             state.add(Action.PROCEED, self._stop_state(condition, following.name), condition)
 
-    def _take_logic(self, step: Pattern) -> Logic:
+    def _take_logic(self, step: AnyPattern) -> Logic:
         logic = self._logics.logic_of(step.take_condition, step.name)
         until = self._group_until()
         return logic if until is None else Both(Inverse(until), logic)
@@ -411,7 +417,7 @@ class _Compiler:
             logic = TRUTH
         return _unless(self._group_until(), logic)
 
-    def _group_of_head(self) -> GroupPattern | None:
+    def _group_of_head(self) -> AnyPattern | None:
         """Return the group whose first step is the current one; None where it is no first step of a group."""
         return self._group if self._current.previous is None else None
 
@@ -420,7 +426,7 @@ class _Compiler:
         return group is not None and self._is_first_of_loop.get(id(group), True) and group.quantifier.is_optional
 
     def _mark_first_of_loop(self, is_first: bool) -> None:
-        if isinstance(self._current, GroupPattern):
+        if self._current.group is not None:
             self._is_first_of_loop[id(self._current)] = is_first
 
 
@@ -434,23 +440,23 @@ def _restrict(sink: _State, take: Logic) -> None:
         edge.logic = Both(edge.logic, Inverse(take))
 
 
-def _all_steps(pattern: Pattern) -> list[Pattern]:
+def _all_steps(pattern: AnyPattern) -> list[AnyPattern]:
     """Return the steps of a pattern and those within its groups, in order, without the groups."""
-    steps: list[Pattern] = []
+    steps: list[AnyPattern] = []
     for step in pattern.steps():
-        steps += _all_steps(step.group) if isinstance(step, GroupPattern) else [step]
+        steps += [step] if step.group is None else _all_steps(step.group)
     return steps
 
 
-def _with_groups(pattern: Pattern) -> list[Pattern]:
+def _with_groups(pattern: AnyPattern) -> list[AnyPattern]:
     """Return the steps of a pattern, its groups, and the steps within them."""
-    steps: list[Pattern] = []
+    steps: list[AnyPattern] = []
     for step in pattern.steps():
-        steps += [step, *_with_groups(step.group)] if isinstance(step, GroupPattern) else [step]
+        steps += [step] if step.group is None else [step, *_with_groups(step.group)]
     return steps
 
 
-def _check_names(steps: list[Pattern]) -> None:
+def _check_names(steps: list[AnyPattern]) -> None:
     lines: dict[str, str] = {_END: "the end of each pattern"}
     for step in steps:
         if step.name in lines:
@@ -466,7 +472,7 @@ def _check_names(steps: list[Pattern]) -> None:
         lines[step.name] = step.line
 
 
-def _check_skip_strategy(pattern: Pattern, steps: list[Pattern]) -> None:
+def _check_skip_strategy(pattern: AnyPattern, steps: list[AnyPattern]) -> None:
     name = pattern.skip_strategy.pattern_name
     if name and name not in {step.name for step in steps}:
         raise MalformedPatternException(
@@ -476,14 +482,15 @@ def _check_skip_strategy(pattern: Pattern, steps: list[Pattern]) -> None:
         )
 
 
-def _shortest_window(steps: list[Pattern]) -> int | None:
+def _shortest_window(steps: list[AnyPattern]) -> int | None:
     windows = [step.window_ms() for step in steps]
     return min((window for window in windows if window is not None), default=None)
 
 
-def _check_windows(pattern: Pattern, steps: list[Pattern], window_ms: int | None) -> None:
+def _check_windows(pattern: AnyPattern, steps: list[AnyPattern], window_ms: int | None) -> None:
     for step in steps:
-        between = [step.window_ms(WithinType.PREVIOUS_AND_CURRENT), step.times_range and step.times_range.window_ms]
+        repeats = None if step.times_range is None else step.times_range.window_ms
+        between = [step.window_ms(WithinType.PREVIOUS_AND_CURRENT), repeats]
         for length in between:
             if length is not None and window_ms is not None and length > window_ms:
                 raise MalformedPatternException(

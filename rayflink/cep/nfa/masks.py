@@ -99,7 +99,7 @@ def as_bool(answer: object, test: Test) -> bool:
         NoBoolean: it is no bool.
     """
     if answer is True or answer is False:
-        return answer  # type: ignore[return-value]
+        return answer
     if isinstance(answer, np.bool_):
         return bool(answer)
     raise NoBoolean(test.label, f"{shorten(answer, 80)} of type {type(answer).__name__}", test.call_site)
@@ -132,7 +132,7 @@ def _combine(columns: list[Sequence[bool]], count: int) -> list[int]:
     return combined
 
 
-def _call_of(condition: Any) -> Callable[[Any], Any]:
+def _call_of(condition: Condition) -> Callable[[Any], Any]:
     """Return a condition as one call; of combined conditions each part is checked to give a bool."""
     return condition.function.call if isinstance(condition, Test) else _strict(condition)
 

@@ -35,7 +35,7 @@ UNKNOWN = -1
 
 
 class Move(NamedTuple):
-    """What a partial match becomes by an event.
+    """One way in which an event changes a partial match.
 
     Args:
         takes: whether the event belongs to the match.
@@ -149,11 +149,11 @@ class Matcher:
             if len(moves) == 1 and not moves[0][0] and moves[0][1] == state:
                 partial.append(match)
             elif moves:
-                self._move(match, moves, event, timestamp, number, partial, candidates)
+                self._move(match, moves, (event, timestamp, number), partial, candidates)
             else:
                 self.dead[state] += 1
         if self.may_start(mask):
-            self._begin(event, timestamp, number, mask, partial, candidates)
+            self._begin((event, timestamp, number), mask, partial, candidates)
         matches.partial = partial
         matches.next_number = number + 1
         return self._emit(matches, candidates) if candidates or matches.completed else []
@@ -218,13 +218,16 @@ class Matcher:
         self,
         match: PartialMatch,
         moves: tuple[Move, ...],
-        event: UserRecord,
-        timestamp: int,
-        number: int,
+        occurrence: tuple[UserRecord, int, int],
         partial: list[PartialMatch],
         candidates: list[PartialMatch],
     ) -> None:
-        """Add what a partial match becomes to the partial matches and to the matches."""
+        """Add what a partial match becomes to the partial matches and to the matches.
+
+        Args:
+            occurrence: (event, timestamp, number of the event).
+        """
+        event, timestamp, number = occurrence
         state, node, start_time, start, last_time = match
         kept: list[PartialMatch] = []
         is_stopped = False
@@ -248,14 +251,13 @@ class Matcher:
 
     def _begin(
         self,
-        event: UserRecord,
-        timestamp: int,
-        number: int,
+        occurrence: tuple[UserRecord, int, int],
         mask: int,
         partial: list[PartialMatch],
         candidates: list[PartialMatch],
     ) -> None:
-        """Begin the matches whose first event this is."""
+        """Begin the matches whose first event this is; see `_move`."""
+        event, timestamp, number = occurrence
         moves = self._moves_of(self.automaton.start, mask)
         if moves is None:
             moves = self._evaluate(self.automaton.start, mask, event, None, timestamp)

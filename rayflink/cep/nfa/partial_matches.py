@@ -1,9 +1,9 @@
-"""The partial matches of a key: what the automaton knows between two events, and how it is stored.
+"""The partial matches of a key, which the automaton knows between two events, and how they are stored.
 
 Each partial match refers to the node of its last event, and each node to the node before it. Partial matches that began
 alike share the nodes of their common beginning, so the nodes are a tree that grows towards its leaves, and a node lives
-as long as a partial match needs it. Flink's shared buffer merges the nodes of one event and one step, tells the paths
-through them apart by Dewey numbers, and counts the references; with one predecessor for each node neither is needed,
+as long as a partial match needs it. Flink's shared buffer merges the nodes of one event and one step, separates the
+paths through them by Dewey numbers, and counts the references. With one predecessor for each node neither is needed,
 and an edge of Flink's buffer costs as much as a node here.
 
 As bytes the nodes are a table of rows, parents first, so that a match of a million events is no deep recursion.
@@ -12,7 +12,7 @@ As bytes the nodes are a table of rows, parents first, so that a match of a mill
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rayflink.user_types import UserRecord
 
@@ -21,7 +21,11 @@ Node: TypeAlias = tuple[int, int, UserRecord, Any]
 order in which they are matched."""
 PartialMatch: TypeAlias = tuple[int, Any, int, int, int]
 """(state, node of the last event, timestamp of the first event, its number, timestamp of the last event)."""
-STATE, NODE, START_TIME, START, LAST_TIME = range(5)
+STATE: Final = 0
+NODE: Final = 1
+START_TIME: Final = 2
+START: Final = 3
+LAST_TIME: Final = 4
 
 
 class KeyMatches:
@@ -47,7 +51,7 @@ class KeyMatches:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has to be stored."""
+        """Return whether nothing has to be stored."""
         return not self.partial and not self.completed
 
     def __reduce__(self) -> tuple[Callable[..., KeyMatches], tuple[Any, ...]]:

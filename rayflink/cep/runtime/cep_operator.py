@@ -33,6 +33,7 @@ from rayflink.operators.user_function import list_of, timestamps_of
 from rayflink.operators.windows.window_operator import LATE_METRIC
 from rayflink.state.backend import NO_KEY
 from rayflink.state.value_isolation import isolated
+from rayflink.user_types import UserCode, UserKey, UserRecord
 
 from ..conditions import ConditionContext, Test
 from ..functions import Match, MatchContext, as_match_function, timeout_handler
@@ -40,7 +41,7 @@ from ..nfa.compiler import compile_pattern
 from ..nfa.masks import EventConditions, as_bool
 from ..nfa.matcher import UNKNOWN, Matcher
 from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
-from ..pattern import Pattern
+from ..pattern import AnyPattern
 from .match_metrics import MatchMetrics
 from .match_state import (
     EVENT,
@@ -94,7 +95,9 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         options: see `MatchOptions`.
     """
 
-    def __init__(self, key_selector: Any, pattern: Pattern | None, function: Any, options: MatchOptions) -> None:
+    def __init__(
+        self, key_selector: UserCode, pattern: AnyPattern | None, function: UserCode, options: MatchOptions
+    ) -> None:
         self._function = as_match_function(function)
         self._on_timeout = timeout_handler(function)
         self._automaton = compile_pattern(pattern)
@@ -108,14 +111,14 @@ class CepOperator(KeyedOperator, ProcessingTimers):
 
     # the evaluator of the matcher
 
-    def unit(self, index: int, event: Any) -> bool:
+    def unit(self, index: int, event: UserRecord) -> bool:
         with_unit = self._automaton.units[index]
         try:
             return self._conditions.evaluate(index, event)
         except Exception as error:
             raise self._condition_failure(with_unit.tests[0], event) from error
 
-    def test(self, index: int, event: Any, context: ConditionContext) -> bool:
+    def test(self, index: int, event: UserRecord, context: ConditionContext) -> bool:
         test = self._automaton.tests[index]
         try:
             return as_bool(test.function.call(event, context), test)
@@ -147,9 +150,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         snapshot = super().snapshot_state(checkpoint_id)
         assert snapshot is not None, "keyed state has a snapshot"
-        return replace(
-            snapshot, lists={**snapshot.lists, _SIGNATURE_ENTRY: ("union", (signature(self._automaton),))}
-        )
+        return replace(snapshot, lists={**snapshot.lists, _SIGNATURE_ENTRY: ("union", (signature(self._automaton),))})
 
     def open(self) -> None:
         metrics = self.ctx.metrics
@@ -301,7 +302,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         return due
 
     def _match(
-        self, key: Any, matches: KeyMatches | None, events: list[WaitingEvent], until: int, out: OutputBuffer
+        self, key: UserKey, matches: KeyMatches | None, events: list[WaitingEvent], until: int, out: OutputBuffer
     ) -> KeyMatches | None:
         """Match events of a key and let its time pass; return its partial matches, None where nothing changed."""
         self.context.key = key
@@ -377,9 +378,8 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             raise self.failure(where, shortened(match)) from error
 
     def _events_of(self, node: Node) -> Match:
-        return {
-            name: [isolated(event) for event in events] for name, events in events_of(node, self._automaton.steps).items()
-        }
+        steps = self._automaton.steps
+        return {name: [isolated(event) for event in events] for name, events in events_of(node, steps).items()}
 
     def _bound(self, matches: KeyMatches, limit: int, stamp: int, out: OutputBuffer) -> None:
         for match in self._matcher.drop_earliest(matches, limit):
@@ -388,7 +388,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
                 shown = None if self._options.is_processing_time else stamp
                 out.add_side(self._options.dropped_tag, self._events_of(match[NODE]), shown)
 
-    def _emit_late(self, value: Any, stamp: int, out: OutputBuffer) -> None:
+    def _emit_late(self, value: UserRecord, stamp: int, out: OutputBuffer) -> None:
         if self._options.late_tag is not None:
             out.add_side(self._options.late_tag, value, stamp)
         elif self._late_dropped is not None:
@@ -408,7 +408,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             raise self.failure("pattern", shortened(value)) from error
         return stamps
 
-    def _condition_failure(self, test: Test, event: Any) -> UserCodeError:
+    def _condition_failure(self, test: Test, event: UserRecord) -> UserCodeError:
         site = test.call_site or self.ctx.call_site
         return UserCodeError(self.ctx.operator_name, site, shortened(event), f"the condition {test.label!r}")
 
@@ -427,7 +427,7 @@ class _Context(MatchContext):
     def current_processing_time(self) -> int:
         return self._operator.now_ms()
 
-    def output(self, tag: OutputTag[Any], value: Any) -> None:
+    def output(self, tag: OutputTag[Any], value: UserRecord) -> None:
         self._out.add_side(tag.tag_id, value, self._shown)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rayflink.common.metrics.metric_group import MetricGroup
 
 from ..nfa.automaton import Automaton, StateKind
@@ -34,14 +36,14 @@ class MatchMetrics:
         group.gauge("numPartialMatchesDropped", lambda: self.dropped)
         for index, unit in enumerate(automaton.units):
             step = group.add_group("condition", f"{unit.step}: {unit.condition}")
-            step.gauge("numTried", lambda index=index: conditions.tried[index])
-            step.gauge("numTrue", lambda index=index: conditions.true[index])
+            step.gauge("numTried", partial(conditions.tried.__getitem__, index))
+            step.gauge("numTrue", partial(conditions.true.__getitem__, index))
         for index, state in enumerate(automaton.states):
             if state.kind in (StateKind.NORMAL, StateKind.PENDING):
                 stage = group.add_group("state", state.name)
-                stage.gauge("numDied", lambda index=index: matcher.dead[index])
-                stage.gauge("numStopped", lambda index=index: matcher.stopped[index])
-                stage.gauge("numTimedOut", lambda index=index: self.timed_out_in[index])
+                stage.gauge("numDied", partial(matcher.dead.__getitem__, index))
+                stage.gauge("numStopped", partial(matcher.stopped.__getitem__, index))
+                stage.gauge("numTimedOut", partial(self.timed_out_in.__getitem__, index))
 
 
 __all__ = ["MatchMetrics"]

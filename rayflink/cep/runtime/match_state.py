@@ -8,7 +8,7 @@ an automaton of the same states only, whatever its conditions are.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rayflink.state.backend import KeyedBackend, Timers
 from rayflink.state.descriptors import ValueStateDescriptor
@@ -20,7 +20,9 @@ from ..nfa.matcher import UNKNOWN
 
 WaitingEvent: TypeAlias = tuple[int, int, Any]
 """(timestamp, mask, event)."""
-STAMP, MASK, EVENT = range(3)
+STAMP: Final = 0
+MASK: Final = 1
+EVENT: Final = 2
 
 
 class ChangedPattern(StateError):
@@ -137,4 +139,6 @@ def state_names(signature_of_states: bytes) -> str:
     return ", ".join(part.partition("(")[0] for part in signature_of_states.decode().split("; ")[1:])
 
 
-__all__ = ["EVENT", "MASK", "STAMP", "ChangedPattern", "MatchState", "TimerBatch", "WaitingEvent", "signature", "state_names"]
+__all__ = [
+    "EVENT", "MASK", "STAMP", "ChangedPattern", "MatchState", "TimerBatch", "WaitingEvent", "signature", "state_names",
+]  # fmt: skip
