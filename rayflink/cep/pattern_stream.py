@@ -41,15 +41,15 @@ class PatternStream(Generic[Event]):
 
     def in_event_time(self) -> PatternStream[Event]:
         """Match events in the order of their timestamps, as it is without this call."""
-        return self._with(is_processing_time=False)
+        return self._with(replace(self._options, is_processing_time=False))
 
     def in_processing_time(self) -> PatternStream[Event]:
         """Match events as they arrive, with the times of the wall clock."""
-        return self._with(is_processing_time=True)
+        return self._with(replace(self._options, is_processing_time=True))
 
     def side_output_late_data(self, tag: OutputTag[Event]) -> PatternStream[Event]:
         """Send events that come behind the watermark to a side output; without this call they are counted alone."""
-        return self._with(late_tag=tag_of("side_output_late_data", tag).tag_id)
+        return self._with(replace(self._options, late_tag=tag_of("side_output_late_data", tag).tag_id))
 
     def with_comparator(self, comparator: Callable[[Event, Event], int]) -> PatternStream[Event]:
         """Order events of one time.
@@ -57,7 +57,7 @@ class PatternStream(Generic[Event]):
         Args:
             comparator: (event, event) -> negative, 0 or positive; equal ones are in order of arrival.
         """
-        return self._with(comparator=comparator)
+        return self._with(replace(self._options, comparator=comparator))
 
     def max_partial_matches(
         self, number: int, side_output: OutputTag[dict[str, list[Event]]] | None = None
@@ -75,14 +75,14 @@ class PatternStream(Generic[Event]):
                 f"max_partial_matches() was passed {number}", "pass a number of at least 1", self._pattern.line
             )
         tag = None if side_output is None else tag_of("max_partial_matches", side_output).tag_id
-        return self._with(max_partial_matches=number, dropped_tag=tag)
+        return self._with(replace(self._options, max_partial_matches=number, dropped_tag=tag))
 
     def drop_partial_matches_on_change(self) -> PatternStream[Event]:
         """Begin without partial matches when a snapshot of another pattern is restored.
 
         Without this call such a restore is an error. Conditions may change in any case, as long as the steps do not.
         """
-        return self._with(drops_on_change=True)
+        return self._with(replace(self._options, drops_on_change=True))
 
     def process(self, function: UserCode, output_type: TypeHint = None) -> DataStream[Any]:
         """Apply a function to each match.
@@ -128,8 +128,8 @@ class PatternStream(Generic[Event]):
         """
         return self._build(FlatSelection(flat_select_function, timeout_function, timeout_tag), output_type)
 
-    def _with(self, **changes: Any) -> PatternStream[Event]:
-        return PatternStream(self._stream, self._pattern, replace(self._options, **changes))
+    def _with(self, options: MatchOptions) -> PatternStream[Event]:
+        return PatternStream(self._stream, self._pattern, options)
 
     def _build(self, function: UserCode, output_type: TypeHint) -> DataStream[Any]:
         selector = self._stream.key_selector

@@ -100,7 +100,7 @@ class Matcher:
         self._pending = frozenset(
             index for index, state in enumerate(automaton.states) if state.kind is StateKind.PENDING
         )
-        self._tables: dict[int, list[Any]] = {}
+        self._tables: dict[int, list[tuple[Move, ...] | None]] = {}
         self._starts: dict[int, bool] = {}
         self._bears: dict[int, bool] = {}
         self.dead = [0] * len(automaton.states)
@@ -306,7 +306,7 @@ class Matcher:
         Those of the start state are only the ones that take the event.
         """
         table = self._table(mask)
-        moves: tuple[Move, ...] | None = table[state]
+        moves = table[state]
         if moves is _UNSEEN:
             try:
                 moves = self._resolve(state, lambda edge: _known(edge, mask))
@@ -315,12 +315,12 @@ class Matcher:
             table[state] = moves
         return moves
 
-    def _table(self, mask: int) -> list[Any]:
+    def _table(self, mask: int) -> list[tuple[Move, ...] | None]:
         """Return the moves by state for a mask, those that were not worked out yet as `_UNSEEN`."""
         table = self._tables.get(mask)
         if table is None:
             filler = None if mask == UNKNOWN else _UNSEEN
-            table = self._tables[mask] = [filler] * len(self.automaton.states)
+            table = self._tables[mask] = [filler for _ in self.automaton.states]
         return table
 
     def _evaluate(
@@ -383,7 +383,8 @@ class _Undecided(Exception):
     """A mask does not decide an edge."""
 
 
-_UNSEEN: Any = object()
+_UNSEEN: tuple[Move, ...] = (Move(False, -1, StateKind.NORMAL, -1, -1),)
+"""Stands for moves that were not worked out yet."""
 
 
 def _known(edge: Edge, mask: int) -> bool:
