@@ -24,6 +24,7 @@ from tests.source_files import ROOT
 GOLDEN = Path(__file__).parent / "golden" / "public_api.txt"
 PACKAGES = (
     "rayflink",
+    "rayflink.cep",
     "rayflink.common",
     "rayflink.datastream",
     "rayflink.datastream.connectors",

@@ -4,7 +4,7 @@
 `simulation` runs a whole job; `faults`, `random_faults`, `story` and `simulated_storage` are its input and output, and
 the room `simulator` is the engine. `conformance` and `storage_laws` check state backends and checkpoint storages
 against laws, which are in the room `backend_laws`. `connector_laws` holds a source or a sink, with the outside system
-behind it, against crashes at every place.
+behind it, against crashes at every place. `pattern_story` describes what a pattern does with events.
 """
 
 from .cases import TO_ALL
@@ -49,6 +49,7 @@ from .faults import (
 from .function_operators import operator_of
 from .hardships import HARDSHIPS, verify
 from .harness import OperatorHarness, Place, rescaled_snapshots
+from .pattern_story import why
 from .random_faults import random_faults
 from .simulated_storage import Operation, Outcome, SimulatedDisk
 from .simulation import SimulatedCluster, simulate
@@ -131,4 +132,5 @@ __all__ = [
     "simulate",
     "verify",
     "wm",
+    "why",
 ]
