@@ -37,7 +37,8 @@ def compile_pattern(pattern: AnyPattern | None) -> Automaton:
 
     Raises:
         MalformedPatternException: two steps have one name, the skip strategy names none, the last step is
-            `not_followed_by` without `within`, or a time between two events is longer than that of the match.
+            `not_followed_by` without `within`, a time between two events is longer than that of the match, or a match
+            may begin with a step that must not occur.
 
     >>> from rayflink.cep.pattern import Pattern
     >>> automaton = compile_pattern(Pattern.begin("a").where(lambda n: n > 0).followed_by("b"))
@@ -127,6 +128,7 @@ class _Compiler:
         end = self._new_state(_END, StateKind.FINAL)
         start = self._convert(self._convert_behind_first(end))
         start.kind = StateKind.START
+        self._refuse_negative_start(start)
         index = {id(state): place for place, state in enumerate(self._states)}
         states = tuple(
             State(
@@ -148,6 +150,22 @@ class _Compiler:
             self._last.skip_strategy,
         )
 
+    def _refuse_negative_start(self, start: _State) -> None:
+        """Refuse a pattern whose steps before one that must not occur may all be absent."""
+        unvisited, visited = [start], {id(start)}
+        while unvisited:
+            for edge in unvisited.pop().edges:
+                if edge.action is not Action.PROCEED or id(edge.target) in visited:
+                    continue
+                if edge.target.kind in (StateKind.STOP, StateKind.PENDING):
+                    raise MalformedPatternException(
+                        f"a match may begin with the step {edge.target.name.partition(':')[0]!r}, which must not occur",
+                        "make a step before it one that is not optional",
+                        self._last.line,
+                    )
+                visited.add(id(edge.target))
+                unvisited.append(edge.target)
+
     def _convert_behind_first(self, sink: _State) -> _State:
         """Convert the steps from the current one back to the second; return the state that the first leads to."""
         while self._current.previous is not None:
@@ -167,10 +185,12 @@ class _Compiler:
         condition = self._take_logic(self._current)
         state.add(Action.PROCEED, self._stop_state(condition, self._current.name), condition)
         state.add(Action.IGNORE, state, Inverse(condition))
+        self._add_stop_edges(state)
         return state
 
     def _not_next_state(self, sink: _State) -> _State:
-        state = self._taking_state()
+        # No event at all may come behind steps that must not occur, if they are the last ones.
+        state = self._taking_state(sink.kind if sink.kind is StateKind.PENDING else StateKind.NORMAL)
         condition = self._take_logic(self._current)
         stop = self._stop_state(condition, self._current.name)
         # An event has to come before the match is one, so the edge to the end is none that PROCEEDs.
@@ -260,7 +280,8 @@ class _Compiler:
         if is_optional:
             logic, until = self._proceed_logic(), self._until_logic()
             if self._current.quantifier.is_greedy and until is not None:
-                state.add(Action.PROCEED, self._copies_for_until[id(proceed)], Both(logic, until))
+                copy = self._copies_for_until.get(id(proceed), proceed)
+                state.add(Action.PROCEED, copy, Both(logic, until))
                 logic = Both(logic, Inverse(until))
             state.add(Action.PROCEED, proceed, logic)
         if ignore is not None:
@@ -362,7 +383,7 @@ class _Compiler:
         while step is not None:
             if step.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW:
                 nots.append((self._take_logic(step), step.name))
-            elif not step.quantifier.is_optional:
+            elif step.quantifier.strategy is not ConsumingStrategy.NOT_NEXT and not step.quantifier.is_optional:
                 break
             step = step.previous
         return nots
@@ -498,13 +519,29 @@ def _check_windows(pattern: AnyPattern, steps: list[AnyPattern], window_ms: int 
                     "shorten the time between the events",
                     step.line,
                 )
-    is_last_negative = pattern.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW
-    if is_last_negative and window_ms is None and pattern.window_ms(WithinType.PREVIOUS_AND_CURRENT) is None:
+    last = _last_step(pattern)
+    is_last_negative = last.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW
+    if is_last_negative and window_ms is None and last.window_ms(WithinType.PREVIOUS_AND_CURRENT) is None:
         raise MalformedPatternException(
-            f"NotFollowedBy is not supported as a last part of a Pattern without within: {pattern.name!r}",
+            f"NotFollowedBy is not supported as a last part of a Pattern without within: {last.name!r}",
             "call within(...) behind not_followed_by, which says when the event is known not to have come",
-            pattern.line,
+            last.line,
         )
+    for step in steps:
+        if isinstance(step, GroupPattern) and step.group is not last:
+            if step.group.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW:
+                raise MalformedPatternException(
+                    f"{step.group.name!r} must not occur, as the last step of a group behind which the match goes on",
+                    "append not_followed_by to the group instead",
+                    step.group.line,
+                )
+
+
+def _last_step(pattern: Pattern) -> Pattern:
+    """Return the last step, within a group that ends the pattern and does not repeat."""
+    while isinstance(pattern, GroupPattern) and pattern.quantifier.repetition is Repetition.SINGLE:
+        pattern = pattern.group
+    return pattern
 
 
 __all__ = ["compile_pattern"]

@@ -1,0 +1,33 @@
+"""Matches are those that Flink's own CEP finds, in the same order; see `flink_oracle`, which recorded Flink's answers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.cep.flink_differences import difference_of
+from tests.cep.flink_oracle import GOLDEN
+
+_SLICES = 5
+
+
+@pytest.mark.parametrize("part", range(_SLICES))
+def test_recorded_matches_of_flink_are_found(part):
+    verdicts: Counter[str] = Counter()
+    for line in GOLDEN.read_text(encoding="utf-8").splitlines()[part::_SLICES]:
+        pair = json.loads(line)
+        verdict = difference_of(pair, pair.pop("flink"))
+        assert not verdict.startswith("DIFFERENT"), f"{verdict}: {pair}"
+        verdicts[verdict.partition(":")[0]] += 1
+    assert verdicts["equal"] > 3 * verdicts["known"] > 0
+
+
+def test_another_match_or_another_order_is_a_difference():
+    step = {"how": "begin", "name": "A", "calls": [["where", ["letter", "a"]]]}
+    pair = {"steps": [step], "skip": ["no_skip"], "events": "a0@0 a0@1", "rest": 0}
+    assert difference_of(pair, {"found": ["0 A=0", "1 A=1"]}) == "equal: something is found"
+    assert difference_of(pair, {"found": ["1 A=1", "0 A=0"]}) == "DIFFERENT order"
+    assert difference_of(pair, {"found": ["0 A=0"]}) == "DIFFERENT matches"
+    assert difference_of(pair, {"found": [], "error": "NullPointerException: null"}).startswith("DIFFERENT error")
