@@ -54,7 +54,8 @@ def find_by_definition(pair: Described) -> list[str]:
     steps, end = _steps_of(pair["steps"])
     lines = []
     for match in _choices(events, steps, window):
-        line = _completed([(steps[index].name, event) for index, event in match], events, end, window, events[-1].time + pair["rest"])
+        named = [(steps[index].name, event) for index, event in match]
+        line = _completed(named, events, end, window, events[-1].time + pair["rest"])
         if line is not None:
             lines.append(line)
     return lines
@@ -153,7 +154,9 @@ def _may_follow(match: Match, steps: Sequence[Step], index: int, event: Event, e
     return step.greedy_before is None or not any(map(step.greedy_before, [*between, event]))
 
 
-def _completed(match: list[tuple[str, Event]], events: Sequence[Event], end: End, window: int, until: int) -> str | None:
+def _completed(
+    match: list[tuple[str, Event]], events: Sequence[Event], end: End, window: int, until: int
+) -> str | None:
     """Return the line of a match whose events are chosen; None where it does not come about."""
     over = match[0][1].time + window
     last = match[-1][1].place

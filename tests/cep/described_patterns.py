@@ -181,7 +181,8 @@ def find(pair: Described, windows: Mapping[str, int] | None = None) -> list[str]
         windows: as of `Finder`.
     """
     events = read_events(pair["events"])
-    found: list[str] = Finder(pattern_of(pair), as_line, windows).find(events, [event.time for event in events], pair["rest"])
+    finder = Finder(pattern_of(pair), as_line, windows)
+    found: list[str] = finder.find(events, [event.time for event in events], pair["rest"])
     return found
 
 

@@ -76,12 +76,13 @@ def main(arguments: list[str] | None = None) -> int:
     verdicts: Counter[str] = Counter()
     shown = 0
     recorded: list[str] = []
+    shown_verdicts = ("DIFFERENT", *([f"known: {options.known}"] if options.known else []))
     for pair, answer in zip(pairs, answers, strict=True):
         verdict = difference_of(pair, answer)
         verdicts[verdict] += 1
         if answer["found"] or "error" in answer and not verdict.startswith("left out"):
             recorded.append(json.dumps({**pair, "flink": answer}, separators=(",", ":")))
-        if verdict.startswith(("DIFFERENT", "known: " + options.known)[: 1 + bool(options.known)]) and shown < options.show:
+        if verdict.startswith(shown_verdicts) and shown < options.show:
             shown += 1
             print(json.dumps(pair), "\n  flink", answer, "\n  ours ", our_answer(pair))
     for verdict, count in sorted(verdicts.items()):

@@ -1,4 +1,4 @@
-"""Matches are those that Flink's own CEP finds, in the same order; see `flink_oracle`, which recorded Flink's answers."""
+"""Matches are those of Flink's own CEP, in the same order; `flink_oracle` recorded what Flink finds."""
 
 from __future__ import annotations
 
