@@ -37,8 +37,8 @@ def compile_pattern(pattern: AnyPattern | None) -> Automaton:
 
     Raises:
         MalformedPatternException: two steps have one name, the skip strategy names none, the last step is
-            `not_followed_by` without `within`, a time between two events is longer than that of the match, or a match
-            may begin with a step that must not occur.
+            `not_followed_by` without `within`, a time between two events is longer than that of the match, a match may
+            begin with a step that must not occur, or a group that loops has optional steps alone.
 
     >>> from rayflink.cep.pattern import Pattern
     >>> automaton = compile_pattern(Pattern.begin("a").where(lambda n: n > 0).followed_by("b"))
@@ -311,6 +311,12 @@ class _Compiler:
         end_of_loop = self._taking_state()
         outside = self._enter(group)
         first = self._convert(self._convert_behind_first(end_of_loop))
+        if _may_be_passed(first, end_of_loop):
+            raise MalformedPatternException(
+                "a group that repeats without an upper bound has optional steps alone",
+                "make one of its steps one that is not optional, and the group optional() where it may be absent",
+                group.line,
+            )
         first.add(Action.PROCEED, sink, logic)
         end_of_loop.add(Action.PROCEED, first, logic)
         self._current, self._following, self._group = outside
@@ -453,6 +459,19 @@ class _Compiler:
 
 def _unless(until: Logic | None, logic: Logic | None) -> Logic | None:
     return logic if until is None or logic is None else Both(Inverse(until), logic)
+
+
+def _may_be_passed(first: _State, end: _State) -> bool:
+    """Return whether PROCEED edges lead from a state to another one."""
+    unvisited, visited = [first], {id(first)}
+    while unvisited:
+        state = unvisited.pop()
+        if state is end:
+            return True
+        targets = [edge.target for edge in state.edges if edge.action is Action.PROCEED]
+        unvisited += [target for target in targets if id(target) not in visited]
+        visited.update(map(id, targets))
+    return False
 
 
 def _restrict(sink: _State, take: Logic) -> None:

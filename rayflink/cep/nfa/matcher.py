@@ -348,23 +348,17 @@ class Matcher:
         return self._resolve(state, lambda edge: evaluate(edge.logic, unit, test))
 
     def _resolve(self, state: int, holds: Callable[[Edge], bool]) -> tuple[Move, ...]:
-        """Return the moves along the edges that hold, in the order in which Flink looks at them.
-
-        A state is looked at once on a path of PROCEED edges: they form a circle where a group that repeats has only
-        optional steps.
-        """
+        """Return the moves along the edges that hold, in the order in which Flink looks at them."""
         states = self.automaton.states
         moves: list[Move] = []
-        unvisited: list[tuple[int, ...]] = [(state,)]
+        unvisited = [state]
         while unvisited:
-            path = unvisited.pop()
-            source = states[path[-1]]
+            source = states[unvisited.pop()]
             for edge in source.edges:
                 if not holds(edge):
                     continue
                 if edge.action is Action.PROCEED:
-                    if edge.target not in path:
-                        unvisited.append((*path, edge.target))
+                    unvisited.append(edge.target)
                 elif edge.action is Action.TAKE:
                     final = self._final_behind(edge.target, holds)
                     moves.append(Move(True, edge.target, states[edge.target].kind, source.step, final))
@@ -375,14 +369,13 @@ class Matcher:
     def _final_behind(self, state: int, holds: Callable[[Edge], bool]) -> int:
         """Return the final state that is reached from a state by PROCEED edges alone; -1 for none."""
         states = self.automaton.states
-        unvisited, visited = [state], {state}
+        unvisited = [state]
         while unvisited:
             for edge in states[unvisited.pop()].edges:
-                if edge.action is Action.PROCEED and edge.target not in visited and holds(edge):
+                if edge.action is Action.PROCEED and holds(edge):
                     if states[edge.target].kind is StateKind.FINAL:
                         return edge.target
                     unvisited.append(edge.target)
-                    visited.add(edge.target)
         return -1
 
 
