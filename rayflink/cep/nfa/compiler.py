@@ -52,7 +52,8 @@ def compile_pattern(pattern: AnyPattern | None) -> Automaton:
     _check_skip_strategy(pattern, steps)
     steps_and_groups = _with_groups(pattern)
     window_ms = _shortest_window(steps_and_groups)
-    _check_windows(pattern, steps_and_groups, window_ms)
+    _check_windows(steps_and_groups, window_ms)
+    _check_last_negatives(pattern, steps_and_groups, window_ms)
     return _Compiler(pattern, [step.name for step in steps], window_ms).compile()
 
 
@@ -527,7 +528,7 @@ def _shortest_window(steps: list[AnyPattern]) -> int | None:
     return min((window for window in windows if window is not None), default=None)
 
 
-def _check_windows(pattern: AnyPattern, steps: list[AnyPattern], window_ms: int | None) -> None:
+def _check_windows(steps: list[AnyPattern], window_ms: int | None) -> None:
     for step in steps:
         repeats = None if step.times_range is None else step.times_range.window_ms
         between = [step.window_ms(WithinType.PREVIOUS_AND_CURRENT), repeats]
@@ -538,29 +539,28 @@ def _check_windows(pattern: AnyPattern, steps: list[AnyPattern], window_ms: int 
                     "shorten the time between the events",
                     step.line,
                 )
-    last = _last_step(pattern)
-    is_last_negative = last.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW
-    if is_last_negative and window_ms is None and last.window_ms(WithinType.PREVIOUS_AND_CURRENT) is None:
+
+
+def _check_last_negatives(pattern: AnyPattern, steps: list[AnyPattern], window_ms: int | None) -> None:
+    """Refuse a step that must not occur where nothing says until when: last in the pattern, or in a group."""
+    last = pattern
+    while last.group is not None and last.quantifier.repetition is Repetition.SINGLE:
+        last = last.group
+    is_negative = last.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW
+    if is_negative and window_ms is None and last.window_ms(WithinType.PREVIOUS_AND_CURRENT) is None:
         raise MalformedPatternException(
             f"NotFollowedBy is not supported as a last part of a Pattern without within: {last.name!r}",
             "call within(...) behind not_followed_by, which says when the event is known not to have come",
             last.line,
         )
     for step in steps:
-        if isinstance(step, GroupPattern) and step.group is not last:
-            if step.group.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW:
-                raise MalformedPatternException(
-                    f"{step.group.name!r} must not occur, as the last step of a group behind which the match goes on",
-                    "append not_followed_by to the group instead",
-                    step.group.line,
-                )
-
-
-def _last_step(pattern: Pattern) -> Pattern:
-    """Return the last step, within a group that ends the pattern and does not repeat."""
-    while isinstance(pattern, GroupPattern) and pattern.quantifier.repetition is Repetition.SINGLE:
-        pattern = pattern.group
-    return pattern
+        inner = step.group
+        if inner is not None and inner is not last and inner.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW:
+            raise MalformedPatternException(
+                f"{inner.name!r} must not occur, as the last step of a group behind which the match goes on",
+                "append not_followed_by to the group instead",
+                inner.line,
+            )
 
 
 __all__ = ["compile_pattern"]
