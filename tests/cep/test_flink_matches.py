@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 
 import pytest
 
+from benchmarks.environments import cache_directory
 from tests.cep.flink_differences import difference_of
-from tests.cep.flink_oracle import GOLDEN
+from tests.cep.flink_oracle import GOLDEN, main
 
 _SLICES = 5
 
@@ -31,3 +33,17 @@ def test_another_match_or_another_order_is_a_difference():
     assert difference_of(pair, {"found": ["1 A=1", "0 A=0"]}) == "DIFFERENT order"
     assert difference_of(pair, {"found": ["0 A=0"]}) == "DIFFERENT matches"
     assert difference_of(pair, {"found": [], "error": "NullPointerException: null"}).startswith("DIFFERENT error")
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+def test_flink_finds_the_same_matches_where_it_is_installed(capsys):
+    if not list(cache_directory().glob("flink-py*/requirements.txt")) or not shutil.which("javac"):
+        pytest.skip("needs a JDK, and the Flink that python -m tests.cep.flink_oracle installs")
+    assert main(["--pairs", "2000", "--seed", "11"]) == 0, capsys.readouterr().out
+
+
+def test_the_comparison_says_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr("shutil.which", lambda tool: None)
+    assert main(["--pairs", "1"]) == 0
+    assert "skipped: no java and javac on PATH" in capsys.readouterr().out
