@@ -222,4 +222,4 @@ def test_processing_time_matches_events_as_they_arrive() -> None:
         assert harness.output == [rec("12")]
         harness.process(("x", "a", 1))
         harness.set_processing_time(harness.clock.now_ms() + 200)
-        assert harness.side_output(TIMED_OUT) == [rec("1")]
+        assert harness.side_output(TIMED_OUT) == [side("timed out", "1")]
