@@ -188,7 +188,8 @@ class Pattern(Generic[Event]):
         Raises:
             MalformedPatternException: it is optional or negative, or the step before is greedy.
         """
-        self._refuse_greedy_before()
+        if self.previous is not None and self.previous.quantifier.is_greedy:
+            self._refuse("an optional step cannot follow a greedy one", "leave out greedy() or optional()")
         return replace(self, quantifier=self.quantifier.optional())
 
     def one_or_more(self, window: Length | None = None) -> Pattern[Event]:
@@ -219,7 +220,6 @@ class Pattern(Generic[Event]):
         """
         quantifier = self.quantifier.repeat(Repetition.TIMES)
         if times == 0 and most is not None:
-            self._refuse_greedy_before()
             quantifier, times = quantifier.optional(), 1
         return replace(
             self, quantifier=quantifier, times_range=self._range(times, times if most is None else most, window)
@@ -289,10 +289,6 @@ class Pattern(Generic[Event]):
             numbers = f"{least}" if least == most else f"{least} to {most}"
             self._refuse(f"a step cannot occur {numbers} times", "pass numbers from 1 on, the smaller one first")
         return Times(least, most, None if window is None else to_millis(window))
-
-    def _refuse_greedy_before(self) -> None:
-        if self.previous is not None and self.previous.quantifier.is_greedy:
-            self._refuse("an optional step cannot follow a greedy one", "leave out greedy() or optional()")
 
     def _refuse_optional_before(self, call: str) -> None:
         if self.quantifier.is_optional:

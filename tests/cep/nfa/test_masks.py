@@ -83,7 +83,7 @@ def test_something_that_cannot_be_called_is_no_condition():
         Pattern.begin("a").where(5)
 
 
-def test_a_condition_on_the_partial_match_is_asked_only_where_the_mask_does_not_decide():
+def test_a_condition_on_the_match_is_asked_where_the_mask_does_not_decide():
     asked = []
 
     def rising(word, ctx):
