@@ -1,4 +1,4 @@
-"""How the number of partial matches of a pattern can grow, for patterns that nothing bounds."""
+"""The growth of the number of partial matches, for patterns that nothing bounds."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .errors import MalformedPatternException
 
 
 class ConsumingStrategy(Enum):
-    """Which events may lie between an event and the one before it, with Flink's names.
+    """The rule for events between an event and the one before it, with Flink's names.
 
     STRICT: none. SKIP_TILL_NEXT: those that do not match. SKIP_TILL_ANY: any, also those that match. NOT_NEXT and
     NOT_FOLLOW: the pattern must not occur at all, directly behind the one before or before the one behind.
@@ -30,7 +30,7 @@ class ConsumingStrategy(Enum):
 
 
 class Repetition(Enum):
-    """How a pattern repeats: not at all, between two numbers of times, or without an upper bound."""
+    """The repetition of a pattern: none, between two numbers of times, or without an upper bound."""
 
     SINGLE = "one"
     TIMES = "times"
@@ -46,7 +46,7 @@ class WithinType(Enum):
 
 @dataclass(frozen=True)
 class Times:
-    """How often a pattern occurs, and the time that may pass between two occurrences.
+    """A number of occurrences, and the time that may pass between two of them.
 
     Args:
         least: occurrences at least, from 1.

@@ -9,7 +9,7 @@ from rayflink.common.errors import RayflinkError
 
 
 class SkipTo(Enum):
-    """Where matching goes on after a match, in the words of SQL's AFTER MATCH clause."""
+    """The place where matching goes on after a match, in the words of SQL's AFTER MATCH clause."""
 
     NO_SKIP = "NO SKIP"
     NEXT = "SKIP TO NEXT ROW"

@@ -90,7 +90,8 @@ class _Story:
             nodes, timed_out = self._matcher.advance(self._matches, deadline)
             lines.append(f"time {deadline}")
             lines += [f"  {self._shown(node)} is a MATCH: the event that must not come did not" for node in nodes]
-            lines += [f"  {self._shown(one.node)} timed out, waiting for {self._step(one.state)}" for one in timed_out]
+            for match in timed_out:
+                lines.append(f"  {self._shown(match.node)} timed out, waiting for {self._step(match.state)}")
             deadline = self._matcher.next_deadline(self._matches)
         return lines
 

@@ -32,8 +32,8 @@ class NoBoolean(RayflinkError, TypeError):
         self.condition, self.found, self.line = condition, found, line
 
     def __str__(self) -> str:
-        at = f" (passed at {self.line})" if self.line else ""
-        return f"the condition {self.condition!r}{at} gave {self.found}; return True or False, such as bool(...)"
+        site = f" (passed at {self.line})" if self.line else ""
+        return f"the condition {self.condition!r}{site} gave {self.found}; return True or False, such as bool(...)"
 
 
 class EventConditions:

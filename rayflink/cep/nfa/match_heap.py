@@ -34,10 +34,10 @@ def pop(heap: list[PartialMatch]) -> PartialMatch:
 
 def drop(heap: list[PartialMatch], should_drop: Callable[[PartialMatch], bool]) -> None:
     """Remove the matches for which `should_drop` is true."""
-    kept = [match for match in heap if not should_drop(match)]
-    if len(kept) < len(heap):
-        heap[:] = kept
-        for place in range((len(kept) >> 1) - 1, -1, -1):
+    remaining = [match for match in heap if not should_drop(match)]
+    if len(remaining) < len(heap):
+        heap[:] = remaining
+        for place in range((len(remaining) >> 1) - 1, -1, -1):
             _sift_down(heap, place, heap[place])
 
 

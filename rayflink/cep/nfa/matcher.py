@@ -178,18 +178,18 @@ class Matcher:
 
         Returns: the last nodes of matches that are certain by then, and the partial matches that have timed out.
         """
-        kept: list[PartialMatch] = []
+        remaining: list[PartialMatch] = []
         candidates: list[PartialMatch] = []
         timed_out: list[TimedOut] = []
         for match in matches.partial:
             over = self._over_since(match)
             if over is None or over > timestamp:
-                kept.append(match)
+                remaining.append(match)
             elif match[STATE] in self._pending:
                 candidates.append(match)
             else:
                 timed_out.append(TimedOut(match[NODE], over, match[STATE]))
-        matches.partial = kept
+        matches.partial = remaining
         return self._emit(matches, candidates), timed_out
 
     def drop_earliest(self, matches: KeyMatches, limit: int) -> list[PartialMatch]:
@@ -229,7 +229,7 @@ class Matcher:
         """
         event, timestamp, number = occurrence
         state, node, start_time, start, last_time = match
-        kept: list[PartialMatch] = []
+        remaining: list[PartialMatch] = []
         is_stopped = False
         for takes, target, kind, step, final in moves:
             if takes:
@@ -241,13 +241,13 @@ class Matcher:
             elif kind is StateKind.STOP:
                 is_stopped = True
             else:
-                kept.append(moved)
+                remaining.append(moved)
             if final >= 0:
                 candidates.append((final, *moved[1:]))
         if is_stopped:
             self.stopped[state] += 1
         else:
-            partial += kept
+            partial += remaining
 
     def _begin(
         self,

@@ -63,7 +63,7 @@ _stamp_of = itemgetter(STAMP)
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """How events are matched.
+    """Settings of an operator that matches events.
 
     Args:
         is_processing_time: whether events are matched when they arrive, by the wall clock.
