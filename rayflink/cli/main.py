@@ -164,9 +164,11 @@ def _add_jobs(commands: Subcommands) -> None:
     text = "take no savepoint: end the sources and process the records already read"
     stop.add_argument("--no-savepoint", action="store_true", help=text)
     checkpoints = commands.choices["checkpoints"]
-    text = "number of a checkpoint: show its details per vertex (with --json, per subtask)"
+    text = "number of a checkpoint: show its details per vertex"
     checkpoints.add_argument("checkpoint", metavar="NUMBER", nargs="?", type=at_least_one, help=text)
-    checkpoints.add_argument("--json", action="store_true", help="print JSON")
+    text = "with NUMBER: show the details per subtask"
+    checkpoints.add_argument("--subtasks", action="store_true", help=text)
+    checkpoints.add_argument("--json", action="store_true", help="print JSON; with NUMBER, per subtask")
     shown = commands.choices["status"]
     form = shown.add_mutually_exclusive_group()
     form.add_argument("--metrics", action="store_true", help="show every metric of the job with its identifier")

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rayflink import launch
@@ -64,6 +65,9 @@ def stop(chosen: argparse.Namespace) -> int:
 
 def checkpoints(chosen: argparse.Namespace) -> int:
     """Show the statistics of a job's checkpoints and return the exit code."""
+    if chosen.subtasks and chosen.checkpoint is None:
+        print("rayflink: the number is missing; use checkpoints JOB NUMBER --subtasks", file=sys.stderr)
+        return USAGE
     found = one_job(chosen)
     if found is None:
         return FAILED
@@ -72,7 +76,8 @@ def checkpoints(chosen: argparse.Namespace) -> int:
     if chosen.json:
         print(json.dumps(statistics, indent=2))
     elif chosen.checkpoint is not None:
-        print(one_checkpoint(statistics, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}, now_ms))
+        show = checkpoint_by_subtask if chosen.subtasks else one_checkpoint
+        print(show(statistics, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}, now_ms))
     else:
         print(checkpoint_tables(statistics, now_ms))
     return OK
@@ -87,11 +92,6 @@ def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str], now_ms: in
         names: of the vertices, by id.
         now_ms: the time, epoch milliseconds.
     """
-    head = f"{checkpoint['checkpoint_type'].lower()} {checkpoint['id']}  {checkpoint['status'].lower()}  "
-    head += f"triggered {moment(checkpoint['trigger_timestamp'])}, {checkpoint['end_to_end_duration']:,} ms"
-    if age := _age(checkpoint, now_ms):
-        head += f" to the last acknowledgement; in progress for {age}"
-    where = checkpoint.get("failure_message") or checkpoint.get("external_path") or ""
     rows = []
     for vertex, task in checkpoint["tasks"].items():
         spread = task["summary"]
@@ -104,11 +104,47 @@ def one_checkpoint(checkpoint: dict[str, Any], names: dict[str, str], now_ms: in
         amounts = (int(amount) for amount in (*times, *sizes))
         cells = amounts if task["num_acknowledged_subtasks"] else [None] * len((*times, *sizes))
         rows.append((names.get(vertex, vertex), done, *cells))
-    columns = (
-        "vertex", "acknowledged", "ms", "delay ms", "alignment ms", "sync ms", "async ms", "state bytes", "new bytes",
-        "in-flight bytes",
-    )  # fmt: skip
-    return f"{head}\n{where}\n\n{table(columns, rows)}" if where else f"{head}\n\n{table(columns, rows)}"
+    columns = ("vertex", "acknowledged", "ms", "delay ms", "alignment ms", "sync ms", "async ms", *_SIZES)
+    return f"{_head(checkpoint, now_ms)}\n\n{table(columns, rows)}"
+
+
+def checkpoint_by_subtask(checkpoint: dict[str, Any], names: dict[str, str], now_ms: int) -> str:
+    """Return a table of one checkpoint in each subtask; a subtask that has not acknowledged has no figures.
+
+    Args:
+        names: of the vertices, by id.
+        now_ms: the time, epoch milliseconds.
+    """
+    rows = []
+    for vertex, task in checkpoint["tasks"].items():
+        no_figures = [None] * (6 + len(_SIZES))
+        figures: dict[int, Sequence[int | None]] = dict.fromkeys(task["pending_subtasks"], no_figures)
+        figures |= {subtask["index"]: _figures(subtask) for subtask in task["subtasks"]}
+        rows += [(names.get(vertex, vertex), index, *cells) for index, cells in sorted(figures.items())]
+    columns = ("vertex", "subtask", "ms", "delay ms", "alignment ms", "sync ms", "async ms", "rest ms", *_SIZES)
+    return f"{_head(checkpoint, now_ms)}\n\n{table(columns, rows)}"
+
+
+_SIZES = ("state bytes", "new bytes", "in-flight bytes")
+
+
+def _figures(subtask: dict[str, Any]) -> list[int]:
+    """Return the times and sizes of a subtask that has acknowledged a checkpoint."""
+    alignment, parts = subtask["alignment"], subtask["checkpoint"]
+    times = [subtask["start_delay"], alignment["duration"], parts["sync"], parts["async"]]
+    rest = max(0, subtask["end_to_end_duration"] - sum(times))
+    sizes = [subtask["state_size"], subtask["checkpointed_size"], alignment["persisted"]]
+    return [int(figure) for figure in (subtask["end_to_end_duration"], *times, rest, *sizes)]
+
+
+def _head(checkpoint: dict[str, Any], now_ms: int) -> str:
+    """Return the lines above the table of a checkpoint: what it is, and its path or why it failed."""
+    head = f"{checkpoint['checkpoint_type'].lower()} {checkpoint['id']}  {checkpoint['status'].lower()}  "
+    head += f"triggered {moment(checkpoint['trigger_timestamp'])}, {checkpoint['end_to_end_duration']:,} ms"
+    if age := _age(checkpoint, now_ms):
+        head += f" to the last acknowledgement; in progress for {age}"
+    where = checkpoint.get("failure_message") or checkpoint.get("external_path") or ""
+    return f"{head}\n{where}" if where else head
 
 
 def _age(checkpoint: dict[str, Any], now_ms: int) -> str:
@@ -178,4 +214,6 @@ def _too_many(words: list[str], most: int) -> bool:
     return len(words) > most
 
 
-__all__ = ["CHECK", "checkpoint_tables", "checkpoints", "one_checkpoint", "savepoint", "stop"]
+__all__ = [
+    "CHECK", "checkpoint_by_subtask", "checkpoint_tables", "checkpoints", "one_checkpoint", "savepoint", "stop",
+]  # fmt: skip

@@ -14,7 +14,7 @@ from rayflink import launch
 from rayflink.actors.checkpoints.history import CheckpointHistory, CheckpointRecord
 from rayflink.actors.messages.checkpoint_statistics import CheckpointMetrics
 from rayflink.cli.main import main
-from rayflink.cli.savepoints import checkpoint_tables, one_checkpoint
+from rayflink.cli.savepoints import checkpoint_by_subtask, checkpoint_tables, one_checkpoint
 from tests.state_processor.programs import EVENTS, shop
 from tests.state_processor.savepoints import environment, savepoint_after, worked
 
@@ -228,3 +228,24 @@ def test_one_checkpoint_is_shown_by_vertex_with_the_times_of_its_slowest_subtask
     assert said_by(capsys, "checkpoints", "counts", "2").splitlines()[1] == "the storage is full"
     told = json.loads(said_by(capsys, "checkpoints", "counts", "1", "--json"))
     assert [one["checkpoint"]["sync"] for one in told["tasks"]["a" * 32]["subtasks"]] == [5, 6]
+
+
+def test_one_checkpoint_is_shown_by_subtask(job: list[Any], capsys: Any) -> None:
+    *_, names, _, first, second = said_by(capsys, "checkpoints", "counts", "1", "--subtasks").splitlines()
+    assert "rest ms" in names
+    shown = [row.replace(",", "").split() for row in (first, second)]
+    assert [row[:2] for row in shown] == [["Count", "0"], ["Count", "1"]]
+    assert [int(row[2]) for row in shown] == [sum(map(int, row[3:8])) for row in shown]
+    assert main(["checkpoints", "counts", "--subtasks"]) == 2
+    assert "checkpoints JOB NUMBER --subtasks" in capsys.readouterr().err
+
+
+def test_a_subtask_that_has_not_acknowledged_has_no_figures() -> None:
+    history = CheckpointHistory(10)
+    record = CheckpointRecord(7, 1_000, "CHECKPOINT", False, {"a" * 32: [2, 1]})
+    history.triggered(record)
+    record.acknowledged("a" * 32, 1, CheckpointMetrics(), 1_200)
+    details = history.describe(7)
+    assert details is not None
+    done, late = checkpoint_by_subtask(details, {}, 1_300).splitlines()[-2:]
+    assert late.split()[1:] == ["2", *["-"] * 9] and done.split()[1:] == ["1", "200", *["0"] * 4, "200", *["0"] * 3]

@@ -32,7 +32,7 @@ class _Continuous(Trigger[Input, Any]):
         return True
 
     def _next(self, time: int, window: Any, ctx: TriggerContext) -> int:
-        """Note when the window fires next after `time`, at its end at the latest."""
+        """Store and return when the window fires next after `time`, at its end at the latest."""
         following = min(time + self.interval, int(window.max_timestamp()))
         ctx.get_partitioned_state(self._fire_time).add(following)
         return following
@@ -44,8 +44,8 @@ class _Continuous(Trigger[Input, Any]):
 class ContinuousEventTimeTrigger(_Continuous[Input]):
     """Fires each time the watermark has advanced by the interval, and at the window's end.
 
-    A window without an end fires twice at the end of all input: when the interval it waits for is over, and at its own
-    end. Flink fires it once for each interval there is until the end of time, and so never comes to an end.
+    A window without an end fires twice at the end of all input: for the current interval, and for its own end. Flink
+    fires it for every interval until the greatest timestamp, so such a job never ends.
 
     Args:
         interval: milliseconds between two firings, above 0.

@@ -71,8 +71,8 @@ class OnMergeContext(TriggerContext):
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
         """Move the state of the merged windows into that of the new one.
 
-        A single value is kept as reducing state whose function chooses one, as `min` does. The function must not depend
-        on the order of the windows.
+        Value state cannot be merged: store a single value as reducing state whose function chooses one of two, such as
+        `min`. The function must not depend on the order of the windows.
 
         Args:
             state_descriptor: of list, reducing or aggregating state.
@@ -188,13 +188,13 @@ class ProcessingTimeTrigger(Trigger[Input, Any]):
 
 
 class CountTrigger(Trigger[Input, Any]):
-    """Fires whenever a window has received a number of records, and keeps them.
+    """Fires at every n-th record of a window, and keeps the records.
 
     Args:
-        window_size: how many, at least 1.
+        window_size: number of records from one firing to the next, at least 1.
 
     Raises:
-        ValueError: it is below 1.
+        ValueError: the number is below 1.
     """
 
     def __init__(self, window_size: int) -> None:
@@ -236,10 +236,10 @@ class CountTrigger(Trigger[Input, Any]):
 
 
 class PurgingTrigger(Trigger[Input, Any]):
-    """Another trigger, but what it fires is also dropped.
+    """Fires like another trigger, and drops the contents of the window after each firing.
 
     Args:
-        nested_trigger: the other one.
+        nested_trigger: the other trigger.
     """
 
     def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:

@@ -28,8 +28,8 @@ class Kind:
 
     Args:
         description: in words, such as "a string".
-        holds: whether a type is one of them; the type of a bare NULL always is.
-        default: of a bare NULL.
+        holds: returns whether a type belongs to the kind; the type of a bare NULL always does.
+        default: the type that a bare NULL gets.
     """
 
     description: str
@@ -37,7 +37,7 @@ class Kind:
     default: DataType
 
     def takes(self, kind: DataType) -> bool:
-        """Return whether a value of the type may be given."""
+        """Return whether a value of the type is accepted."""
         return kind.root is Root.NULL or self.holds(kind)
 
 
@@ -136,17 +136,17 @@ def like_argument(position: int) -> Callable[[Sequence[Expr]], DataType]:
 
 
 class Family:
-    """Declares functions of one heading of the documentation."""
+    """Declares the functions under one heading of the documentation."""
 
     def __init__(self, heading: str) -> None:
         self.heading = heading
 
     def add(self, usage: str, about: str, infer: Infer, kernel: Kernel | None, **traits: Any) -> Function:
-        """Make a function known; its name is what stands before the bracket, if not given as `name`.
+        """Register a function; its name is the part of `usage` before the parenthesis, unless `name` is passed.
 
         Args:
-            usage, about, infer, kernel: see Function.
-            traits: its other fields.
+            usage, about, infer, kernel: see `Function`.
+            traits: other fields of `Function`, and `name`.
         """
         name = traits.pop("name", None) or usage.partition("(")[0]
         return register(Function(name, infer, kernel, self.heading, usage, about, **traits))

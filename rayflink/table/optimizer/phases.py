@@ -76,7 +76,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         one_phase_aggregate,
     ),
 }
-"""The rules in their order; those of `logical` are repeated until the plan stays as it is, at most ten times."""
+"""The rules in their order; those of `logical` are repeated until the plan no longer changes, at most ten times."""
 NEEDED = frozenset(
     {
         "push_filter_into_rank",

@@ -25,7 +25,7 @@ class QueryText:
     """The text of a query.
 
     Args:
-        view: the view that it defines; "" for none.
+        view: name of the view that the query defines; "" if it defines none.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Place:
     """A part of a query's text: characters [start, stop).
 
     Args:
-        query: whose text that is; None: of the statement that is being read.
+        query: the query of this text; None: the statement that is being parsed.
     """
 
     start: int
@@ -54,11 +54,11 @@ class Expr:
 
     @property
     def inputs(self) -> tuple[Expr, ...]:
-        """Return the expressions that it is made of."""
+        """Return the operands of the expression."""
         return ()
 
     def with_inputs(self, inputs: Sequence[Expr]) -> Expr:
-        """Return the same of other expressions."""
+        """Return the same expression with other operands."""
         return self
 
     def walk(self) -> Iterator[Expr]:
@@ -68,7 +68,7 @@ class Expr:
             yield from one.walk()
 
     def mapped(self, change: Callable[[Expr], Expr]) -> Expr:
-        """Return the tree with each expression changed, those within first."""
+        """Return the tree with each expression replaced by `change` of it, operands first."""
         inputs = tuple(one.mapped(change) for one in self.inputs)
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
@@ -87,9 +87,9 @@ class Column(Expr):
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A value: of Python, as pyarrow takes it for the type; months and milliseconds as whole numbers.
+    """A constant: a Python value that pyarrow accepts for the type; intervals are whole months or milliseconds.
 
-    Two are equal where they are written the same: 0.0 is not -0.0, and NaN is NaN.
+    Two literals are equal if their values have the same repr: 0.0 differs from -0.0, and NaN equals NaN.
     """
 
     value: Any
@@ -161,7 +161,7 @@ def with_common_parts(exprs: Sequence[Expr]) -> list[Expr]:
 
 
 Infer: TypeAlias = "Callable[[Sequence[Expr]], DataType | str]"
-"""The arguments -> the type of the result, or what would be wanted instead of them."""
+"""Returns the type of a result from the arguments; a string describes the arguments that are wanted instead."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,11 @@ class Arguments:
     """The arguments of a kernel.
 
     Args:
-        values: of each argument.
-        rows: their number.
-        call: the call, whose types they have.
-        session: what the query's session says.
-        kept: what calls over the same rows have in common, by what it is.
+        values: a column or a scalar for each argument.
+        rows: number of rows.
+        call: the call itself, with the types of its arguments.
+        session: settings of the query's session.
+        kept: results that calls over the same rows share; see `once`.
     """
 
     values: Sequence[Values]
@@ -188,7 +188,13 @@ class Arguments:
         return self.call.type.to_arrow()
 
     def once(self, about: Any, values: Values, compute: Callable[[], Any]) -> Any:
-        """Compute something of a column once for all calls over the same rows."""
+        """Return `compute()` for a column, computed once for all calls over the same rows.
+
+        Args:
+            about: what is computed, such as "lower case".
+            values: the column.
+            compute: computes the result.
+        """
         key = about, id(values)
         if key not in self.kept:
             self.kept[key] = values, compute()  # an id is of one column as long as that is there
@@ -201,9 +207,9 @@ class Session:
 
     Args:
         zone: time zone in which TIMESTAMP_LTZ is shown, a name of the IANA database.
-        now_ms: epoch milliseconds of CURRENT_TIMESTAMP and the like, when a row comes.
-        watermark: epoch milliseconds of the last watermark that came; None before the first, and where rows have none.
-        database: name of the current one.
+        now_ms: returns the epoch milliseconds of CURRENT_TIMESTAMP and the like.
+        watermark: returns the epoch milliseconds of the last watermark; None before the first, and without watermarks.
+        database: name of the current database.
     """
 
     zone: str = "UTC"
@@ -216,24 +222,24 @@ class Session:
 class Function:
     """A scalar function of SQL.
 
-    Two of one name and kernel are equal; a built-in one travels by its name.
+    Two functions are equal if name and kernel are equal. A built-in function is pickled by its name.
 
     Args:
         name: in capitals, or an operator.
-        infer: says the type of the result.
-        kernel: computes a column, or a value where all arguments are values.
+        infer: returns the type of the result.
+        kernel: computes a column; a scalar if all arguments are scalars.
         family: the heading under which the documentation lists it.
         usage: its form in a query, such as "UPPER(text)".
-        about: one sentence of what it gives.
+        about: one sentence that describes the result.
         aliases: other names.
         raises: whether some rows may be an error, or a function that decides this for a call; CASE and WHERE then
             evaluate it only for the rows that need it.
-        is_deterministic: whether it gives the same for the same arguments, so that it may be computed while planning.
-        is_clock: it differs by the time of its evaluation alone, so that two uses may be computed once.
-        symbol: the operator's sign, where it is written between its arguments.
-        lazily: evaluates the call itself, where not all of the arguments are to be evaluated for all rows.
-        by_options: says the type of the result instead of `infer`, where the options matter.
-        gives_rows: it is a table function: its result is an ARRAY of ROW.
+        is_deterministic: whether equal arguments always give equal results, so that it may be computed while planning.
+        is_clock: whether the result depends on nothing but the time of evaluation, so that two uses share one result.
+        symbol: the operator that is written between the two arguments; "" for a function.
+        lazily: evaluates the call instead of `kernel`, if not every argument is evaluated for all rows, as in CASE.
+        by_options: returns the type of the result instead of `infer`, if it depends on the call's options.
+        gives_rows: whether it is a table function, whose result is an ARRAY of ROW.
     """
 
     name: str
@@ -254,7 +260,7 @@ class Function:
     gives_rows: bool = field(default=False, compare=False, repr=False)
 
     def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
-        """Return the type of a call's result, or what would be wanted instead of the arguments."""
+        """Return the type of a call's result, or a description of the arguments that are wanted instead."""
         return self.infer(args) if self.by_options is None else self.by_options(args, options)
 
     def may_raise(self, call: Call) -> bool:
@@ -263,7 +269,7 @@ class Function:
 
     @property
     def is_built_in(self) -> bool:
-        """Return whether it is none of the user's own."""
+        """Return whether the function is not one of the user's own."""
         return _FUNCTIONS.get(self.name) is self
 
     def describe(self, call: Call) -> str:
@@ -286,13 +292,13 @@ def _inner(expr: Expr) -> str:
 
 
 class Evaluation:
-    """Computes expressions over the rows of a batch. Subexpressions are computed once for all rows.
+    """Computes expressions over the rows of a batch. Each subexpression is computed once for all rows.
 
     Args:
-        columns: of the input.
-        rows: their number.
-        session: what the query's session says.
-        within: of which rows these are some, and a mask of them; what is known of all need not be computed again.
+        columns: the columns of the input.
+        rows: number of rows.
+        session: settings of the query's session.
+        within: the evaluation of more rows, and the mask that selects these rows; results of `within` are reused.
     """
 
     def __init__(
@@ -324,7 +330,7 @@ class Evaluation:
         return found
 
     def _taken_over(self, expr: Expr) -> Values | None:
-        """Return the values computed for all rows that these are part of; None: there are none yet."""
+        """Return values that `within` has already computed, for these rows; None: it has not computed them."""
         import pyarrow
 
         if self._within is None:
@@ -347,7 +353,7 @@ class Evaluation:
         return found
 
     def among(self, mask: pyarrow.Array) -> Evaluation:
-        """Return the same of the rows for which a column of truth values says true."""
+        """Return an evaluation of the rows for which the mask is true."""
         return Evaluation(_Filtered(self.columns, mask), mask.true_count, self.session, (self, mask))
 
     def _computed(self, expr: Expr) -> Values:
@@ -398,7 +404,7 @@ _FUNCTIONS: dict[str, Function] = {}
 
 
 def register(function: Function) -> Function:
-    """Make a function known by its names."""
+    """Register a function under its name and aliases."""
     for name in (function.name, *function.aliases):
         assert name not in _FUNCTIONS, f"{name} is there already"
         _FUNCTIONS[name] = function
@@ -418,7 +424,7 @@ def named(name: str) -> Function:
 
 
 def all_functions() -> list[Function]:
-    """Return all of them, by family and name."""
+    """Return all functions, sorted by family and name."""
     from .. import functions  # which imports this module
 
     assert functions

@@ -33,16 +33,16 @@ def push_limit_into_scan(plan: Relation) -> Relation:
     return plan.mapped(_pushed)
 
 
-def _pushed(one: Relation) -> Relation:
-    if not isinstance(one, Sort) or one.keys or one.limit is None:
-        return one
-    return one.with_inputs([_limited(one.input, one.offset + one.limit)])
+def _pushed(relation: Relation) -> Relation:
+    if not isinstance(relation, Sort) or relation.keys or relation.limit is None:
+        return relation
+    return relation.with_inputs([_limited(relation.input, relation.offset + relation.limit)])
 
 
-def _limited(one: Relation, rows: int) -> Relation:
-    if isinstance(one, (Project, Union, WatermarkAssigner)):
-        return one.with_inputs([_limited(below, rows) for below in one.inputs])
-    if not isinstance(one, Scan):
-        return one
-    source = one.source.limited(rows)
-    return one if source is None else replace(one, source=source)
+def _limited(relation: Relation, rows: int) -> Relation:
+    if isinstance(relation, (Project, Union, WatermarkAssigner)):
+        return relation.with_inputs([_limited(below, rows) for below in relation.inputs])
+    if not isinstance(relation, Scan):
+        return relation
+    source = relation.source.limited(rows)
+    return relation if source is None else replace(relation, source=source)
