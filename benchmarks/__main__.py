@@ -64,6 +64,7 @@ _ABOUT = {
     "object_store": "files in MinIO, read and written beside the bare libraries; MB/s, the start of a job included",
     "debloating_cost": "W1 and the Arrow shuffle with buffer debloating and without, in pairs; target: at most 2 %",
     "cdc": "PostgreSQL: rows of a snapshot and changes of the log, beside COPY and pg_recvlogical",
+    "cdc_mysql": "MariaDB: rows of a snapshot and changes of the log, beside PyMySQL and python-mysql-replication",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
@@ -76,6 +77,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "state_large": {"keys": 1_000_000, "warm_seconds": 2, "window_seconds": 5},
     "checkpoint_sync": {"state_mb": 50, "checkpoints": 5},
     "cdc": {"rows": 100_000, "changes": 20_000},
+    "cdc_mysql": {"rows": 100_000, "changes": 20_000},
     "spark_frames": {"rows": 200_000, "rounds": 1},
     "lakes": {"rows": 200_000, "rounds": 1},
     "debloating_cost": {"pairs": 3, "share": 0.02},

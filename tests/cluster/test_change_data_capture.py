@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from rayflink.datastream import StreamExecutionEnvironment
+from tests.connectors.mysql import change_jobs as mysql_jobs
+from tests.connectors.mysql.mysql_server import running_server as running_mysql
 from tests.connectors.postgres.change_jobs import Writer, builder, collecting, derived, table
 from tests.connectors.postgres.postgres_server import PostgresServer, running_server
 from tests.connectors.postgres.postgres_table import execute
@@ -34,3 +36,18 @@ def test_a_parallel_snapshot_and_the_changes_are_the_table(database: PostgresSer
         marker(database.dsn)
         records = job.wait(is_ended)
     assert derived(records) == table(database.dsn)
+
+
+def test_a_parallel_snapshot_and_the_changes_of_mysql_are_the_table() -> None:
+    with running_mysql() as server:
+        columns = "id int PRIMARY KEY, a varchar(99), n bigint"
+        server.execute("CREATE DATABASE shop", "USE shop", f"CREATE TABLE t ({columns})", database=None)
+        mysql_jobs.fill(server, 2000)
+        writer = mysql_jobs.Writer(server, 3, 2500)
+        env = StreamExecutionEnvironment({"parallelism.default": 2, "execution.checkpointing.interval": "200 ms"})
+        with collecting(env, mysql_jobs.builder(server).split_size(100).build()) as job:
+            job.wait(mysql_jobs.has_changes(200))
+            writer.end()
+            mysql_jobs.marker(server)
+            records = job.wait(mysql_jobs.is_ended)
+        assert derived(records) == mysql_jobs.table(server)

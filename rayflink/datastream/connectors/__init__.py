@@ -1,9 +1,9 @@
 """Sources and sinks for programs, under PyFlink's module path.
 
 Each module re-exports one outside system of `rayflink.connectors` and loads it on first use: `kafka`, `file_system`,
-`jdbc`, `postgres`, `postgres_cdc`, `redis`, `http`, `delta`, `iceberg`, `hybrid_source`, `number_seq`; `base` has
-what they share. `absent_connectors` answers an import of a connector that PyFlink has and rayflink has not with what
-to use instead. No code of a connector belongs here.
+`jdbc`, `postgres`, `postgres_cdc`, `mysql_cdc`, `redis`, `http`, `delta`, `iceberg`, `hybrid_source`, `number_seq`;
+`base` has what they share. `absent_connectors` answers an import of a connector that PyFlink has and rayflink has not
+with what to use instead. No code of a connector belongs here.
 """
 # ruff: noqa: I001 - the imports are a table of names
 

@@ -6,6 +6,7 @@ from rayflink.datastream.connectors.absent_connectors import instead_in_sql
 
 from ..definitions import Path, TableDefinition
 from ..errors import SqlError, nearest
+from .cdc.mysql_cdc import MySqlCdc
 from .cdc.postgres_cdc import PostgresCdc
 from .contract import Connector
 from .datagen import Datagen
@@ -22,6 +23,7 @@ _KNOWN: dict[str, Connector] = {
     for known in (
         Filesystem(),
         PostgresCdc(),
+        MySqlCdc(),
         Jdbc(),
         KafkaConnector(),
         UpsertKafkaConnector(),

@@ -1,8 +1,8 @@
-"""Tables whose rows are the changes of a table in a database: the connector `postgres-cdc`.
+"""Tables whose rows are the changes of a table in a database: `postgres-cdc`, `mysql-cdc`.
 
-`postgres_cdc` reads the options, under the names of Flink CDC, and makes a source of `rayflink.connectors.postgres`
-whose rows have kinds. The definition of a table enters; a source of a changelog leaves, with the changelog mode that
-the planner has to know.
+- `column_changes`: changes as columns of SQL, with their metadata.
+- `postgres_cdc`, `mysql_cdc`: the connectors, with the options of Flink CDC.
 
-Formats that carry changes in messages, such as Debezium's, are in `rayflink.table.connectors.messages`.
+The options and columns of a definition enter, and a source of a stream program leaves. How a database is read does not
+belong here, but in `rayflink.connectors`.
 """

@@ -7,78 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayflink.common.options.option_types import DURATION
-from rayflink.common.records.batches import ArrowBatch, Batch
-from rayflink.common.records.row_kinds import ROW_KIND, has_kinds
 from rayflink.common.time import Duration
 from rayflink.common.watermarks import WatermarkStrategy
-from rayflink.connectors.cdc.deserialization import ChangeDeserializationSchema
-from rayflink.connectors.cdc.table_changes import TableChanges
 from rayflink.connectors.postgres.postgres_cdc_source import PostgresCdcSource, StartupOptions
 
 from ...errors import SqlError
 from ...plan.changelog import Change
-from ...plan.logical import Schema
-from ...types import Root
 from ..contract import Connected, Connector, Option, TableSource
 from ..option_values import one_of, typed, whole_from
 from ..print_and_blackhole import truth
+from .column_changes import METADATA, ColumnChanges, check_metadata
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from rayflink.datastream import StreamExecutionEnvironment
     from rayflink.datastream.streams.stream import DataStream
 
 _STARTS = {"initial": "initial", "latest-offset": "latest", "committed-offset": "committed", "snapshot": "snapshot"}
-_METADATA: Mapping[str, tuple[Root, ...]] = {
-    "table_name": (Root.VARCHAR,),
-    "schema_name": (Root.VARCHAR,),
-    "database_name": (Root.VARCHAR,),
-    "op_ts": (Root.TIMESTAMP_LTZ,),
-}
-"""Key of metadata -> the types that its column may have."""
-
-
-@dataclass(frozen=True)
-class ColumnChanges(ChangeDeserializationSchema):
-    """Makes columns of changes, with their metadata and the kinds of the changes.
-
-    Args:
-        schema: the columns of the table.
-        metadata: their numbers -> key of the metadata.
-    """
-
-    schema: Schema
-    metadata: tuple[tuple[int, str], ...]
-
-    def deserialize_changes(self, changes: TableChanges) -> Batch:
-        import pyarrow
-
-        rows, keys = changes.rows, dict(self.metadata)
-        columns, fields = [], []
-        for number, column in enumerate(self.schema):
-            target = column.type.to_arrow()
-            if number in keys:
-                columns.append(_metadata_of(changes, keys[number], target))
-            else:
-                columns.append(rows.column(column.name))
-            fields.append(pyarrow.field(column.name, target))
-        if has_kinds(rows.schema):
-            columns.append(rows.column(rows.num_columns - 1))
-            fields.append(pyarrow.field(ROW_KIND, pyarrow.int8(), nullable=False))
-        return ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=pyarrow.schema(fields)))
-
-
-def _metadata_of(changes: TableChanges, key: str, target: pyarrow.DataType) -> pyarrow.Array:
-    import pyarrow
-
-    if key != "op_ts":
-        names = {"table_name": changes.table, "schema_name": changes.schema, "database_name": changes.database}
-        return pyarrow.repeat(pyarrow.scalar(names[key], target), len(changes))
-    moment = pyarrow.timestamp("ms", "UTC")
-    if changes.op_ms is None:
-        return pyarrow.repeat(pyarrow.scalar(0, moment), len(changes)).cast(target)
-    return pyarrow.array(changes.op_ms).cast(moment).cast(target, safe=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +107,10 @@ class PostgresCdc(Connector):
         "connect.max-retries": Option(whole_from(0), 3),
         "scan.truncate.skip": Option(truth, False),
     }
-    metadata_keys = frozenset(_METADATA)
+    metadata_keys = frozenset(METADATA)
 
     def source(self, table: Connected) -> TableSource:
-        for number, key in table.metadata.items():
-            if table.schema[number].type.root not in _METADATA[key]:
-                expected = "TIMESTAMP_LTZ(3)" if key == "op_ts" else "STRING"
-                found = f"{table.table} has {key!r} as {table.schema[number].type}"
-                raise SqlError(found, f"declare the column as {expected}")
+        check_metadata(table)
         if table.options["changelog-mode"] == "upsert" and not table.primary_key:
             problem = f"{table.table} has 'changelog-mode' = 'upsert' and no primary key"
             raise SqlError(problem, "declare PRIMARY KEY (...) NOT ENFORCED")
@@ -183,4 +123,4 @@ class PostgresCdc(Connector):
         return source
 
 
-__all__ = ["ColumnChanges", "PostgresCdc", "PostgresChanges"]
+__all__ = ["PostgresCdc", "PostgresChanges"]
