@@ -50,11 +50,11 @@ class Column:
         return f"`{self.name}` {self.data_type}"
 
     def copy(self, new_type: DataType) -> Column:
-        """Return the same of another type."""
+        """Return the column with another type."""
         return replace(self, data_type=new_type)
 
     def rename(self, new_name: str) -> Column:
-        """Return the same under another name."""
+        """Return the column under another name."""
         return replace(self, name=new_name)
 
     def __str__(self) -> str:

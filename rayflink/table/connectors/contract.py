@@ -50,7 +50,7 @@ class TableSource(ABC):
         """Return a stream of Arrow batches with the columns of the source, in their order and types."""
 
     def projected(self, names: Sequence[str]) -> TableSource | None:
-        """Return the same of these columns alone, in this order; None: it cannot leave any out.
+        """Return the source with these columns alone, in this order; None: it cannot leave columns out.
 
         Args:
             names: of the table's columns, also of those that the source leaves out already.
@@ -58,7 +58,7 @@ class TableSource(ABC):
         return None
 
     def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
-        """Return the same with other fields in the rows of some columns; None: it reads rows whole.
+        """Return the source with fewer fields in the rows of some columns; None: it can only read all fields.
 
         Args:
             types: name of a column -> its type in the table with some of the fields only, which replaces what an

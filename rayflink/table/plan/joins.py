@@ -27,7 +27,7 @@ class JoinKind(Enum):
 
     @property
     def keeps_right(self) -> bool:
-        """Return the same of the right side."""
+        """Return whether a row of the right side that matches none is in the result, with nulls for the left side."""
         return self in (JoinKind.RIGHT, JoinKind.FULL)
 
     @property

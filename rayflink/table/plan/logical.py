@@ -40,10 +40,10 @@ class Windowing:
     """The assignment of rows to windows; lengths in milliseconds.
 
     Args:
-        size_ms: of a window, the longest one of CUMULATE, the gap of SESSION.
-        slide_ms: from a window of HOP to the next, the step of CUMULATE.
+        size_ms: size of a window; the greatest size of CUMULATE; the gap of SESSION.
+        slide_ms: slide of HOP; step of CUMULATE.
         time: number of the time attribute's column.
-        partition: columns by which sessions are distinguished.
+        partition: numbers of the columns that partition sessions.
         by_local_time: windows are aligned in the session's time zone, as the time attribute is TIMESTAMP_LTZ.
     """
 
@@ -74,7 +74,7 @@ class Windowing:
         return f"{self.kind.value}({', '.join(parts)})"
 
     def describe_without_time(self) -> str:
-        """Return the windows as EXPLAIN shows them, without the column that they are made by."""
+        """Return the windows as EXPLAIN shows them, without their time column."""
         described = replace(self, time=0, partition=()).describe(["time"]).replace("time_col=[time], ", "")
         return f"{described} of local time" if self.by_local_time else described
 
@@ -96,7 +96,8 @@ class Attribute:
     """A column of a relation.
 
     Args:
-        part: what it has to do with time; of bounds of windows, `windowing` says of which.
+        part: its role in time; None for an ordinary column.
+        windowing: the windows of which a column with such a role is a bound.
     """
 
     name: str
@@ -106,12 +107,12 @@ class Attribute:
 
     @property
     def is_time(self) -> bool:
-        """Return whether windows can be made by it."""
+        """Return whether the column is a time attribute, by which rows can be assigned to windows."""
         return self.part in (TimePart.ROWTIME, TimePart.PROCTIME, TimePart.WINDOW_TIME)
 
     @property
     def is_event_time(self) -> bool:
-        """Return whether the watermark is about it."""
+        """Return whether the column is the event time that watermarks refer to."""
         return self.part in (TimePart.ROWTIME, TimePart.WINDOW_TIME)
 
     def __str__(self) -> str:
@@ -128,7 +129,7 @@ UNNAMED = "Unregistered_"
 
 @dataclass(frozen=True)
 class Relation:
-    """A step of the plan; gives rows with the columns of `schema`."""
+    """A step of the plan, whose rows have the columns of `schema`."""
 
     schema: Schema
     place: Place | None = field(default=None, compare=False, kw_only=True)
@@ -137,11 +138,11 @@ class Relation:
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
-        """Return the relations whose rows it takes."""
+        """Return the relations whose rows are its input."""
         return ()
 
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
-        """Return the same on others."""
+        """Return the same relation on other inputs."""
         return self
 
     @property
@@ -156,7 +157,7 @@ class Relation:
             yield from one.walk()
 
     def mapped(self, change: Callable[[Relation], Relation]) -> Relation:
-        """Return the tree with each relation changed, those below first."""
+        """Return the tree with each relation replaced by `change` of it, inputs first."""
         inputs = tuple(one.mapped(change) for one in self.inputs)
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
@@ -177,9 +178,9 @@ class Relation:
         return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
-        """Return numbers of the columns by which the rows of an input are partitioned to subtasks.
+        """Return the numbers of the columns by which the rows of an input must be partitioned to subtasks.
 
-        (): all to one; None: they stay where they are.
+        The result is () if one subtask must receive all rows, and None if rows may stay where they are.
         """
         return None
 
@@ -192,25 +193,25 @@ class Relation:
         return Change.INSERT
 
     def requires_update_before(self, is_wanted: bool) -> bool:
-        """Return whether its inputs must send the row before an update; `is_wanted`: whether it must itself."""
+        """Return whether its inputs must emit the row before an update; `is_wanted`: whether it must emit it itself."""
         return is_wanted
 
     @property
     def produces_update_before(self) -> bool:
-        """Return whether it can send the row before an update."""
+        """Return whether it can emit the row before an update."""
         return True
 
     @property
     def instead(self) -> str:
-        """Return the remedy where it does not take the changes of its inputs."""
+        """Return the remedy for a query in which it does not accept the changes of its inputs."""
         return "aggregate by windows before"
 
     def explain_line(self) -> str:
-        """Return its own line of a plan."""
+        """Return its line in a plan, as EXPLAIN shows it."""
         raise NotImplementedError(type(self).__name__)
 
     def column(self, index: int) -> Column:
-        """Return a column of it as an expression."""
+        """Return one of its columns as an expression."""
         attribute = self.schema[index]
         return Column(attribute.type, index, attribute.name)
 
@@ -228,7 +229,7 @@ class _OnOne(Relation):
 
 
 class _OfEachRow(Relation):
-    """Does to each change what it does to a row."""
+    """A relation that processes each change as it processes a row."""
 
     def takes_changes(self) -> Change:
         return Change.ALL
@@ -246,7 +247,7 @@ class Scan(Relation):
 
     Args:
         path: catalog, database and name; or a made-up name for a table without one.
-        source: what gives the rows, see `sources.TableSource`; with what was pushed into it.
+        source: reads the rows, see `sources.TableSource`; contains the projections and filters pushed into it.
     """
 
     path: tuple[str, ...]

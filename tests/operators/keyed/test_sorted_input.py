@@ -64,8 +64,8 @@ def test_nothing_is_late_and_windows_fire_key_by_key() -> None:
     check(make, given, [rec(("a", 2), 9), rec(("a", 8), 29), rec(("b", 4), 9), rec(("b", 1), 29), END])
 
 
-class Told(KeyedProcessFunction):
-    """Tells the time it knows; sets a timer of each kind; counts the records of its key."""
+class Counting(KeyedProcessFunction):
+    """Counts the records of its key, sets a timer of each kind, and yields count and event time."""
 
     def open(self, runtime_context: Any) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count"))
@@ -83,7 +83,7 @@ class Told(KeyedProcessFunction):
 @pytest.mark.parametrize("chunk", [1, 4096])
 def test_all_timers_of_a_key_fire_behind_its_last_record(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorted_input, "CHUNK_ROWS", chunk)
-    with OperatorHarness(SortedInput(lambda: KeyedProcessOperator(first, Told()))) as harness:
+    with OperatorHarness(SortedInput(lambda: KeyedProcessOperator(first, Counting()))) as harness:
         for step in (rec(("b",), 1), rec(("a",), 2), wm(50), rec(("b",), 3), END):
             harness.give(step)
         values = harness.output_values()
@@ -98,7 +98,7 @@ def test_all_timers_of_a_key_fire_behind_its_last_record(chunk: int, monkeypatch
 def test_the_state_of_a_key_is_gone_when_the_next_keys_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorted_input, "CHUNK_ROWS", 10)
     most = 0
-    with OperatorHarness(SortedInput(lambda: KeyedProcessOperator(first, Told()))) as harness:
+    with OperatorHarness(SortedInput(lambda: KeyedProcessOperator(first, Counting()))) as harness:
         [operator] = harness.operators
         backend = operator._inner.backend  # type: ignore[attr-defined]
         table = backend.table(ValueStateDescriptor("count"))

@@ -297,7 +297,7 @@ def test_each_key_selector_is_blamed_for_its_own_records() -> None:
 def test_key_selectors_are_opened_and_closed() -> None:
     calls: list[str] = []
 
-    class Told(KeySelector):
+    class CallRecorder(KeySelector):
         def open(self, runtime_context: Any) -> None:
             calls.append("open")
 
@@ -307,7 +307,7 @@ def test_key_selectors_are_opened_and_closed() -> None:
         def get_key(self, value: Any) -> Any:
             return value
 
-    key = SideKeySelector(KeyBy(Told()), KeyBy(Told()))
+    key = SideKeySelector(KeyBy(CallRecorder()), KeyBy(CallRecorder()))
     run(co_group_window_operator(key, collecting, CoGroupedRecords(lambda a, b: None), TUMBLING), [])
     assert calls == ["open", "open", "close", "close"]
 

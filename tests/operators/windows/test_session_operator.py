@@ -51,8 +51,8 @@ class Listed(AggregateFunction):
         return [*acc_a, *acc_b]
 
 
-class Told(ProcessWindowFunction):  # type: ignore[type-arg]
-    """Gives key, window and results; notes which windows were cleared."""
+class Recorder(ProcessWindowFunction):  # type: ignore[type-arg]
+    """Yields key, window and results, and records the windows that were cleared."""
 
     def __init__(self) -> None:
         self.cleared: list[Any] = []
@@ -102,7 +102,7 @@ def test_sessions_are_those_of_windows_that_merge(
 
     def told(trigger: Any = None, backend: Any = None) -> tuple[list[Any], list[Any]]:
         """What comes out, and the windows that are cleared."""
-        function, rules = Told(), WindowRules(trigger, lateness, "late")
+        function, rules = Recorder(), WindowRules(trigger, lateness, "late")
         contents = aggregating(Listed()) if aggregates else collecting()
         operator = window_operator(first, assigner, contents, WindowEvaluation(function), rules)
         assert isinstance(operator, SessionWindowOperator if trigger is None else MergingWindowOperator)
@@ -130,7 +130,7 @@ OUT_OF_ORDER = [
 def test_sessions_are_the_same_under_every_hardship(contents: Any, assigner: Any, lateness: int) -> None:
     rules = WindowRules(None, lateness, "late")
     steps = steps_of(OUT_OF_ORDER)
-    verify(lambda: window_operator(first, assigner, contents(), WindowEvaluation(Told()), rules), steps)
+    verify(lambda: window_operator(first, assigner, contents(), WindowEvaluation(Recorder()), rules), steps)
 
 
 def test_sessions_of_aggregates_by_the_wall_clock() -> None:
@@ -240,7 +240,7 @@ def test_many_sessions_of_one_time_are_not_taken_out_together(monkeypatch: Any) 
     records = RowBatch([(f"k{number}", number) for number in range(1_500)], stamps)
     gaps = EventTimeSessionWindows.with_gap(1_000_000)
     out = run(
-        lambda: window_operator(first, gaps, reducing(max), WindowEvaluation(Told()), WindowRules()), [records, END]
+        lambda: window_operator(first, gaps, reducing(max), WindowEvaluation(Recorder()), WindowRules()), [records, END]
     )
     assert [entry[2] for entry in out[:-1]] == sorted(stamp + 999_999 for stamp in stamps)
     assert max(together) < 300

@@ -62,7 +62,7 @@ def _narrowed(one: Relation) -> Relation:
 
 
 def _of_columns(rank: Rank, below: Relation, places: dict[int, int]) -> Rank:
-    """Return the same of columns that stand elsewhere."""
+    """Return the rank over `below`, with the numbers that its columns have there."""
     made = replace(
         rank,
         schema=(*below.schema, rank.schema[-1]),
