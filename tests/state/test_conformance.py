@@ -15,6 +15,7 @@ from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.snapshots import KeyedCapture
 from rayflink.testing import BACKEND_LAWS, LONG_BACKEND_LAWS, check_backend
 from rayflink.testing.backend_laws.subject import MakeBackend
+from rayflink.testing.backend_laws.timers import many_timers_fire_in_order
 from tests.operators.write_back import WriteBackBackend
 from tests.state.rocksdb.late_links import late
 
@@ -53,13 +54,13 @@ BACKENDS = pytest.mark.parametrize(
 
 
 def laws_of(name: str) -> Any:
-    """Parametrize a test with the laws of a module of `rayflink.testing.backend_laws`; long histories run in
-    slices.
+    """Parametrize a test with the laws of a module of `rayflink.testing.backend_laws`; long histories, and millions of
+    timers, run in slices.
     """
     laws = [law for law in BACKEND_LAWS if law.__module__.endswith(f".{name}")]
-    slow = [pytest.mark.slow, *([pytest.mark.soak] if name == "histories" else [])]
+    long = [pytest.mark.slow, *([pytest.mark.soak] if name in ("histories", "timers") else [])]
     return pytest.mark.parametrize(
-        "law", [pytest.param(law, id=law.__name__, marks=slow if law in LONG_BACKEND_LAWS else []) for law in laws]
+        "law", [pytest.param(law, id=law.__name__, marks=long if law in LONG_BACKEND_LAWS else []) for law in laws]
     )
 
 
@@ -103,6 +104,11 @@ def test_checkpoints_keep_the_law(make: Any, law: Any) -> None:
 @laws_of("timers")
 def test_timers_keep_the_law(make: Any, law: Any) -> None:
     check_backend(make, [law])
+
+
+@pytest.mark.slow
+def test_many_timers_fire_in_order_with_hardly_any_memory() -> None:
+    check_backend(_rocksdb(20_000), [many_timers_fire_in_order])
 
 
 @pytest.mark.spec("G10", "G11", "read", "G12", "left-out", "unchanged", "G13", "access")

@@ -30,6 +30,7 @@ def table(folder: Path, name: str, **more: str) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_ten_thousand_small_files(tmp_path):
     t_env = table(tmp_path / "t", "csv")
     for n in range(10_000):
