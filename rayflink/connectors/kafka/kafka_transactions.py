@@ -199,9 +199,9 @@ class Transactions:
         consumer = new_consumer(own, ClientErrors(own))
         try:
             place = [module.TopicPartition(topic, 0)]
-            [found] = self._until(time.monotonic() + CALL_S, lambda s: consumer.committed(place, timeout=s))
-            if found.error is not None:
-                raise module.KafkaException(found.error)
+            [entry] = self._until(time.monotonic() + CALL_S, lambda s: consumer.committed(place, timeout=s))
+            if entry.error is not None:
+                raise module.KafkaException(entry.error)
             self._group = consumer.consumer_group_metadata()
         except module.KafkaException as error:
             if error_name(error.args[0]) in MISSING:
@@ -210,7 +210,7 @@ class Transactions:
         finally:
             consumer.close()
         try:
-            return Ledger.of_metadata(found.offset, found.metadata)
+            return Ledger.of_metadata(entry.offset, entry.metadata)
         except (ValueError, KeyError, TypeError) as error:
             problem = f"the offset of group {self.id!r} for partition 0 of topic {topic!r} is no ledger: {error}"
             remedy = "another program commits offsets to the group; give the sink a transactional id prefix of its own"
