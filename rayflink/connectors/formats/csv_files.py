@@ -318,9 +318,9 @@ class _CsvCursor:
     def read(self, max_records: int) -> Batch | Tagged | None:
         while self._data is None or self._given >= self._data.num_rows:
             if self._malformed is not None and self._data is not None and self._given == self._data.num_rows:
-                found, self._malformed = self._malformed, None
+                aside, self._malformed = self._malformed, None
                 self._given += 1
-                return found
+                return aside
             self._offset = self._blocks.offset
             block = self._next()
             self._mark = bytes(block[:MARK_BYTES])

@@ -127,9 +127,9 @@ class _JsonCursor:
     def read(self, max_records: int) -> Batch | Tagged | None:
         while self._given >= len(self._records):
             if self._malformed is not None and self._given == len(self._records):
-                found, self._malformed = self._malformed, None
+                aside, self._malformed = self._malformed, None
                 self._given += 1
-                return found
+                return aside
             self._offset = self._blocks.offset
             block = self._blocks.next()
             self._mark = block[:MARK_BYTES]

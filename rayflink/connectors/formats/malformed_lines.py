@@ -53,22 +53,25 @@ class MalformedLines:
         """Return the same with a counter of a reader's."""
         return self if self.fails else replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS))
 
-    def report(self, path: str, offset: int, found: Sequence[MalformedLine]) -> Tagged | None:
+    def report(self, path: str, offset: int, lines: Sequence[MalformedLine]) -> Tagged | None:
         """Count lines of a block, and return the records for the side output; None: there are none.
 
         Args:
             offset: of the block in the file, in bytes.
         """
-        if not found:
+        if not lines:
             return None
+        is_first = self.errors is None or not self.errors.get_count()
         if self.errors is not None:
-            self.errors.inc(len(found))
+            self.errors.inc(len(lines))
+        if self.policy.tag is None and not is_first:
+            return None
         first = line_number(path, offset)
-        log.warning("%d lines cannot be read, the first in %s, line %d: %s", len(found), path,
-                    first + found[0].index, found[0].error)  # fmt: skip
+        if is_first:
+            log.warning("the first malformed line is in %s, line %d: %s", path, first + lines[0].index, lines[0].error)
         if self.policy.tag is None:
             return None
-        records = [MalformedRecord(each.line, each.error, f"{path!r}, line {first + each.index}") for each in found]
+        records = [MalformedRecord(each.line, each.error, f"{path!r}, line {first + each.index}") for each in lines]
         return Tagged(self.policy.tag.tag_id, RowBatch(records))
 
 

@@ -25,7 +25,11 @@ class Subject:
     """Options of the job, such as those of an object store."""
 
     def outage(self) -> AbstractContextManager[object] | None:
-        """Return a context in which the outside system is slow, fails or is away; None: there is none to try."""
+        """Return a context in which the outside system is slow, fails or is away; None: there is none to try.
+
+        The job runs in the thread that ends the context, so a connector that waits for the outside system needs
+        timeouts of a second or two.
+        """
         return None
 
     def close(self) -> None:

@@ -245,7 +245,7 @@ def test_the_sink_writes_each_record_at_least_once(redis_server: RedisProcess, s
 
         def create_sink(self) -> Sink:
             builder = RedisStreamSink.builder().set_url(redis_server.url).set_stream(self.stream)
-            return builder.set_value_field("v", SimpleStringSchema()).build()
+            return builder.set_value_field("v", SimpleStringSchema()).set_outage_timeout(200).build()
 
         def record(self, number: int) -> str:
             return str(number)
