@@ -59,7 +59,7 @@ class RMQSinkPublishOptions(ABC, Generic[Input]):
         return True
 
 
-class _ToQueue(RMQSinkPublishOptions[Input]):
+class _DefaultExchange(RMQSinkPublishOptions[Input]):
     def __init__(self, queue: str) -> None:
         self._queue = queue
 
@@ -101,7 +101,7 @@ class RMQSink(Sink[Input]):
         if not queue_name and publish_options is None:
             raise RMQError("the sink of RabbitMQ has neither queue nor publish_options", "give it the name of a queue")
         self._config, self._queue, self._schema = connection_config, queue_name, serialization_schema
-        self._options = publish_options or _ToQueue(queue_name)
+        self._options = publish_options or _DefaultExchange(queue_name)
 
     def __repr__(self) -> str:
         target = f"queue {self._queue!r}" if self._queue else f"{self._options!r}"

@@ -37,7 +37,7 @@ class CrashingJob:
         folder: of the checkpoints.
         points: whose choices the job shares, and whose connectors lose their connections with their process.
         parallelisms: of which each start draws one.
-        options: of the job.
+        options: of the job; None for none.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class CrashingJob:
         folder: Path,
         points: CrashPoints,
         parallelisms: Sequence[int],
-        options: Mapping[str, str],
+        options: Mapping[str, str] | None = None,
     ) -> None:
-        self._options = options
+        self._options = options or {}
         self._write, self._folder, self._points, self._parallelisms = write, folder, points, parallelisms
         self._draw = points.draw
         self._newest = ""

@@ -92,7 +92,8 @@ def test_a_variable_holds_words_as_a_shell_reads_them() -> None:
 
 @pytest.mark.parametrize("text", ["a", "=1", "a=1 'b", "a=1 b"])
 def test_a_variable_without_words_of_that_form_is_refused_by_its_name(text: str) -> None:
-    with pytest.raises(ConfigError, match="option 'RAYFLINK_OPTIONS': found .*key=value words; write for example"):
+    wanted = "environment variable 'RAYFLINK_OPTIONS': found .*key=value words; write for example"
+    with pytest.raises(ConfigError, match=wanted):
         given(RAYFLINK_OPTIONS=text)
 
 
