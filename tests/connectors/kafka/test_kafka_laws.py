@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
@@ -24,12 +25,17 @@ TIMEOUTS = {"delivery.timeout.ms": 2_000, "transaction.timeout.ms": 2_000, "sock
 
 @contextmanager
 def frozen(kafka: KafkaCluster) -> Iterator[None]:
-    """The broker stands still: its connections stay, and nothing answers."""
-    kafka.brokers[0].freeze()
+    """The broker stands still, for some seconds at most: its connections stay, and nothing answers."""
+    broker = kafka.brokers[0]
+    broker.freeze()
+    thawing = threading.Timer(3.0, broker.thaw)  # also where the sink keeps the only thread waiting
+    thawing.start()
     try:
         yield
     finally:
-        kafka.brokers[0].thaw()
+        thawing.cancel()
+        thawing.join()
+        broker.thaw()
 
 
 @pytest.mark.parametrize("promise", [DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE])
