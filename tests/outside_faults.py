@@ -65,6 +65,7 @@ STAGED, CHANGES, SCAN, LOOKUP = (
 LINES = "files/test_malformed_lines.py"
 DELTA, ICEBERG = "lakes/test_delta_faults.py", "lakes/test_iceberg_faults.py"
 LAKES, ON_S3 = "lakes/test_lake_sources.py", "lakes/test_lakes_on_s3.py"
+COMPACTION = "lakes/test_iceberg_compaction.py"
 REDIS, WEBHOOK, REQUESTS = "redis/test_redis_streams.py", "http/test_http_source.py", "http/test_http_sink.py"
 
 ALL = [
@@ -238,6 +239,8 @@ ALL = [
                  "test_a_bucket_that_is_missing_is_an_error_with_the_remedy"),
     OutsideFault("Delta", "a compaction fails", RETRIED, (), ON_S3,
                  "test_a_compaction_that_fails_is_counted_and_harms_no_row"),
+    OutsideFault("Iceberg", "rows are deleted or replaced while small files are merged", RETRIED, (), COMPACTION,
+                 "test_another_commits_while_files_are_merged"),
     OutsideFault("Redis", "the server is killed and comes back", RETRIED, (), REDIS,
                  "test_a_killed_server_is_waited_for"),
     OutsideFault("Redis", "no server answers for the outage timeout", FAILS,

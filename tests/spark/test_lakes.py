@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from rayflink.connectors.iceberg.iceberg_compaction import IcebergCompaction
+from rayflink.connectors.iceberg.iceberg_table import CatalogLoader, TableLoader
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from tests.spark.lake_jars import lake_jars
 
@@ -85,5 +87,10 @@ def test_spark_reads_an_iceberg_table_of_the_same_catalog(
     assert all("flink.max-committed-checkpoint-id" in snapshot.summary for snapshot in snapshots)
     first = lake_spark.read.option("snapshot-id", snapshots[0].snapshot_id).table("lake.db.t")
     assert rows(first) == [FIRST, SECOND]
+    loader = TableLoader.from_catalog(CatalogLoader.sql("lake", {"uri": uri, "warehouse": warehouse}), "db.t")
+    assert IcebergCompaction(loader, None).merge() == "4 files merged into 2"
+    lake_spark.sql("REFRESH TABLE lake.db.t")
+    assert rows(lake_spark.table("lake.db.t")) == [FIRST, FIRST, SECOND, SECOND]
+    assert lake_spark.table("lake.db.t.files").count() == 2, "small files are merged"
     lake_spark.sql("INSERT INTO lake.db.t SELECT * FROM lake.db.t WHERE n = 1")
     assert t_env.sql_query("SELECT n FROM t").to_arrow().sort_by("n")["n"].to_pylist() == [1, 1, 1, 1, 2, 2]

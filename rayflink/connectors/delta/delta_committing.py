@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.sink import CommitterContext, GlobalCommitter
-from rayflink.common.errors import described
-from rayflink.common.metrics.metric_group import MetricGroup
-from rayflink.common.text_output.logs import get_logger
 
-from ..lakes.lake_errors import LakeError, library, without_secrets
+from ..lakes.background_compaction import BackgroundCompaction
+from ..lakes.lake_errors import LakeError, library
 from .delta_table import DeltaPlace
 
 if TYPE_CHECKING:
     import deltalake
     import pyarrow
-
-log = get_logger(__name__)
-
-CLOSES_WITHIN_S = 10
-"""Seconds for which a job that ends waits for a compaction; it loses nothing but work where it does not end."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +74,9 @@ class DeltaCommitter(GlobalCommitter):
         ctx: CommitterContext,
     ) -> None:
         self._place, self._schema, self._partition_columns = place, schema, list(partition_columns)
-        self._merge_schema, self._compact_every = merge_schema, compact_every
+        self._merge_schema = merge_schema
         self._application = f"rayflink-{ctx.job_id}-{ctx.operator_id}"
-        self._commits = 0
-        self._compaction: threading.Thread | None = None
-        metrics = ctx.metrics or MetricGroup()
-        self._compactions = metrics.counter("numCompactions")
-        self._failed_compactions = metrics.counter("numFailedCompactions")
+        self._compaction = BackgroundCompaction(str(place), self._merge_small_files, compact_every, ctx.metrics)
 
     def combine(self, checkpoint_id: int, committables: Sequence[DeltaFile]) -> DeltaCommit:
         files = sorted(committables, key=lambda file: file.path)
@@ -100,11 +88,7 @@ class DeltaCommitter(GlobalCommitter):
                 request.signal_already_committed()
 
     def close(self) -> None:
-        if self._compaction is None:
-            return
-        self._compaction.join(CLOSES_WITHIN_S)
-        if self._compaction.is_alive():
-            log.warning("%s is still compacted; what that has written by now may be left without a commit", self._place)
+        self._compaction.close()
 
     def _commit(self, commit: DeltaCommit) -> bool:
         """Add the files of a checkpoint; False: they have been added before.
@@ -129,9 +113,7 @@ class DeltaCommitter(GlobalCommitter):
             table.create_write_transaction(
                 adds, "append", table.schema(), self._partition_columns, commit_properties=properties
             )
-        self._commits += 1
-        if self._compact_every is not None and self._commits % self._compact_every == 0:
-            self._compact()
+        self._compaction.count_commit()
         return True
 
     def _table(self) -> deltalake.DeltaTable:
@@ -153,23 +135,8 @@ class DeltaCommitter(GlobalCommitter):
             table = self._place.open()
         return table
 
-    def _compact(self) -> None:
-        """Merge small files in a thread of its own, unless the last time has not ended."""
-        if self._compaction is None or not self._compaction.is_alive():
-            self._compaction = threading.Thread(
-                target=self._merge_small_files, name="compacts a Delta table", daemon=True
-            )
-            self._compaction.start()
-
-    def _merge_small_files(self) -> None:
-        try:
-            metrics = self._place.open().optimize.compact()
-        except Exception as error:  # another writer may have deleted the files; the next time finds others
-            self._failed_compactions.inc()
-            log.warning("%s was not compacted: %s", self._place, without_secrets(described(error)))
-            return
-        self._compactions.inc()
-        log.info("%s compacted: %s", self._place, metrics)
+    def _merge_small_files(self) -> object:
+        return self._place.open().optimize.compact()
 
 
 def missing_columns(

@@ -11,6 +11,7 @@ from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.sink import CommitterContext, GlobalCommitter
 from rayflink.user_types import UserValue
 
+from ..lakes.background_compaction import BackgroundCompaction
 from ..lakes.lake_errors import LakeError, library
 from .iceberg_table import NewTable, TableLoader
 
@@ -81,14 +82,20 @@ class IcebergCommitter(GlobalCommitter):
     Args:
         new: how the table is created where it does not exist; None: it must exist.
         properties: of each snapshot, beside those.
+        compaction: is started by commits.
 
     Source: apache/iceberg IcebergFilesCommitter.
     """
 
     def __init__(
-        self, loader: TableLoader, new: NewTable | None, properties: tuple[tuple[str, str], ...], ctx: CommitterContext
+        self,
+        loader: TableLoader,
+        new: NewTable | None,
+        properties: tuple[tuple[str, str], ...],
+        compaction: BackgroundCompaction,
+        ctx: CommitterContext,
     ) -> None:
-        self._loader, self._new, self._properties = loader, new, properties
+        self._loader, self._new, self._properties, self._compaction = loader, new, properties, compaction
         self._job_id, self._operator_id = ctx.job_id, ctx.operator_id
 
     def combine(self, checkpoint_id: int, committables: Sequence[IcebergFile]) -> IcebergCommit:
@@ -99,6 +106,9 @@ class IcebergCommitter(GlobalCommitter):
         for request in requests:
             if not self._commit(request.get_committable()):
                 request.signal_already_committed()
+
+    def close(self) -> None:
+        self._compaction.close()
 
     def _commit(self, commit: IcebergCommit) -> bool:
         """Append the files of a checkpoint; False: they have been appended before.
@@ -116,6 +126,7 @@ class IcebergCommitter(GlobalCommitter):
                     self._append(table, commit)
                 except errors.CommitFailedException:
                     continue  # another writer was first: look again, as it may have been an attempt of this job
+            self._compaction.count_commit()
             return True
         problem = f"{self._loader} was changed by others {MOST_RACES} times while a snapshot was committed"
         raise LakeError(problem, "the commit is tried again later")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rayflink.common.connector_base.sink import CommitterContext, GlobalCommitter, Sink, SinkWriter, WriterContext
 from rayflink.common.metrics.metric_group import MetricGroup
@@ -11,18 +11,15 @@ from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.records.batches import Batch
 from rayflink.user_types import TypeHint, UserRecord
 
-from ..formats.column_blocks import as_schema
-from ..lakes.data_file_writing import DataFileWriter, WrittenFile
-from ..lakes.lake_errors import LakeError, library
-from ..lakes.partitioned_rows import PartitionValues
+from ..lakes.background_compaction import BackgroundCompaction
+from ..lakes.lake_errors import LakeError
 from .iceberg_committing import IcebergCommitter, IcebergFile
-from .iceberg_partitions import partition_keys, represented
-from .iceberg_table import NewTable, TableLoader, new_data_file, parsed_partitions
+from .iceberg_compaction import IcebergCompaction
+from .iceberg_table import NewTable, TableLoader, parsed_partitions
+from .iceberg_writing import IcebergDataFiles, wanted_file_bytes
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-
-FILE_BYTES = 512 << 20
 
 
 class IcebergSink(Sink[UserRecord]):
@@ -35,6 +32,7 @@ class IcebergSink(Sink[UserRecord]):
         new: how the table is created where it does not exist; None: it must exist.
         file_bytes: a file is closed at this size, and at each checkpoint; None: as the table says, or 512 MiB.
         properties: of each snapshot.
+        compact_every: commits after which small files are merged; None: never.
     """
 
     name = "Sink: Iceberg"
@@ -45,8 +43,10 @@ class IcebergSink(Sink[UserRecord]):
         new: NewTable | None = None,
         file_bytes: int | None = None,
         properties: tuple[tuple[str, str], ...] = (),
+        compact_every: int | None = None,
     ) -> None:
         self._loader, self._new, self._file_bytes, self._properties = loader, new, file_bytes, properties
+        self._compact_every = compact_every
 
     @staticmethod
     def for_row_data(input: _Stream | None = None) -> IcebergSinkBuilder:
@@ -64,7 +64,9 @@ class IcebergSink(Sink[UserRecord]):
         return IcebergWriter(self._loader.load_or_create(self._new), self._file_bytes, ctx)
 
     def create_global_committer(self, ctx: CommitterContext) -> GlobalCommitter:
-        return IcebergCommitter(self._loader, self._new, self._properties, ctx)
+        merge = IcebergCompaction(self._loader, self._file_bytes).merge
+        compaction = BackgroundCompaction(str(self._loader), merge, self._compact_every, ctx.metrics)
+        return IcebergCommitter(self._loader, self._new, self._properties, compaction, ctx)
 
 
 class _Step(Protocol):
@@ -92,6 +94,7 @@ class IcebergSinkBuilder:
         self._parallelism: int | None = None
         self._uid: str | None = None
         self._properties: dict[str, str] = {}
+        self._compact_every: int | None = None
 
     def table_loader(self, table_loader: TableLoader) -> IcebergSinkBuilder:
         """Write into this table."""
@@ -127,6 +130,17 @@ class IcebergSinkBuilder:
         self._file_bytes = file_bytes
         return self
 
+    def with_compaction(self, every_commits: int) -> IcebergSinkBuilder:
+        """Merge small files of the table after each time this many commits, beside the job.
+
+        Raises:
+            LakeError: it is below 1.
+        """
+        if every_commits < 1:
+            raise LakeError(f"the interval of compactions is {every_commits} commits", "set at least 1")
+        self._compact_every = every_commits
+        return self
+
     def set_snapshot_property(self, property: str, value: str) -> IcebergSinkBuilder:
         """Set a property of each snapshot that the sink commits."""
         self._properties[property] = value
@@ -150,7 +164,8 @@ class IcebergSinkBuilder:
         """
         if self._loader is None:
             raise LakeError("the Iceberg sink has no table", "call table_loader(...) before")
-        return IcebergSink(self._loader, self._new, self._file_bytes, tuple(sorted(self._properties.items())))
+        properties = tuple(sorted(self._properties.items()))
+        return IcebergSink(self._loader, self._new, self._file_bytes, properties, self._compact_every)
 
     def append(self) -> _Step:
         """End the stream of `for_row_data` with the sink, and return its last step.
@@ -170,31 +185,19 @@ class IcebergWriter(SinkWriter):
     """Writes the rows of one subtask to data files, which are closed at each checkpoint."""
 
     def __init__(self, table: Table, file_bytes: int | None, ctx: WriterContext) -> None:
-        arrow = library("pyiceberg.io.pyarrow", "iceberg")
-        self._table, self._spec, self._icebergs = table, table.spec(), arrow
-        self._schema = arrow.schema_to_pyarrow(table.schema())
-        self._plan = arrow.compute_statistics_plan(table.schema(), table.metadata.properties)
-        self._ids = arrow.parquet_path_to_id_mapping(table.schema())
-        self._provider = table.location_provider()
-        self._locations: dict[str, str] = {}
-        keys = partition_keys(table)
-        if file_bytes is None:
-            file_bytes = int(table.metadata.properties.get("write.target-file-size-bytes", FILE_BYTES))
-        self._files = DataFileWriter(
-            self._schema, keys, self._folder, self._open, file_bytes, f"{ctx.subtask:05d}-{ctx.attempt}"
-        )  # fmt: skip
+        self._files = IcebergDataFiles(table, wanted_file_bytes(table, file_bytes), f"{ctx.subtask:05d}-{ctx.attempt}")
         metrics = ctx.metrics or MetricGroup()
         self._written, self._bytes = metrics.counter("numDataFiles"), metrics.counter("numDataFileBytes")
         self._prepared: list[IcebergFile] = []
 
     def write(self, batch: Batch) -> None:
-        self._files.write(as_schema(batch, self._schema))
+        self._files.write(batch)
 
     def flush(self, end_of_input: bool) -> None:
         for file in self._files.finish():
             self._written.inc()
             self._bytes.inc(file.size)
-            self._prepared.append(self._described(file))
+            self._prepared.append(file)
 
     def prepare_commit(self) -> Sequence[object]:
         prepared, self._prepared = self._prepared, []
@@ -202,24 +205,6 @@ class IcebergWriter(SinkWriter):
 
     def close(self) -> None:
         self._files.abandon()
-
-    def _described(self, file: WrittenFile) -> IcebergFile:
-        statistics = self._icebergs.data_file_statistics_from_parquet_metadata(
-            parquet_metadata=file.footer, stats_columns=self._plan, parquet_column_mapping=self._ids
-        )
-        values = tuple(represented(value) for value in file.partition)
-        location = self._locations.pop(file.path)
-        return IcebergFile(location, file.size, values, self._spec.spec_id, statistics.to_serialized_dict())
-
-    def _folder(self, values: PartitionValues) -> str:
-        if not values:
-            return ""
-        record = library("pyiceberg.typedef", "iceberg").Record(*map(represented, values))
-        return str(self._spec.partition_to_path(record, self._table.schema()))
-
-    def _open(self, path: str) -> IO[bytes]:
-        location = self._locations[path] = self._provider.new_data_location(path)
-        return new_data_file(self._table, location)
 
 
 __all__ = ["IcebergSink", "IcebergSinkBuilder"]

@@ -128,10 +128,10 @@ def test_a_zombie_and_its_successor_commit_at_the_same_time(
 def compactions(model: LakeModel) -> dict[str, int]:
     """The counters of the committer's compactions, when the last one has ended."""
     assert model.committer is not None
-    committer = model.committer.operators[0]._committer
-    if committer._compaction is not None:
-        committer._compaction.join(20)
-    return {"done": committer._compactions.get_count(), "failed": committer._failed_compactions.get_count()}
+    compaction = model.committer.operators[0]._committer._compaction
+    if compaction._thread is not None:
+        compaction._thread.join(20)
+    return {"done": compaction._done.get_count(), "failed": compaction._failed.get_count()}
 
 
 def test_small_files_are_merged_and_replays_are_recognized_afterwards(s3: dict[str, str], tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class IcebergTables(Connector):
         "catalog-table": Option(str),
         "partitioning": Option(str, "", about="such as day(ts), bucket(16, id)"),
         "sink.file-size": Option(typed(MEMORY)),
+        "sink.compaction.every-commits": Option(whole_from(1)),
         "streaming": Option(truth, False),
         "monitor-interval": Option(typed(DURATION)),
         "starting-strategy": Option(one_of(*(strategy.name for strategy in StreamingStartingStrategy))),
@@ -91,7 +92,9 @@ class IcebergTables(Connector):
             }
             new = NewTable(schema, partitions, tuple(sorted(properties.items())))
             size = table.options["sink.file-size"]
-            return LakeTableSink(IcebergSink(_loader(table), new, None if size is None else max(1, size.get_bytes())))
+            file_bytes = None if size is None else max(1, size.get_bytes())
+            every_commits = table.options["sink.compaction.every-commits"]
+            return LakeTableSink(IcebergSink(_loader(table), new, file_bytes, compact_every=every_commits))
         except LakeError as error:
             raise SqlError(f"{table.table}: {error.problem}", error.remedy) from error
 
