@@ -1,23 +1,19 @@
 """Files in an object store: MB/s of JSON lines and Parquet that are read and written, beside the bare libraries.
 
-The server is the `minio` on the PATH; `go install github.com/minio/minio@latest` builds one.
+The server is the `minio` on the PATH, else that of the tests, which `python -m
+tests.connectors.object_stores.bring_servers minio` builds by Go.
 """
 
 from __future__ import annotations
 
 import io
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
+from tests.connectors.object_stores.servers import BUCKET, minio_program, minio_store
+
 OBJECTS = 4
-_ACCOUNT = "benchmark"
 
 
 def run(data_path: str = "", rows: int = 500_000, rounds: int = 3) -> dict[str, Any]:
@@ -27,8 +23,10 @@ def run(data_path: str = "", rows: int = 500_000, rounds: int = 3) -> dict[str, 
         data_path: not used; objects are made.
         rows: of each of the four objects; 500,000 are 190 MB of JSON and 146 MB of Parquet in all.
     """
-    with _minio() as options:
-        ways = _ways(options, rows)
+    if minio_program() is None:
+        raise RuntimeError("MinIO is not there; python -m tests.connectors.object_stores.bring_servers minio builds it")
+    with minio_store() as server:
+        ways = _ways(server.options, rows)
         best: dict[str, float] = {}
         for _ in range(rounds):
             for name, (size, way) in ways.items():
@@ -36,40 +34,6 @@ def run(data_path: str = "", rows: int = 500_000, rounds: int = 3) -> dict[str, 
                 way()
                 best[name] = max(best.get(name, 0.0), size / 1e6 / (time.perf_counter() - began))
     return {name: round(rate, 1) for name, rate in best.items()}
-
-
-@contextmanager
-def _minio() -> Iterator[dict[str, str]]:
-    program = shutil.which("minio")
-    if program is None:
-        raise RuntimeError("no minio on the PATH; go install github.com/minio/minio@latest")
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-        free.close()
-        account = {"MINIO_ROOT_USER": _ACCOUNT, "MINIO_ROOT_PASSWORD": _ACCOUNT}
-        command = [program, "server", "--quiet", "--address", address, folder]
-        server = subprocess.Popen(command, env={**os.environ, **account}, stdout=subprocess.DEVNULL)
-        try:
-            os.makedirs(f"{folder}/data", exist_ok=True)  # a bucket
-            _wait_for(address)
-            keys = {"s3.access-key": _ACCOUNT, "s3.secret-key": _ACCOUNT, "s3.region": "us-east-1"}
-            yield {"s3.endpoint": f"http://{address}", **keys}
-        finally:
-            server.terminate()
-            server.wait()
-
-
-def _wait_for(address: str) -> None:
-    host, _, port = address.partition(":")
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            return socket.create_connection((host, int(port)), 1).close()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 def _ways(options: dict[str, str], rows: int) -> dict[str, tuple[int, Callable[[], object]]]:
@@ -96,8 +60,9 @@ def _ways(options: dict[str, str], rows: int) -> dict[str, tuple[int, Callable[[
         store.put(f"json/{number}.json", lines)
         store.put(f"parquet/{number}.parquet", blob)
     host = options["s3.endpoint"].partition("://")[2]
+    access, secret = options["s3.access-key"], options["s3.secret-key"]
     arrow = fs.S3FileSystem(
-        endpoint_override=host, scheme="http", access_key=_ACCOUNT, secret_key=_ACCOUNT, region="us-east-1"
+        endpoint_override=host, scheme="http", access_key=access, secret_key=secret, region=options["s3.region"]
     )
 
     def fetched_json() -> None:
@@ -107,8 +72,17 @@ def _ways(options: dict[str, str], rows: int) -> dict[str, tuple[int, Callable[[
             json.read_json(io.BytesIO(data), parse_options=wanted)
 
     def scanned() -> None:
-        for _ in dataset.dataset("data/parquet", filesystem=arrow, format="parquet").to_batches():
+        for _ in dataset.dataset(f"{BUCKET}/parquet", filesystem=arrow, format="parquet").to_batches():
             pass
+
+    def copied() -> None:
+        scan = dataset.dataset(f"{BUCKET}/parquet", filesystem=arrow, format="parquet")
+        again: dict[str, Any] = {"format": "parquet", "existing_data_behavior": "overwrite_or_ignore"}
+        dataset.write_dataset(scan, f"{BUCKET}/bare", filesystem=arrow, **again)
+
+    def put() -> None:
+        for number in range(OBJECTS):
+            store.put(f"put/{number}", blob)
 
     json_source = FileSource.for_record_stream_format(JsonLinesFormat(table.schema), "s3://data/json").build()
     parquet_source = FileSource.for_bulk_file_format(ParquetFormat(), "s3://data/parquet").build()
@@ -118,6 +92,8 @@ def _ways(options: dict[str, str], rows: int) -> dict[str, tuple[int, Callable[[
         "JSON: rayflink": (len(lines) * OBJECTS, lambda: _job(options, json_source, None)),
         "Parquet: pyarrow.dataset": (size, scanned),
         "Parquet: rayflink": (size, lambda: _job(options, parquet_source, None)),
+        "Parquet, its bytes written: obstore's put": (size, put),
+        "Parquet, read and written: pyarrow.dataset": (size, copied),
         "Parquet, read and written: rayflink": (size, lambda: _job(options, parquet_source, table.schema)),
     }
 

@@ -1,7 +1,7 @@
 """Real object stores for the tests, on loopback: MinIO, and Azurite, which is Microsoft's emulator of Azure.
 
-`python -m tests.connectors.object_stores.servers` brings both into the cache folder: MinIO is built by Go in some
-minutes, Azurite comes from npm. Where a program is not there, its tests are skipped.
+`python -m tests.connectors.object_stores.bring_servers` brings both. Where a program is not there, its tests are
+skipped. The servers end with the process of the tests, however that ends.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-MINIO_VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
-AZURITE_VERSION = "3.35.0"
+from tests.bound_process import start_bound
+
+from .bring_servers import AZURITE, MINIO
+
 BUCKET = "data"
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rayflink"
-_MINIO = _CACHE / f"minio-{MINIO_VERSION}" / "minio"
-_AZURITE = _CACHE / f"azurite-{AZURITE_VERSION}" / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Azurite's account, which is the same everywhere."""
@@ -107,12 +105,17 @@ class AzuriteStore:
         return []
 
 
+def minio_program() -> str | None:
+    """Return the path of MinIO: that on the PATH, else that in the cache folder; None: there is none."""
+    return shutil.which("minio") or (str(MINIO) if MINIO.exists() else None)
+
+
 @contextmanager
 def minio_store() -> Iterator[MinioStore]:
     """Run MinIO with an empty bucket; skip where it is not installed."""
-    program = shutil.which("minio") or (str(_MINIO) if _MINIO.exists() else None)
+    program = minio_program()
     if program is None:
-        pytest.skip("MinIO is not installed: python -m tests.connectors.object_stores.servers builds it")
+        pytest.skip("MinIO is not installed: python -m tests.connectors.object_stores.bring_servers builds it")
     account = {"MINIO_ROOT_USER": "rayflink", "MINIO_ROOT_PASSWORD": "rayflink-secret", "MINIO_BROWSER": "off"}
     limits = {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}
 
@@ -132,12 +135,12 @@ def minio_store() -> Iterator[MinioStore]:
 @contextmanager
 def azurite_store() -> Iterator[AzuriteStore]:
     """Run Azurite with an empty container; skip where it is not installed."""
-    if not _AZURITE.exists() or shutil.which("node") is None:
-        pytest.skip("Azurite is not installed: python -m tests.connectors.object_stores.servers brings it by npm")
+    if not AZURITE.exists() or shutil.which("node") is None:
+        pytest.skip("Azurite is not installed: python -m tests.connectors.object_stores.bring_servers brings it by npm")
 
     def command(port: int, folder: str) -> list[str]:
         place = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", folder]
-        return ["node", str(_AZURITE), *place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+        return ["node", str(AZURITE), *place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
 
     with _running(command, {"NODE_OPTIONS": "--max-old-space-size=256"}) as (port, _):
         options = {
@@ -160,7 +163,7 @@ def _running(
         free.close()
         everything = {**os.environ, **environment}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        server = subprocess.Popen(command(port, folder), env=everything, cwd=folder, **quiet)  # type: ignore[call-overload]
+        server = start_bound(command(port, folder), env=everything, cwd=folder, **quiet)
         try:
             yield port, server
         finally:
@@ -179,25 +182,3 @@ def _await(action: Callable[[], object]) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
-
-
-def bring() -> None:
-    """Build MinIO and install Azurite in the cache folder, where they are missing."""
-    if not _MINIO.exists():
-        with tempfile.TemporaryDirectory(dir=_made(_CACHE)) as work:
-            environment = {**os.environ, "GOBIN": work}
-            subprocess.run(["go", "install", f"github.com/minio/minio@{MINIO_VERSION}"], env=environment, check=True)
-            shutil.move(f"{work}/minio", _made(_MINIO.parent) / "minio")
-    if not _AZURITE.exists():
-        folder = _AZURITE.parents[5]
-        install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(_made(folder))]
-        subprocess.run([*install, f"azurite@{AZURITE_VERSION}"], check=True)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-if __name__ == "__main__":
-    bring()
