@@ -116,7 +116,10 @@ def minio_store() -> Iterator[MinioStore]:
     program = minio_program()
     if program is None:
         pytest.skip("MinIO is not installed: python -m tests.connectors.object_stores.bring_servers builds it")
-    account = {"MINIO_ROOT_USER": "rayflink", "MINIO_ROOT_PASSWORD": "rayflink-secret", "MINIO_BROWSER": "off"}
+    account = {
+        "MINIO_ROOT_USER": "rayflink", "MINIO_ROOT_PASSWORD": "rayflink-secret", "MINIO_BROWSER": "off",
+        "MINIO_SITE_REGION": "us-east-1",  # without one it accepts any
+    }  # fmt: skip
     limits = {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}
 
     def command(port: int, folder: str) -> list[str]:
