@@ -103,6 +103,7 @@ class Matcher:
         self._tables: dict[int, list[tuple[Move, ...] | None]] = {}
         self._starts: dict[int, bool] = {}
         self._bears: dict[int, bool] = {}
+        self._ends: dict[int, bool] = {}
         self.dead = [0] * len(automaton.states)
         """Partial matches that an event ended, by the state in which they were."""
         self.stopped = [0] * len(automaton.states)
@@ -124,6 +125,15 @@ class Matcher:
                 for index, state in enumerate(self.automaton.states)
                 if state.kind in (StateKind.NORMAL, StateKind.PENDING)
             )
+        return answer
+
+    def ends_all(self, mask: int) -> bool:
+        """Return whether an event with that mask ends every partial match, and makes none a match."""
+        answer = self._ends.get(mask)
+        if answer is None:
+            states = enumerate(self.automaton.states)
+            living = [index for index, state in states if state.kind in (StateKind.NORMAL, StateKind.PENDING)]
+            answer = self._ends[mask] = all(self._moves_of(index, mask) == () for index in living)
         return answer
 
     def process(self, matches: KeyMatches, event: UserRecord, timestamp: int, mask: int) -> list[Node]:
@@ -328,7 +338,7 @@ class Matcher:
     ) -> tuple[Move, ...]:
         """Return the moves of a state, with all conditions evaluated that the mask does not decide."""
         evaluator = self._evaluator
-        context = _MatchContext(match, timestamp, self.automaton.steps, evaluator.now_ms)
+        context = MatchSoFar(match, timestamp, self.automaton.steps, evaluator.now_ms)
         answers: dict[int, bool] = {}
 
         def unit(index: int) -> bool:
@@ -394,7 +404,7 @@ def _known(edge: Edge, mask: int) -> bool:
     return answer
 
 
-class _MatchContext(ConditionContext):
+class MatchSoFar(ConditionContext):
     """The context of an iterative condition."""
 
     __slots__ = ("_events", "_match", "_now_ms", "_steps", "_timestamp")
@@ -404,6 +414,11 @@ class _MatchContext(ConditionContext):
     ) -> None:
         self._match, self._timestamp, self._steps, self._now_ms = match, timestamp, steps, now_ms
         self._events: dict[str, list[Any]] | None = None
+
+    @property
+    def last_node(self) -> Node | None:
+        """The node of the last event of the partial match; None where it has none yet."""
+        return None if self._match is None else self._match[NODE]
 
     def get_events_for_pattern(self, name: str) -> list[Any]:
         if self._events is None:
@@ -442,4 +457,4 @@ def first_kept(skip: AfterMatchSkipStrategy, match: PartialMatch, steps: tuple[s
     return limit
 
 
-__all__ = ["UNKNOWN", "Evaluator", "Matcher", "Move", "TimedOut", "first_kept"]
+__all__ = ["UNKNOWN", "Evaluator", "MatchSoFar", "Matcher", "Move", "TimedOut", "first_kept"]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Protocol
 
 from rayflink.common.metrics.metric_group import MetricGroup
 
 from ..nfa.automaton import Automaton, StateKind
-from ..nfa.masks import EventConditions
 from ..nfa.matcher import Matcher
+
+
+class ConditionCounts(Protocol):
+    """How often conditions on an event alone were evaluated, and met: a number for each unit of the automaton."""
+
+    tried: list[int]
+    true: list[int]
 
 
 class MatchMetrics:
@@ -24,7 +31,7 @@ class MatchMetrics:
     """
 
     def __init__(
-        self, group: MetricGroup | None, automaton: Automaton, conditions: EventConditions, matcher: Matcher
+        self, group: MetricGroup | None, automaton: Automaton, conditions: ConditionCounts, matcher: Matcher
     ) -> None:
         self.matches = self.timed_out = self.dropped = self.skipped = 0
         self.timed_out_in = [0] * len(automaton.states)
@@ -46,4 +53,4 @@ class MatchMetrics:
                 stage.gauge("numTimedOut", partial(self.timed_out_in.__getitem__, index))
 
 
-__all__ = ["MatchMetrics"]
+__all__ = ["ConditionCounts", "MatchMetrics"]

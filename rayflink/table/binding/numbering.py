@@ -75,11 +75,16 @@ def _rank(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole
     number = Attribute(_fresh("ROW_NUMBER", relation), DataTypes.BIGINT(False))
     partition = tuple(dict.fromkeys(columns[:partition_count]))
     for key, column in zip(tree.args.get("partition_by") or (), columns, strict=False):
-        _ensure_key(relation.schema[column].type, place_of(key) or place)
+        ensure_key(relation.schema[column].type, place_of(key) or place)
     return Rank((*relation.schema, number), relation, partition, tuple(keys), is_whole=is_whole, place=place)
 
 
-def _ensure_key(kind: DataType, place: Place | None) -> None:
+def ensure_key(kind: DataType, place: Place | None) -> None:
+    """Check that rows can be divided by values of a type.
+
+    Raises:
+        SqlError: they cannot.
+    """
     if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
         raise SqlError(
             f"PARTITION BY has a key of type {kind}", "partition by a part of it, or by another column", "", place
@@ -132,4 +137,4 @@ def expand_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[st
     return condition.transform(change)
 
 
-__all__ = ["ensure_order", "add_row_numbers", "numberings_in", "parts_of", "expand_aliases"]
+__all__ = ["ensure_order", "add_row_numbers", "ensure_key", "numberings_in", "parts_of", "expand_aliases"]

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ..errors import SqlError
 from ..parsing.grammar import is_table
 from ..parsing.hints import HINTED
+from ..parsing.match_clauses import MatchClause
 from ..parsing.program_nodes import BoundTable
 from ..parsing.statements import Path, Tree
 from ..plan.emission import EmitOptions
@@ -33,6 +34,7 @@ from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
 from .grouping_sets import GroupingSet, grouping_sets
+from .match_recognize import match_recognize
 from .numbering import add_row_numbers, ensure_order, expand_aliases, numberings_in
 from .remedies import remedy_for_versions
 from .scope import Scope
@@ -139,6 +141,8 @@ class QueryBinder:
         alias_clause = tree.args.get("alias")
         if isinstance(tree, exp.Subquery) and is_table(tree.this):
             relation, scope = self.table(tree.this)
+            if isinstance(alias_clause, MatchClause):
+                relation = match_recognize(relation, scope, alias_clause, self.functions, self.is_batch)
             if alias_clause is not None:
                 if alias_clause.columns:
                     relation = rename_columns(
@@ -147,6 +151,9 @@ class QueryBinder:
                 scope = Scope.of(alias_clause.name, relation.schema)
             return self._add_joins(relation, scope, tree)
         relation, alias = self._unnamed_table(tree)
+        if isinstance(alias_clause, MatchClause):
+            scope = Scope.of(alias, relation.schema)
+            relation, alias = match_recognize(relation, scope, alias_clause, self.functions, self.is_batch), ""
         if alias_clause is not None:
             alias = alias_clause.name or alias
             relation = _rename_by(alias_clause, relation, tree)

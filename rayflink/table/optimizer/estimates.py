@@ -29,6 +29,7 @@ from ..plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ..plan.matching import MatchRecognize
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Rank
@@ -129,6 +130,8 @@ class Estimates:
                 return self._sort(node)
             case Rank():
                 return self._rank(node)
+            case MatchRecognize():
+                return self._match(node)
             case Unnest():
                 return self._unnest(node)
             case Join():
@@ -172,6 +175,11 @@ class Estimates:
         below = self.of(plan.input)
         keys = tuple(below.columns[at] for at in plan.grouping)
         return replace(below, rows=self.groups(plan), columns=_wider(keys, plan))
+
+    def _match(self, plan: MatchRecognize) -> Estimate:
+        below = self.of(plan.input)
+        columns = tuple(below.columns[at] for at in plan.row_columns)
+        return replace(below, rows=below.rows / FEWER, columns=_wider(columns, plan))
 
     def groups(self, plan: GroupAggregate | WindowAggregate) -> float:
         """Return the estimated number of groups of an aggregate."""

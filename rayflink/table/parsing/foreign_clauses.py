@@ -104,7 +104,6 @@ PARTS: Mapping[str, Foreign] = {
     "sample": Foreign("TABLESAMPLE|USING SAMPLE", _SAMPLE),
     "connect": Foreign("START WITH|CONNECT BY", _LOOP),
     "prewhere": Foreign("PREWHERE", "write WHERE"),
-    "match": Foreign("MATCH_RECOGNIZE", "write a process function: key_by, then process with state and timers"),
     "settings": Foreign("SETTINGS", _OPTIONS),
     "options": Foreign("OPTION", _OPTIONS),
     "format": Foreign("FORMAT", "leave it out: the sink says how rows are written"),

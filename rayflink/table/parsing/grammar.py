@@ -13,6 +13,14 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from .dialect import Descriptor, Interval, NamedArgument, TableArgument, Typed
+from .match_clauses import (
+    MatchClause,
+    PatternChoice,
+    PatternRepetition,
+    PatternSequence,
+    PatternVariable,
+    Subset,
+)
 
 Parts: TypeAlias = Mapping[str, str]
 """Name of a part -> the role of what stands in it."""
@@ -110,7 +118,22 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
     "table name": {exp.Identifier: _IDENTIFIER, exp.Dot: {"this": "table name", "expression": "name"},
                    exp.Anonymous: _CALL},
     "version": {exp.Version: {"this": PLAIN, "kind": PLAIN, "expression": "value"}},
-    "table alias": {exp.TableAlias: {"this": "name", "columns": "name"}},
+    "table alias": {
+        exp.TableAlias: {"this": "name", "columns": "name"},
+        MatchClause: {
+            "this": "name", "columns": "name", "partition_by": "value", "order": "order", "measures": "measure",
+            "rows": PLAIN, "after": PLAIN, "after_variable": "name", "pattern": "row pattern", "within": "value",
+            "subsets": "subset", "define": "measure",
+        },
+    },
+    "measure": {exp.Alias: {"this": "value", "alias": "name"}},
+    "subset": {Subset: {"this": "name", "expressions": "name"}},
+    "row pattern": {
+        PatternVariable: {"this": "name"},
+        PatternSequence: {"expressions": "row pattern"},
+        PatternChoice: {"expressions": "row pattern"},
+        PatternRepetition: {"this": "row pattern", "least": PLAIN, "most": PLAIN, "reluctant": PLAIN},
+    },
     OFFSET: {exp.Identifier: _IDENTIFIER},
     "name": {exp.Identifier: _IDENTIFIER},
     "name or star": {exp.Identifier: _IDENTIFIER, exp.Star: {}},

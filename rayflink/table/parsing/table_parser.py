@@ -8,7 +8,7 @@ from sqlglot import Token, TokenType
 
 from ..plan.typed import Place
 from . import statements
-from .dialect import FlinkParser
+from .match_clauses import MatchClauses
 
 _FEATURES = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 _CONSTRAINTS = ("UNIQUE", "CHECK", "FOREIGN")
@@ -17,7 +17,7 @@ _NO_ALIASES = ("ANY", "FINAL", "GLOBAL", "OPTION", "PASTE", "PERCENT", "POSITION
 """Words of other systems' clauses, which would else be names of the table that they stand behind."""
 
 
-class TableDefinitions(FlinkParser):
+class TableDefinitions(MatchClauses):
     """The part of the statement parser for definitions."""
 
     text: str
@@ -31,9 +31,8 @@ class TableDefinitions(FlinkParser):
         raise NotImplementedError
 
     def _parse_table_alias(self, alias_tokens: Any = None) -> Any:
-        if self._curr.text.upper() == "MATCH_RECOGNIZE" and self._next.token_type is TokenType.L_PAREN:
-            remedy = "write a process function: t_env.to_data_stream(...), key_by, then process with state and timers"
-            self.refuse("MATCH_RECOGNIZE is not supported yet", remedy)
+        if self._match_follows():
+            return self._match_clause(alias_tokens)
         word, of_query = self._curr.text, alias_tokens is self.ID_VAR_TOKENS
         if not of_query and self._curr.token_type is not TokenType.IDENTIFIER and word.upper() in _NO_ALIASES:
             self.refuse(f"{word} is not supported", f"leave it out; if it is meant as a name, write AS {word}")

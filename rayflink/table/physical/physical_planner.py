@@ -29,6 +29,7 @@ from ..plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ..plan.matching import MatchRecognize
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Deduplicate, Rank, WindowRank
@@ -36,6 +37,7 @@ from ..plan.typed import Session
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate
 from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
+from .physical_matching import translate_match
 from .physical_ranks import translate_rank, translate_sort, translate_window_rank
 from .physical_rows import (
     translate_calc,
@@ -121,6 +123,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_group_aggregate(translation, node)
         case GroupAggregate() | Deduplicate():
             return translate_first_rows(translation, node)
+        case MatchRecognize():
+            return translate_match(translation, node)
         case Sort():
             return translate_sort(translation, node)
         case WindowRank():

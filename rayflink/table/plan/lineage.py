@@ -26,6 +26,7 @@ from .logical import (
     WindowAggregate,
     WindowTable,
 )
+from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .plan_nodes import node_of
 from .ranks import Rank
@@ -47,6 +48,10 @@ def lineage(relation: Relation, at: int) -> str:
             return lineage(node.input, at)
         case Rank():
             return lineage(node.input, at) if at < len(node.input.schema) else name
+        case MatchRecognize():
+            return (
+                lineage(node.input, node.row_columns[at]) if at < len(node.row_columns) else f"{name} of {node.pattern}"
+            )
         case Unnest():
             kept = node.kept
             element = _expression(node.collection, node.input)

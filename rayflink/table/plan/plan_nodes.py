@@ -25,6 +25,7 @@ from .logical import (
     WindowAggregate,
     WindowTable,
 )
+from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .ranks import Deduplicate, Rank, WindowRank
 
@@ -44,6 +45,7 @@ PlanNode: TypeAlias = (
     | WindowJoin
     | IntervalJoin
     | KeyedJoin
+    | MatchRecognize
     | Sort
     | Deduplicate
     | WindowRank

@@ -11,3 +11,6 @@ CREATE TABLE clicks (
   id BIGINT, who STRING, ms BIGINT, `at` AS TO_TIMESTAMP_LTZ(ms, 3), WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND
 ) WITH ('connector' = 'filesystem', 'path' = '{folder}/clicks.csv', 'format' = 'csv', 'csv.null-literal' = '');
 CREATE VIEW worths AS SELECT customer, price * amount AS worth, ts FROM orders WHERE customer IS NOT NULL AND amount > 1;
+CREATE TABLE ticker (
+  symbol STRING, price INT, tax INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND
+) WITH ('connector' = 'filesystem', 'path' = '{folder}/ticker.csv', 'format' = 'csv', 'csv.null-literal' = '');

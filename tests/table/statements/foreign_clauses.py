@@ -69,7 +69,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "INDEXED BY i", "NOT INDEXED", "PARTITION (p0)", "SUBPARTITION (p0)", "*", "@i", "@dblink",
         "PIVOT (SUM(a) FOR b IN ('x', 'y'))", "PIVOT (SUM(a) AS s FOR b IN ('x' AS x)) AS p",
         "UNPIVOT (v FOR n IN (a))", "UNPIVOT INCLUDE NULLS (v FOR n IN (a))",
-        "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A) DEFINE A AS a > 1)", "LATERAL VIEW EXPLODE(x) v AS p",
+        "LATERAL VIEW EXPLODE(x) v AS p",
         "LATERAL VIEW OUTER EXPLODE(x) v AS p", "LATERAL VIEW POSEXPLODE(x) v AS p, q", "CROSS APPLY f(a)",
         "OUTER APPLY f(a)", "CROSS APPLY (SELECT 1 AS z) AS y", "ARRAY JOIN x", "LEFT ARRAY JOIN x AS y",
         "/*+ FORCE */", "/*+ BROADCAST(t) */", "/*+ OPTION('a' = 'b') */", "WITH OFFSET AS o", "WITH ORDINALITY",

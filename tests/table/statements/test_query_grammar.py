@@ -66,6 +66,10 @@ QUERIES = [
     "INTERVAL '1' HOUR)) GROUP BY window_start, window_end",
     "SELECT a FROM TABLE(SESSION(TABLE default_catalog.default_database.t PARTITION BY b, DESCRIPTOR(ts), "
     "INTERVAL '1' HOUR)) AS s",
+    "SELECT z FROM t MATCH_RECOGNIZE (PARTITION BY b ORDER BY ts, a DESC NULLS LAST MEASURES FINAL LAST(u.a, 1) AS z "
+    "ALL ROWS PER MATCH AFTER MATCH SKIP TO LAST c PATTERN (d (e | c){2,3}? f) WITHIN INTERVAL '1 2' DAY TO HOUR "
+    "SUBSET u = (d, e) DEFINE e AS e.a > 1) AS n (b, ts, a, z, x, m, r)",
+    "SELECT z FROM (t JOIN u USING (a)) MATCH_RECOGNIZE (ORDER BY a MEASURES c.a AS z PATTERN (c)) AS n",
     "SELECT /*+ STATE_TTL('t' = '1 d') */ DISTINCT a FROM t",
 ]  # fmt: skip
 """Each part of the grammar stands in one of them at least, but those that the binder refuses by itself."""

@@ -43,6 +43,7 @@ from ...plan.logical import (
     WindowKind,
     WindowTable,
 )
+from ...plan.matching import MatchRecognize
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
@@ -92,6 +93,8 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return reads_only(condition, range(len(node.kept)))
         case Rank():
             return reads_only(condition, node.partition)
+        case MatchRecognize():
+            return reads_only(condition, [at for at, below in enumerate(node.row_columns) if below in node.partition])
         case Sort():
             return node.limit is None and not node.offset
         case Union():
@@ -113,6 +116,8 @@ def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> li
         places = relation.grouping
     elif isinstance(relation, Unnest):
         places = relation.kept
+    elif isinstance(relation, MatchRecognize):
+        places = relation.row_columns
 
     def moved(one: Expr) -> Expr:
         return below.column(places[one.index]) if isinstance(one, Column) else one

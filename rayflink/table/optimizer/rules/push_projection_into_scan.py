@@ -41,6 +41,7 @@ from ...plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ...plan.matching import ClassifierReference, MatchRecognize, Reference
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
@@ -91,6 +92,8 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
             return _aggregate(node), _all(node)
         case GroupAggregate():
             return _group_aggregate(node), _all(node)
+        case MatchRecognize():
+            return _match(node, wanted)
         case Values():
             return node, _all(node)
         case Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog() | Sink():
@@ -107,6 +110,39 @@ def _project(node: Project, wanted: Collection[int]) -> tuple[Relation, Places]:
     schema = tuple(node.schema[index] for index in kept)
     narrow = replace(node, schema=schema, input=below, exprs=tuple(moved(expr, places) for expr in exprs))
     return narrow, {index: number for number, index in enumerate(kept)}
+
+
+def _match(one: MatchRecognize, wanted: Collection[int]) -> tuple[Relation, Places]:
+    """Return the matches with the wanted references alone, over the columns that are read of rows."""
+    width = len(one.row_columns)
+    kept = sorted(wanted) or [0]
+    measures = [one.measures[at - width] for at in kept if at >= width]
+    row_columns = [one.row_columns[at] for at in kept if at < width]
+    numbers = {
+        *(reference.field for reference in (*measures, *one.conditions)
+          if not isinstance(reference, ClassifierReference) and reference.field is not None),
+        *columns_of(*one.exprs_of_row),
+    }  # fmt: skip
+    fields = {number: place for place, number in enumerate(sorted(numbers))}
+    used = {*one.partition, *(at for at, _, _ in one.order), *row_columns, *(one.fields[at].column for at in fields)}
+    below, places = _narrowed(one.input, used)
+    narrow = replace(
+        one, schema=tuple(one.schema[at] for at in kept), input=below,
+        partition=tuple(places[at] for at in one.partition),
+        order=tuple((places[at], down, first) for at, down, first in one.order),
+        definitions=tuple(definition.over_fields(lambda expr: moved(expr, fields)) for definition in one.definitions),
+        fields=tuple(replace(one.fields[at], column=places[one.fields[at].column]) for at in fields),
+        conditions=tuple(_over_fields(reference, fields) for reference in one.conditions),
+        measures=tuple(_over_fields(reference, fields) for reference in measures),
+        row_columns=tuple(places[at] for at in row_columns),
+    )  # fmt: skip
+    return narrow, {at: number for number, at in enumerate(kept)}
+
+
+def _over_fields(reference: Reference, places: Places) -> Reference:
+    if isinstance(reference, ClassifierReference) or reference.field is None:
+        return reference
+    return replace(reference, field=places[reference.field])
 
 
 def _group_aggregate(node: GroupAggregate) -> Relation:

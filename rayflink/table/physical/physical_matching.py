@@ -1,0 +1,30 @@
+"""The step that matches row patterns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rayflink.datastream.streams.stream_builder import StreamBuilder
+from rayflink.operators.factory import Factory
+
+from ..conversion.arrow_columns import arrow_schema
+from ..plan.lineage import all_of, rows_of
+from ..plan.logical import Values
+from ..plan.matching import MatchRecognize
+from ..runtime.matching.match_operator import MatchOperator
+from .translation import Translation, add_keyed_operator, hash_partition, row_type
+
+
+def translate_match(translation: Translation, plan: MatchRecognize) -> StreamBuilder:
+    """Match the rows of each partition in the order of their times."""
+    below = plan.input
+    names = [below.names[at] for at in plan.partition]
+    order = all_of(below, (at for at, _, _ in plan.order))
+    identity = f"{plan.pattern} in {rows_of(below, plan.partition)}, ordered by {order}"
+    alone = replace(plan, input=Values(below.schema, ()))
+    factory = Factory(MatchOperator, alone, row_type(below), arrow_schema(plan.schema), translation.session, identity)
+    rows = hash_partition(translation.stream(below), names)
+    return add_keyed_operator(rows, "Match", factory, names, identity).set_description(plan.explain_line())
+
+
+__all__ = ["translate_match"]

@@ -1,0 +1,10 @@
+SELECT * FROM ticker
+MATCH_RECOGNIZE (
+  PARTITION BY symbol
+  ORDER BY ts
+  MEASURES SUM(A.price) AS sum_price, FIRST(ts) AS start_ts, LAST(ts) AS end_ts
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP TO NEXT ROW
+  PATTERN (A+ C)
+  DEFINE A AS SUM(A.price) < 30
+)
