@@ -140,12 +140,12 @@ def greedy_end(pattern: RowPattern) -> RowPattern | None:
             return None
         case RowSequence():
             for part in reversed(pattern.parts):
-                found = greedy_end(part)
-                if found is not None or not matches_nothing(part):
-                    return found
+                greedy = greedy_end(part)
+                if greedy is not None or not matches_nothing(part):
+                    return greedy
             return None
         case RowChoice():
-            return next((found for part in pattern.ways if (found := greedy_end(part)) is not None), None)
+            return next((greedy for part in pattern.ways if (greedy := greedy_end(part)) is not None), None)
         case RowRepetition():
             return pattern if pattern.restricts else greedy_end(pattern.part)
         case _:
@@ -165,7 +165,7 @@ def first_variables(pattern: RowPattern) -> list[RowVariable]:
                     break
             return first
         case RowChoice():
-            return [one for part in pattern.ways for one in first_variables(part)]
+            return [variable for part in pattern.ways for variable in first_variables(part)]
         case RowRepetition():
             return first_variables(pattern.part)
         case _:
@@ -273,7 +273,7 @@ class _Compiler:
     def _before_repetition(self, pattern: RowRepetition, sink: _State) -> _State:
         part = pattern.part
         if pattern.restricts:
-            first = [self._conditions.logics[one.index] for one in first_variables(part)]
+            first = [self._conditions.logics[variable.index] for variable in first_variables(part)]
             continued = first[0]
             for logic in first[1:]:
                 continued = Either(continued, logic)

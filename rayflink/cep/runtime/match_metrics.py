@@ -12,7 +12,7 @@ from ..nfa.matcher import Matcher
 
 
 class ConditionCounts(Protocol):
-    """How often conditions on an event alone were evaluated, and met: a number for each unit of the automaton."""
+    """Counts of conditions on an event alone, evaluated and met: a number for each unit of the automaton."""
 
     tried: list[int]
     true: list[int]

@@ -99,24 +99,24 @@ class _MatchBinder:
         row_columns = list(partition)
         is_all_rows = self._clause.args["rows"] == "ALL"
         if is_all_rows:
-            row_columns += [at for at, _, _ in order if at not in row_columns]
+            row_columns += [index for index, _, _ in order if index not in row_columns]
         leading = len(row_columns)
         if is_all_rows:
-            row_columns += [at for at in range(len(self.schema)) if at not in row_columns]
-        self._ensure_distinct(measure_names, [self.schema[at].name for at in row_columns])
-        shown = [self._shown(at) for at in row_columns]
-        made = [Attribute(one.name, one.type, self._part(one)) for one in measures]
-        if not shown and not made:
+            row_columns += [index for index in range(len(self.schema)) if index not in row_columns]
+        self._ensure_distinct(measure_names, [self.schema[index].name for index in row_columns])
+        shown = [self._shown(index) for index in row_columns]
+        values = [Attribute(item.name, item.type, self._part(item)) for item in measures]
+        if not shown and not values:
             problem = "MATCH_RECOGNIZE has no columns"
             raise SqlError(problem, "write MEASURES, or PARTITION BY", "", place_of(self._clause))
         match = MatchRecognize(
-            (*shown, *made), self._input(), partition, order, self.pattern, self.names, definitions,
+            (*shown, *values), self._input(), partition, order, self.pattern, self.names, definitions,
             tuple(self.fields), conditions, measures, tuple(row_columns),
             bind_skip(self._clause, self.names, self.subsets), self._within(), is_all_rows, self._is_whole,
             place=place_of(self._clause),
         )  # fmt: skip
         width = len(shown)
-        columns: list[Expr] = [match.column(at) for at in range(width)]
+        columns: list[Expr] = [match.column(index) for index in range(width)]
         results = [_moved(expr, match, width) for expr in exprs]
         schema = [self._named(expr, name, match) for expr, name in zip(results, measure_names, strict=True)]
         all_exprs = (*columns[:leading], *results, *columns[leading:])
@@ -128,12 +128,12 @@ class _MatchBinder:
         if not self._computed:
             return relation
         fresh = [Attribute(f"$m{number}", expr.type) for number, expr in enumerate(self._computed)]
-        below = [relation.column(at) for at in range(len(relation.schema))]
+        below = [relation.column(index) for index in range(len(relation.schema))]
         return Project((*relation.schema, *fresh), relation, (*below, *self._computed))
 
-    def _shown(self, at: int) -> Attribute:
+    def _shown(self, index: int) -> Attribute:
         """Return a column of rows in the result; their times are no time attribute, as rows wait for a match."""
-        attribute = self.schema[at]
+        attribute = self.schema[index]
         return replace(attribute, part=None, windowing=None)
 
     def _part(self, reference: Reference) -> TimePart | None:
@@ -218,34 +218,34 @@ class _MatchBinder:
                 raise SqlError(problem, "give it another name", "", place_of(tree.args["alias"]))
 
     def _measures(self) -> tuple[tuple[Reference, ...], list[Expr], list[str]]:
-        references = References(self, "MEASURES", None)
+        collector = References(self, "MEASURES", None)
         exprs: list[Expr] = []
         names: list[str] = []
         for measure in self._clause.args.get("measures") or ():
-            exprs.append(references.binder().bind(measure.this))
+            exprs.append(collector.binder().bind(measure.this))
             names.append(measure.alias)
-        return tuple(references.found), exprs, names
+        return tuple(collector.references), exprs, names
 
     def _definitions(self) -> tuple[tuple[Reference, ...], tuple[Definition, ...]]:
         trees = define_trees(self._clause, self.names)
-        found: list[Reference] = []
+        references: list[Reference] = []
         definitions: list[Definition] = []
         for index, name in enumerate(self.names):
             tree = trees.get(name)
-            definitions.append(Definition() if tree is None else self._definition(tree, index, found))
-        return tuple(found), tuple(definitions)
+            definitions.append(Definition() if tree is None else self._definition(tree, index, references))
+        return tuple(references), tuple(definitions)
 
-    def _definition(self, tree: Tree, index: int, found: list[Reference]) -> Definition:
+    def _definition(self, tree: Tree, index: int, references: list[Reference]) -> Definition:
         """Return the condition of a variable, whose parts that depend on the row alone are apart."""
-        references = References(self, "DEFINE", index, found)
+        collector = References(self, "DEFINE", index, references)
         row: Expr | None = None
         match: Expr | None = None
         for part in conjuncts(tree):
             what = f"the condition of {self.names[index]}"
-            condition = references.binder().condition(part, what)
-            columns = [found[one.index] for one in condition.walk() if isinstance(one, Column)]
-            if all(isinstance(one, RowReference) and one.pick is Pick.CURRENT for one in columns):
-                condition = condition.mapped(lambda one: _field_of(one, found))
+            condition = collector.binder().condition(part, what)
+            columns = [references[item.index] for item in condition.walk() if isinstance(item, Column)]
+            if all(isinstance(item, RowReference) and item.pick is Pick.CURRENT for item in columns):
+                condition = condition.mapped(lambda item: _field_of(item, references))
                 row = condition if row is None else call("AND", [row, condition], place_of(tree))
             else:
                 match = condition if match is None else call("AND", [match, condition], place_of(tree))
@@ -277,7 +277,9 @@ class _MatchBinder:
             remedy = "let the argument of a function be of one, as in SUM(A.x) + SUM(B.x)"
             raise SqlError(problem, remedy, "", place_of(tree))
         prefix, variables = next(iter(used.items()), ("", ()))
-        text = str(expr.mapped(lambda one: replace(one, name=prefix + one.name) if isinstance(one, Column) else one))
+        text = str(
+            expr.mapped(lambda item: replace(item, name=prefix + item.name) if isinstance(item, Column) else item)
+        )
         if isinstance(expr, Column):
             return _Argument(expr.index, expr, variables, text)
         if expr not in self._computed:
@@ -308,7 +310,7 @@ class _VariableScope(Scope):
         if variables is not None:
             self.used[f"{names[0]}."] = variables
             return super().find(names[1:], place)
-        is_column = any(names[0] == one.name for one in self.schema)
+        is_column = any(names[0] == item.name for item in self.schema)
         is_table = len(names) > 1 and any(names[0] == part.alias for part in self.parts)
         if len(names) > 1 and not is_column and not is_table:
             raise unknown_variable(names[0], self._binder.names, self._where, place)
@@ -323,12 +325,14 @@ class References:
         binder: of the clause.
         where: "MEASURES" or "DEFINE".
         own: index of the variable whose condition is bound; None in MEASURES.
-        found: the references so far, to which others are added.
+        references: those so far, to which others are added.
     """
 
-    def __init__(self, binder: _MatchBinder, where: str, own: int | None, found: list[Reference] | None = None) -> None:
+    def __init__(
+        self, binder: _MatchBinder, where: str, own: int | None, references: list[Reference] | None = None
+    ) -> None:
         self._match, self._where, self._own = binder, where, own
-        self.found: list[Reference] = [] if found is None else found
+        self.references: list[Reference] = [] if references is None else references
 
     def binder(self) -> ExpressionBinder:
         """Return what binds a measure or a condition."""
@@ -363,9 +367,9 @@ class References:
         return None
 
     def _column(self, reference: Reference, tree: Tree) -> Column:
-        if reference not in self.found:
-            self.found.append(reference)
-        return Column(reference.type, self.found.index(reference), reference.name, place=place_of(tree))
+        if reference not in self.references:
+            self.references.append(reference)
+        return Column(reference.type, self.references.index(reference), reference.name, place=place_of(tree))
 
     def _run(self, word: str, tree: Tree) -> Expr:
         inner = tree.expressions[0]
@@ -494,19 +498,19 @@ def _refused(tree: Tree, where: str) -> Expr | None:
     return None
 
 
-def _field_of(expr: Expr, found: Sequence[Reference]) -> Expr:
+def _field_of(expr: Expr, references: Sequence[Reference]) -> Expr:
     """Return a reference to the current row as the field of the row."""
     if not isinstance(expr, Column):
         return expr
-    reference = found[expr.index]
+    reference = references[expr.index]
     assert isinstance(reference, RowReference)
     return replace(expr, index=reference.field)
 
 
 def _moved(expr: Expr, match: MatchRecognize, width: int) -> Expr:
     """Return a measure over the columns of the matches."""
-    return expr.mapped(lambda one: replace(match.column(one.index + width), place=one.place)
-                       if isinstance(one, Column) else one)  # fmt: skip
+    return expr.mapped(lambda item: replace(match.column(item.index + width), place=item.place)
+                       if isinstance(item, Column) else item)  # fmt: skip
 
 
 __all__ = ["match_recognize"]

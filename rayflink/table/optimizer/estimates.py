@@ -178,7 +178,7 @@ class Estimates:
 
     def _match(self, plan: MatchRecognize) -> Estimate:
         below = self.of(plan.input)
-        columns = tuple(below.columns[at] for at in plan.row_columns)
+        columns = tuple(below.columns[index] for index in plan.row_columns)
         return replace(below, rows=below.rows / FEWER, columns=_wider(columns, plan))
 
     def groups(self, plan: GroupAggregate | WindowAggregate) -> float:

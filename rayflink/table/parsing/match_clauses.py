@@ -165,8 +165,8 @@ class MatchClauses(FlinkParser):
 
     def _pattern_clause(self) -> dict[str, Any]:
         if not self._words("PATTERN"):
-            found = self._curr.text if self._curr else "the end"
-            self.refuse(f"PATTERN is wanted, found {found!r}", "write PATTERN (A B+ C) behind MEASURES and AFTER MATCH")
+            text = self._curr.text if self._curr else "the end"
+            self.refuse(f"PATTERN is wanted, found {text!r}", "write PATTERN (A B+ C) behind MEASURES and AFTER MATCH")
         self._need("(")
         pattern = self._choice()
         self._need(")")

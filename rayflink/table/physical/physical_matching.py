@@ -18,8 +18,8 @@ from .translation import Translation, add_keyed_operator, hash_partition, row_ty
 def translate_match(translation: Translation, plan: MatchRecognize) -> StreamBuilder:
     """Match the rows of each partition in the order of their times."""
     below = plan.input
-    names = [below.names[at] for at in plan.partition]
-    order = all_of(below, (at for at, _, _ in plan.order))
+    names = [below.names[index] for index in plan.partition]
+    order = all_of(below, (index for index, _, _ in plan.order))
     identity = f"{plan.pattern} in {rows_of(below, plan.partition)}, ordered by {order}"
     alone = replace(plan, input=Values(below.schema, ()))
     factory = Factory(MatchOperator, alone, row_type(below), arrow_schema(plan.schema), translation.session, identity)

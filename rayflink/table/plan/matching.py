@@ -16,7 +16,7 @@ from .typed import Expr
 
 
 class Pick(Enum):
-    """Which of the rows of a variable is meant."""
+    """The row of a variable that is meant."""
 
     CURRENT = "CURRENT"
     FIRST = "FIRST"
@@ -123,7 +123,7 @@ class Definition:
         return self if self.row_condition is None else replace(self, row_condition=change(self.row_condition))
 
     def __str__(self) -> str:
-        return " AND ".join(str(one) for one in (self.row_condition, self.match_condition) if one is not None)
+        return " AND ".join(str(item) for item in (self.row_condition, self.match_condition) if item is not None)
 
 
 @dataclass(frozen=True)
@@ -174,10 +174,10 @@ class MatchRecognize(Relation):
     @property
     def exprs_of_row(self) -> tuple[Expr, ...]:
         """Return the conditions on the row alone, over the fields."""
-        return tuple(one.row_condition for one in self.definitions if one.row_condition is not None)
+        return tuple(item.row_condition for item in self.definitions if item.row_condition is not None)
 
     def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
-        return replace(self, definitions=tuple(one.mapped(change) for one in self.definitions))
+        return replace(self, definitions=tuple(item.mapped(change) for item in self.definitions))
 
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.partition
@@ -200,9 +200,9 @@ class MatchRecognize(Relation):
 
     def explain_line(self) -> str:
         names = self.input.names
-        parts = [f"partitionBy=[{', '.join(names[at] for at in self.partition)}]"] if self.partition else []
+        parts = [f"partitionBy=[{', '.join(names[index] for index in self.partition)}]"] if self.partition else []
         parts.append(f"orderBy=[{order_text(names, self.order)}]")
-        parts.append(f"measures=[{', '.join(one.name for one in self.measures)}]")
+        parts.append(f"measures=[{', '.join(item.name for item in self.measures)}]")
         parts.append(f"rowsPerMatch=[{'ALL ROWS' if self.is_all_rows else 'ONE ROW'} PER MATCH]")
         parts.append(f"after=[{self.describe_skip()}]")
         parts.append(f"pattern=[{self.pattern}]")

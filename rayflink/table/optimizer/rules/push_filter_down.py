@@ -94,7 +94,8 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
         case Rank():
             return reads_only(condition, node.partition)
         case MatchRecognize():
-            return reads_only(condition, [at for at, below in enumerate(node.row_columns) if below in node.partition])
+            columns = enumerate(node.row_columns)
+            return reads_only(condition, [index for index, below in columns if below in node.partition])
         case Sort():
             return node.limit is None and not node.offset
         case Union():

@@ -112,31 +112,32 @@ def _project(node: Project, wanted: Collection[int]) -> tuple[Relation, Places]:
     return narrow, {index: number for number, index in enumerate(kept)}
 
 
-def _match(one: MatchRecognize, wanted: Collection[int]) -> tuple[Relation, Places]:
+def _match(node: MatchRecognize, wanted: Collection[int]) -> tuple[Relation, Places]:
     """Return the matches with the wanted references alone, over the columns that are read of rows."""
-    width = len(one.row_columns)
-    kept = sorted(wanted) or [0]
-    measures = [one.measures[at - width] for at in kept if at >= width]
-    row_columns = [one.row_columns[at] for at in kept if at < width]
+    width = len(node.row_columns)
+    columns = sorted(wanted) or [0]
+    measures = [node.measures[index - width] for index in columns if index >= width]
+    row_columns = [node.row_columns[index] for index in columns if index < width]
     numbers = {
-        *(reference.field for reference in (*measures, *one.conditions)
+        *(reference.field for reference in (*measures, *node.conditions)
           if not isinstance(reference, ClassifierReference) and reference.field is not None),
-        *columns_of(*one.exprs_of_row),
+        *columns_of(*node.exprs_of_row),
     }  # fmt: skip
     fields = {number: place for place, number in enumerate(sorted(numbers))}
-    used = {*one.partition, *(at for at, _, _ in one.order), *row_columns, *(one.fields[at].column for at in fields)}
-    below, places = _narrowed(one.input, used)
+    of_fields = (node.fields[index].column for index in fields)
+    used = {*node.partition, *(index for index, _, _ in node.order), *row_columns, *of_fields}
+    below, places = _narrowed(node.input, used)
     narrow = replace(
-        one, schema=tuple(one.schema[at] for at in kept), input=below,
-        partition=tuple(places[at] for at in one.partition),
-        order=tuple((places[at], down, first) for at, down, first in one.order),
-        definitions=tuple(definition.over_fields(lambda expr: moved(expr, fields)) for definition in one.definitions),
-        fields=tuple(replace(one.fields[at], column=places[one.fields[at].column]) for at in fields),
-        conditions=tuple(_over_fields(reference, fields) for reference in one.conditions),
+        node, schema=tuple(node.schema[index] for index in columns), input=below,
+        partition=tuple(places[index] for index in node.partition),
+        order=tuple((places[index], down, first) for index, down, first in node.order),
+        definitions=tuple(definition.over_fields(lambda expr: moved(expr, fields)) for definition in node.definitions),
+        fields=tuple(replace(node.fields[index], column=places[node.fields[index].column]) for index in fields),
+        conditions=tuple(_over_fields(reference, fields) for reference in node.conditions),
         measures=tuple(_over_fields(reference, fields) for reference in measures),
-        row_columns=tuple(places[at] for at in row_columns),
+        row_columns=tuple(places[index] for index in row_columns),
     )  # fmt: skip
-    return narrow, {at: number for number, at in enumerate(kept)}
+    return narrow, {index: number for number, index in enumerate(columns)}
 
 
 def _over_fields(reference: Reference, places: Places) -> Reference:
@@ -173,13 +174,13 @@ def _scan(one: Scan, wanted: Collection[int]) -> tuple[Relation, Places]:
 def _window_table(one: WindowTable, wanted: set[int]) -> tuple[Relation, Places]:
     width = len(one.input.schema)
     below, places = _narrowed(
-        one.input, {*(at for at in wanted if at < width), one.windowing.time, *one.windowing.partition}
+        one.input, {*(index for index in wanted if index < width), one.windowing.time, *one.windowing.partition}
     )
     added = range(width, len(one.schema))
-    found = {**places, **{at: len(places) + number for number, at in enumerate(added)}}
-    time, partition = places[one.windowing.time], tuple(places[at] for at in one.windowing.partition)
+    all_places = {**places, **{index: len(places) + number for number, index in enumerate(added)}}
+    time, partition = places[one.windowing.time], tuple(places[index] for index in one.windowing.partition)
     windowing = replace(one.windowing, time=time, partition=partition)
-    return replace(one, schema=_left(one, found), input=below, windowing=windowing), found
+    return replace(one, schema=_left(one, all_places), input=below, windowing=windowing), all_places
 
 
 def _aggregate(one: WindowAggregate) -> Relation:

@@ -79,12 +79,12 @@ class MatchOperator(Operator, ProcessingTimers):
         self._time = plan.order[0][0]
         self._has_times = not plan.is_whole or plan.within_ms is not None
         fields = [field.type.to_arrow_field(field.name) for field in input.fields]
-        self._state_order = [*plan.partition, *(at for at in range(len(fields)) if at not in plan.partition)]
+        self._state_order = [*plan.partition, *(index for index in range(len(fields)) if index not in plan.partition)]
         """Numbers of the columns in a snapshot, where those of the key come first."""
-        self._forms = KeyForms([fields[at].type for at in plan.partition])
+        self._forms = KeyForms([fields[index].type for index in plan.partition])
         self._fields = fields
-        keys = [fields[at].with_name(f"k{number}") for number, at in enumerate(plan.partition)]
-        in_order = [fields[at].with_name(f"c{at}") for at in self._state_order]
+        keys = [fields[index].with_name(f"k{number}") for number, index in enumerate(plan.partition)]
+        in_order = [fields[index].with_name(f"c{index}") for index in self._state_order]
         self._row_schema = pa.schema([*in_order, _ARRIVAL], {ABOUT: f"rows that wait: {state_identity}".encode()})
         about = {ABOUT: f"partial matches: {state_identity}".encode()}
         self._match_schema = pa.schema([*keys, _STATE], about)
@@ -198,7 +198,7 @@ class MatchOperator(Operator, ProcessingTimers):
     def _match(self, columns: Columns, times: NDArray[np.int64], until: int) -> Iterator[Element]:
         """Match rows that are due, and let time pass."""
         rows, plan = len(times), self._plan
-        keys = self._forms.encode([columns[at] for at in plan.partition])
+        keys = self._forms.encode([columns[index] for index in plan.partition])
         groups = grouped(keys, rows)
         numbers = [groups.codes.astype(np.int64)]
         if not plan.is_processing_time:
@@ -310,7 +310,7 @@ class MatchOperator(Operator, ProcessingTimers):
 
     def _restore_rows(self, frame: pa.RecordBatch) -> None:
         frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
-        columns = [frame.column(self._state_order.index(at)) for at in range(len(self._fields))]
+        columns = [frame.column(self._state_order.index(index)) for index in range(len(self._fields))]
         self._waiting.append((columns, self._times(columns)))
 
     def _restore_matches(self, frame: pa.RecordBatch) -> None:
@@ -336,7 +336,7 @@ class MatchOperator(Operator, ProcessingTimers):
     def _frame_of_rows(self, waiting: list[tuple[Columns, NDArray[np.int64]]]) -> pa.RecordBatch:
         columns = concatenated([columns for columns, _ in waiting])
         arrival = pa.array(np.arange(len(columns[0])))
-        in_order = [columns[at] for at in self._state_order]
+        in_order = [columns[index] for index in self._state_order]
         in_order = [column if column.type == field.type else column.cast(field.type)
                     for column, field in zip(in_order, self._row_schema, strict=False)]  # fmt: skip
         return pa.RecordBatch.from_arrays([*in_order, arrival], schema=self._row_schema)
@@ -344,9 +344,9 @@ class MatchOperator(Operator, ProcessingTimers):
     def _frame_of_matches(self, states: dict[Key, KeyMatches], before: dict[Key, Any]) -> pa.RecordBatch:
         keys = list(dict.fromkeys([*states, *before]))
         data = pa.array([pickle.dumps((states.get(key), before.get(key))) for key in keys], _STATE.type)
-        empty = [pa.array([], self._fields[at].type) for at in self._plan.partition]
+        empty = [pa.array([], self._fields[index].type) for index in self._plan.partition]
         kinds = [column.type for column in self._forms.encode(empty)]
-        encoded = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
+        encoded = [pa.array([key[index] for key in keys], kind) for index, kind in enumerate(kinds)]
         return pa.RecordBatch.from_arrays([*self._forms.decode(encoded), data], schema=self._match_schema)
 
 

@@ -59,11 +59,11 @@ class MatchProgram:
 
     def __init__(self, plan: MatchRecognize, schema: pa.Schema) -> None:
         self.plan, self._schema = plan, schema
-        self.row_conditions = [one.row_condition for one in plan.definitions if one.row_condition is not None]
+        self.row_conditions = [item.row_condition for item in plan.definitions if item.row_condition is not None]
         self._match_conditions = [
-            (variable, one.match_condition)
-            for variable, one in enumerate(plan.definitions)
-            if one.match_condition is not None
+            (variable, item.match_condition)
+            for variable, item in enumerate(plan.definitions)
+            if item.match_condition is not None
         ]
         self.field_types = [plan.input.schema[field.column].type.to_arrow() for field in plan.fields]
         self._place_values()
@@ -83,8 +83,8 @@ class MatchProgram:
         self.stored_fields = list(fields)
         self._places = fields
         self._columns_at = len(fields)
-        self._measures = [reader(one, fields, plan.variables) for one in plan.measures]
-        self._are_final = [one.is_final for one in plan.measures]
+        self._measures = [reader(item, fields, plan.variables) for item in plan.measures]
+        self._are_final = [item.is_final for item in plan.measures]
 
     @property
     def exprs(self) -> list[Expr]:
@@ -94,10 +94,10 @@ class MatchProgram:
     def compile_tests(self, session: Session) -> None:
         """Make the conditions on partial matches ready to be evaluated."""
         plan = self.plan
-        self._readers = [reader(one, self._places, plan.variables) for one in plan.conditions]
+        self._readers = [reader(item, self._places, plan.variables) for item in plan.conditions]
         self._tests: list[tuple[int, Scalar, list[int]]] = []
         for variable, condition in self._match_conditions:
-            used = sorted({one.index for one in condition.walk() if isinstance(one, Column)})
+            used = sorted({item.index for item in condition.walk() if isinstance(item, Column)})
             self._tests.append((variable, scalar(condition, session), used))
         self._blank: list[Any] = [None] * len(plan.conditions)
 
@@ -106,8 +106,8 @@ class MatchProgram:
         variable, condition, used = self._tests[number]
         node = (variable, -1, row, last_node)
         values = self._blank
-        for at in used:
-            values[at] = self._readers[at](node)
+        for index in used:
+            values[index] = self._readers[index](node)
         return condition(values) is True
 
     def fields_of(self, row: RowValues) -> list[pa.Array]:
@@ -121,7 +121,7 @@ class MatchProgram:
         self, fields: Sequence[pa.Array], columns: Sequence[pa.Array], chosen: NDArray[np.intp]
     ) -> list[RowValues]:
         """Return the values of some rows that partial matches need."""
-        needed = [fields[at] for at in self.stored_fields] + [columns[at] for at in self.plan.row_columns]
+        needed = [fields[index] for index in self.stored_fields] + [columns[index] for index in self.plan.row_columns]
         if not needed:
             return [()] * len(chosen)
         indices = pa.array(chosen)

@@ -1,4 +1,4 @@
-"""Which conditions each row meets, as masks, and which rows can change nothing."""
+"""Computes which conditions each row meets, as masks, and which rows can change nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class RowMasks:
         for row in range(rows):
             try:
                 answers.append(
-                    Evaluation([one.slice(row, 1) for one in fields], 1, session).column(condition)[0].as_py()
+                    Evaluation([column.slice(row, 1) for column in fields], 1, session).column(condition)[0].as_py()
                 )
             except RowError:
                 answers.append(None)

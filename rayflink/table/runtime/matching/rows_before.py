@@ -42,11 +42,11 @@ class RowsBefore:
             starts: places of the first row of each key.
             keys: of these rows.
         """
-        found = [columns[field.column] if not field.back else self._shifted(columns, field, starts, keys)
+        result = [columns[field.column] if not field.back else self._shifted(columns, field, starts, keys)
                  for field in self._fields]  # fmt: skip
         if self._most:
             self._remember(columns, starts, keys)
-        return found
+        return result
 
     def _shifted(
         self, columns: Sequence[pa.Array], field: RowField, starts: NDArray[np.intp], keys: list[Key]
@@ -58,7 +58,7 @@ class RowsBefore:
         places = np.arange(rows) - back
         is_here = places >= np.repeat(starts, sizes)
         shifted = column.take(pa.array(np.where(is_here, places, 0), mask=~is_here))
-        at = self._columns.index(field.column)
+        index = self._columns.index(field.column)
         values: list[Any] = []
         filled: list[int] = []
         for start, size, key in zip(starts.tolist(), sizes.tolist(), keys, strict=True):
@@ -66,7 +66,7 @@ class RowsBefore:
             for number in range(min(back, size)):
                 behind = back - number
                 if behind <= len(last):
-                    values.append(last[-behind][at])
+                    values.append(last[-behind][index])
                     filled.append(start + number)
         if not filled:
             return shifted
@@ -81,7 +81,7 @@ class RowsBefore:
         counts = stops - firsts
         places = np.repeat(stops - np.cumsum(counts), counts) + np.arange(int(counts.sum()))
         taken = pa.array(places)
-        values = list(zip(*(raw_values(columns[at].take(taken)) for at in self._columns), strict=True))
+        values = list(zip(*(raw_values(columns[index].take(taken)) for index in self._columns), strict=True))
         first = 0
         for key, count in zip(keys, counts.tolist(), strict=True):
             newest = values[first : first + count]

@@ -132,12 +132,12 @@ _UNARY: dict[str, Callable[[Scalar], Scalar]] = {
 
 def _by_kernel(expr: Expr, session: Session) -> Scalar:
     """Return a function that evaluates an expression on columns of one row."""
-    kinds = {one.index: one.type.to_arrow() for one in expr.walk() if isinstance(one, Column)}
+    kinds = {part.index: part.type.to_arrow() for part in expr.walk() if isinstance(part, Column)}
     width = max(kinds, default=-1) + 1
     missing = pa.nulls(1)
 
     def evaluate(values: Sequence[Any]) -> Any:
-        columns = [raw_column([values[at]], kinds[at]) if at in kinds else missing for at in range(width)]
+        columns = [raw_column([values[index]], kinds[index]) if index in kinds else missing for index in range(width)]
         return raw_values(Evaluation(columns, 1, session).column(expr))[0]
 
     return evaluate
