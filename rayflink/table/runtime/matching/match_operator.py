@@ -228,27 +228,27 @@ class MatchOperator(Operator, ProcessingTimers):
             events: (number of the key, values, time, mask), in the order of keys and times.
         """
         matcher, has_deadlines = self._matcher, self._plan.within_ms is not None
+        may_start, process, known = matcher.may_start, matcher.process, self._matches
         current, matches = -1, None
-        for code, values, stamp, mask in events:
-            if code != current:
-                if current >= 0:
-                    self._store(keys[current], matches)
-                current, matches = code, self._matches.get(keys[code])
-            if matches is None:
-                if not matcher.may_start(mask):
-                    continue
-                matches = KeyMatches()
-            if has_deadlines:
-                yield from self._pass_time(matches, stamp)
-            with UserCode(self.ctx, "MATCH_RECOGNIZE"):
-                nodes = matcher.process(matches, values, stamp, mask)
-            yield from nodes
-        if current >= 0:
+        with UserCode(self.ctx, "MATCH_RECOGNIZE"):
+            for code, values, stamp, mask in events:
+                if code != current:
+                    if matches is not None:
+                        self._store(keys[current], matches)
+                    current, matches = code, known.get(keys[code])
+                if matches is None:
+                    if not may_start(mask):
+                        continue
+                    matches = KeyMatches()
+                elif has_deadlines:
+                    yield from self._pass_time(matches, stamp)
+                yield from process(matches, values, stamp, mask)
+        if matches is not None:
             self._store(keys[current], matches)
         yield from self._time_out(until)
 
-    def _store(self, key: Key, matches: KeyMatches | None) -> None:
-        if matches is None or matches.is_empty:
+    def _store(self, key: Key, matches: KeyMatches) -> None:
+        if matches.is_empty:
             self._matches.pop(key, None)
             self._deadline_of.pop(key, None)
             return
