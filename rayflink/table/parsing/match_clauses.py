@@ -150,8 +150,9 @@ class MatchClauses(FlinkParser):
         return "ONE"
 
     def _after_match(self) -> dict[str, Any]:
+        """Parse AFTER MATCH SKIP; without it matching goes on at the next row, as in Flink."""
         if not self._words("AFTER", "MATCH"):
-            return {"after": "PAST LAST ROW"}
+            return {"after": "TO NEXT ROW"}
         self._need("SKIP")
         if self._words("PAST", "LAST", "ROW") or self._words("PAST", "LAST"):
             return {"after": "PAST LAST ROW"}

@@ -9,3 +9,4 @@ MATCH_RECOGNIZE (
     SAME AS SAME.price = LAST(HIGH.price),
     LOW AS LOW.price < HIGH.price - 1
 )
+ORDER BY symbol, ts

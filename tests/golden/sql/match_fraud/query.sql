@@ -1,15 +1,15 @@
-SELECT customer, small, large, wait, at FROM orders
+SELECT customer, first_price, second_price, seconds, match_time FROM orders
 MATCH_RECOGNIZE (
   PARTITION BY customer
   ORDER BY ts, id
   MEASURES
-    LAST(SMALL.price) AS small,
-    LARGE.price AS large,
-    TIMESTAMPDIFF(SECOND, SMALL.ts, LARGE.ts) AS wait,
-    MATCH_ROWTIME() AS at
+    LAST(LITTLE.price) AS first_price,
+    MUCH.price AS second_price,
+    TIMESTAMPDIFF(SECOND, LITTLE.ts, MUCH.ts) AS seconds,
+    MATCH_ROWTIME() AS match_time
   AFTER MATCH SKIP TO NEXT ROW
-  PATTERN (SMALL OTHER{0,3}? LARGE) WITHIN INTERVAL '1' MINUTE
+  PATTERN (LITTLE ANY_ROW{0,3}? MUCH) WITHIN INTERVAL '1' MINUTE
   DEFINE
-    SMALL AS SMALL.price < 3,
-    LARGE AS LARGE.price > SMALL.price * 1.2
+    LITTLE AS LITTLE.price < 3,
+    MUCH AS MUCH.price > LITTLE.price * 1.2
 )

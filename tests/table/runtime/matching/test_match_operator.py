@@ -37,6 +37,7 @@ EPOCH = datetime(1970, 1, 1)
 
 
 @pytest.mark.slow
+@pytest.mark.spec("Q01")
 def test_rows_are_matched_in_the_order_of_their_times_until_these_are_over():
     verify(
         matching(RISE),

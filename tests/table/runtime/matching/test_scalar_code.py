@@ -25,9 +25,11 @@ COLUMNS = {
     "s": DataTypes.STRING(), "t": DataTypes.TIMESTAMP(3), "b": DataTypes.BOOLEAN(), "f": DataTypes.FLOAT(),
 }  # fmt: skip
 EXPRESSIONS = [
-    "i < j", "i + i > j - i", "i * i", "d * 2e0 > d + 1e0", "e > i", "e * 2 < e + j", "s < 'b' OR s IS NULL", "b AND i > 0",
+    "i < j", "i + i > j - i", "i * i", "d * 2e0 > d + 1e0", "e > i", "e * 2 < e + j", "s < 'b' OR s IS NULL",
+    "b AND i > 0",
     "NOT b OR NOT (d = d)", "t > TIMESTAMP '1970-01-01 00:00:01'", "t + INTERVAL '1' SECOND", "f > d", "f = f",
-    "i IS NOT NULL AND i / 2 > 1", "CASE WHEN i > 1 THEN s ELSE UPPER(s) END = 'B'", "j = i AND j <> 3", "i BETWEEN 1 AND j",
+    "i IS NOT NULL AND i / 2 > 1", "CASE WHEN i > 1 THEN s ELSE UPPER(s) END = 'B'", "j = i AND j <> 3",
+    "i BETWEEN 1 AND j",
     "MOD(j, 3) = 1 OR b",
 ]  # fmt: skip
 VALUES = st.tuples(
