@@ -63,7 +63,7 @@ def test_rows_are_matched_in_the_order_of_their_times_until_these_are_over():
 
 
 @pytest.mark.slow
-def test_rows_before_are_those_of_the_partition_also_where_they_came_with_other_watermarks():
+def test_rows_before_are_those_of_the_partition_whenever_they_came():
     verify(
         matching(BEFORE),
         given=[
@@ -88,7 +88,7 @@ def test_in_processing_time_rows_match_as_they_come_and_time_out_by_the_clock():
     )  # fmt: skip
 
 
-def test_late_rows_and_rows_without_use_are_counted_and_only_the_others_become_values():
+def test_late_rows_and_rows_without_use_are_counted_and_never_become_values():
     harness = OperatorHarness(matching(PLAIN))
     harness.give(rows(*(row(word, 7, ms) for ms, word in enumerate("abcabc")), row("a", 1, 8), row("a", 3, 9)))
     harness.give(wm(9))
@@ -99,7 +99,7 @@ def test_late_rows_and_rows_without_use_are_counted_and_only_the_others_become_v
     assert operator._metrics.skipped == 7 and not operator._matches
 
 
-def test_state_goes_on_under_other_conditions_and_that_of_another_pattern_is_refused():
+def test_state_goes_on_under_other_conditions_but_not_with_another_pattern():
     harness = OperatorHarness(matching(PLAIN))
     harness.give(rows(row("a", 1, 1)))
     harness.give(wm(1))
