@@ -83,9 +83,9 @@ def merge_groups(sizes: Sequence[int], file_bytes: int) -> list[list[int]]:
     >>> merge_groups([10, 10, 10, 90], 100)
     [[0, 1, 2]]
     >>> merge_groups([10, 20, 60], 100)
-    [[0, 1]]
-    >>> merge_groups([70, 50, 40], 100)
-    [[2, 1]]
+    []
+    >>> merge_groups([70, 50, 50], 100)
+    [[1, 2]]
     """
     small = sorted((index for index, size in enumerate(sizes) if 4 * size < 3 * file_bytes), key=sizes.__getitem__)
     groups: list[list[int]] = []

@@ -25,9 +25,8 @@ class RMQRefusal(RMQError, BrokerRefusal):
 def failure_of(error: BaseException, doing: str, place: str) -> RMQError:
     """Return what an exception of the client library means.
 
-    >>> failure_of(OSError("connection reset"), "consuming queue 'q'", "mq:5672/")
-    RMQOutage("consuming queue 'q' failed: no service by RabbitMQ at mq:5672/ (OSError: connection reset)", "check \
-that it runs and can be reached from every node, or raise set_outage_timeout()")
+    >>> failure_of(OSError("connection reset"), "consuming queue 'q'", "mq:5672/").problem
+    "consuming queue 'q' failed: no service by RabbitMQ at mq:5672/ (OSError: connection reset)"
 
     Args:
         doing: the action that failed, such as "consuming queue 'orders'".
