@@ -79,6 +79,7 @@ def test_whatever_dies_every_record_counts_once(seed: int, faults: Sequence[Faul
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_behind_a_slow_sink_unaligned_checkpoints_meet_the_time_that_aligned_miss() -> None:
     given = {
         "execution__checkpointing__timeout": "1500 ms",

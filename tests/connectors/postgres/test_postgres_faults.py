@@ -205,7 +205,7 @@ histories = st.lists(
 
 
 @pytest.mark.spec("H24")
-@pytest.mark.parametrize("keys", [(), ("n",)])
+@pytest.mark.parametrize("keys", [(), pytest.param(("n",), marks=pytest.mark.soak)])
 @settings(max_examples=25)
 @given(parallelism=st.integers(1, 3), history=histories)
 def test_whatever_happens_each_row_is_written_once(

@@ -84,6 +84,7 @@ def test_the_five_operations_of_relational_algebra():
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_groups_beyond_the_memory_go_to_files(tmp_path, monkeypatch):
     written = []
     write = FrameMemory.written
