@@ -30,7 +30,7 @@ def test_a_killed_process_loses_and_repeats_nothing(kafka: KafkaCluster) -> None
         "restart-strategy.fixed-delay.delay": "100 ms",
     }  # fmt: skip
     env = StreamExecutionEnvironment(options)
-    source = DataGeneratorSource(lambda number: f"{number:06}", count=RECORDS, records_per_second=4_000)
+    source = DataGeneratorSource(lambda number: f"{number:06}", count=RECORDS, records_per_second=1_500)
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     numbers.sink_to(strings_to(servers, topic, DeliveryGuarantee.EXACTLY_ONCE, topic).build())
     job = env.execute_async("kafka sink")
