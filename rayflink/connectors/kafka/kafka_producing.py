@@ -161,9 +161,13 @@ class MessageQueue:
         del self.producer
 
     def _put_batch(self, topic: str, messages: KafkaMessages) -> None:
-        rows = _rows(messages)
-        while True:
-            if self.producer.produce_batch(topic, rows, on_delivery=self.note_delivery) == len(rows):
+        for partition, rows in _rows_by_partition(messages).items():
+            self._put_rows(topic, partition, rows)
+
+    def _put_rows(self, topic: str, partition: int, rows: list[dict[str, Any]]) -> None:
+        produce_batch, report = self.producer.produce_batch, self.note_delivery
+        while True:  # the partition is that of the call: the client ignores one that a message names
+            if produce_batch(topic, rows, partition, on_delivery=report) == len(rows):
                 return
             rows = [row for row in rows if "_error" in row]
             for row in rows:
@@ -221,18 +225,19 @@ class MessageQueue:
         return f"check that the brokers run and can be reached from every node{seen}"
 
 
-def _rows(messages: KafkaMessages) -> list[dict[str, Any]]:
-    """Return what `produce_batch` takes for each message."""
+def _rows_by_partition(messages: KafkaMessages) -> dict[int, list[dict[str, Any]]]:
+    """Return the messages by partition, ANY_PARTITION where the client chooses, as `produce_batch` takes them."""
     if messages.keys is None:
         rows: list[dict[str, Any]] = [{"value": value} for value in messages.values]
     else:
         pairs = zip(messages.values, messages.keys, strict=True)
         rows = [{"value": value, "key": key} for value, key in pairs]
-    if messages.partitions is not None:
-        for row, partition in zip(rows, messages.partitions, strict=True):
-            if partition != ANY_PARTITION:
-                row["partition"] = partition
-    return rows
+    if messages.partitions is None:
+        return {ANY_PARTITION: rows}
+    by_partition: dict[int, list[dict[str, Any]]] = {}
+    for row, partition in zip(rows, messages.partitions, strict=True):
+        by_partition.setdefault(partition, []).append(row)
+    return by_partition
 
 
 def refused_size(doing: str, place: str, reason: str) -> TooLargeMessage:

@@ -97,7 +97,9 @@ class ModelProducer:
     def begin_transaction(self) -> None:
         """Nothing is sent."""
 
-    def produce_batch(self, topic: str, rows: Sequence[Mapping[str, Any]], on_delivery: object) -> int:
+    def produce_batch(
+        self, topic: str, rows: Sequence[Mapping[str, Any]], partition: int = -1, on_delivery: object = None
+    ) -> int:
         def work() -> None:
             self._ongoing().values += [row["value"].decode() for row in rows]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.common import SimpleStringSchema
+from rayflink.common.records.batches import RowBatch
 from rayflink.common.serialization import SerializationSchema
 from rayflink.connectors.kafka.kafka_chunks import ChunkId, ChunkWriter
 from rayflink.connectors.kafka.kafka_committing import UnknownChunks
@@ -287,6 +288,28 @@ def test_messages_have_keys_headers_times_and_partitions(kafka: KafkaCluster, gu
     assert found[b"b", None].timestamp()[1] == 1_700_000_000_456
     assert abs(found[b"b", b"3"].timestamp()[1] - time.time() * 1000) < 60_000
     assert found[b"b", b"3"].partition() == found[b"b", None].partition() == 3
+
+
+@pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
+def test_a_batch_of_messages_goes_to_the_partitions_of_the_partitioner(
+    kafka: KafkaCluster, guarantee: DeliveryGuarantee
+) -> None:
+    topic, servers = kafka.new_topic(4), kafka.bootstrap_servers
+    schema = (
+        KafkaRecordSerializationSchema.builder().set_topic(topic)
+        .set_value_serialization_schema(SimpleStringSchema())
+        .set_partitioner(lambda number, key, value, topic, partitions: int(number) % 4).build()
+    )  # fmt: skip
+    builder = KafkaSink.builder().set_bootstrap_servers(servers).set_record_serializer(schema)
+    builder = builder.set_delivery_guarantee(guarantee).set_transactional_id_prefix(topic)
+    with subtask(builder.build()) as sink:
+        sink.process_batch(RowBatch([str(number) for number in range(40)]))
+        sink.snapshot(1)
+        sink.notify_checkpoint_complete(1)
+    values: dict[int, list[int]] = {number: [] for number in range(4)}
+    for message in messages_in(servers, topic):
+        values[message.partition()].append(int(message.value()))
+    assert values == {number: list(range(number, 40, 4)) for number in range(4)}
 
 
 def test_keys_are_where_javas_producer_puts_them(kafka: KafkaCluster) -> None:
