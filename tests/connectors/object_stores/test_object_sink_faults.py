@@ -81,6 +81,12 @@ class ObjectModel(Model):
         files = [data for key, data in found.items() if "/." not in key]
         return [number for data in files for number in READERS[self.kind](data)]
 
+    def wait_for_uploads(self) -> None:
+        """Wait for parts that other threads upload; raise what one of them raised."""
+        for harness in self.subtasks:
+            for opened in harness.operators[0]._writer._open.values():  # type: ignore[attr-defined]
+                opened.part.sync()
+
     def _check_synced(self) -> None:
         """What is uploaded is durable."""
 
@@ -106,6 +112,7 @@ def _run_with_a_fault(s3: Server, kind: str, at: int, is_done: bool, parallelism
         files.arm(Killed, at, is_done)
         try:
             _play(model, STORY)
+            model.wait_for_uploads()
         except Killed:
             files.fault = None
             model.start(parallelism)
@@ -142,6 +149,6 @@ def test_hidden_objects_that_are_joined_leave_each_record_once(
 def test_a_kill_at_any_request_leaves_each_record_once(s3: Server, kind: str, is_done: bool, start: int) -> None:
     at = start
     while _run_with_a_fault(s3, kind, at, is_done, 1 + at % 3):
-        at += {"text": 23, "parquet": 61}[kind] if start == 0 else 3
+        at += {"text": 7, "parquet": 61}[kind] if start == 0 else 3
         s3.empty()
-    assert at > 20
+    assert at > 18, "the story has more requests"
