@@ -41,6 +41,7 @@ from ..messages.commands import (
     Tick,
 )
 from ..messages.messages import ToCoordinator
+from ..task.allocators import reuse_large_blocks
 from ..task.slot_memory import SlotMemory
 from ..task.task import StreamTask
 from .task_executor import TaskExecutor
@@ -138,6 +139,7 @@ class InProcessCluster:
 
     def run(self, on_progress: Callable[[], None] | None = None) -> JobResult:
         """Step until the job has ended; `on_progress` is called now and then."""
+        reuse_large_blocks()
         while self.result is None:
             if not self.turn():
                 self.pause()

@@ -24,6 +24,7 @@ from ..exchange.envelopes import join_envelope
 from ..exchange.frames import TaskAddress
 from ..messages.messages import TaskDeployment
 from ..messages.scheduling import Slot
+from ..task.allocators import reuse_large_blocks, use_malloc_for_columns
 from .deployment_check import DeploymentGuard, SlotAssignment
 from .driver.terminal import Text
 from .ray_handles import RayActor, RayActorClass
@@ -31,19 +32,6 @@ from .ray_job_files import job_folder
 from .ray_task import PeerDirectory, RayTask, SlotProcess
 from .shared_output import SharedStream
 from .task_log import LoggedPrinted, TaskLog, log_goes_to
-
-
-def columns_in_memory_of_libc() -> None:
-    """Make Arrow allocate by malloc, unless ARROW_DEFAULT_MEMORY_POOL says otherwise.
-
-    Its own allocators give the pages of short-lived columns back to the system and fault them in again: a third of the
-    system's time of a task that parses text.
-    """
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    if "pyarrow" in sys.modules and os.environ["ARROW_DEFAULT_MEMORY_POOL"] == "system":
-        import pyarrow
-
-        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
 
 
 class SlotActor:
@@ -54,7 +42,8 @@ class SlotActor:
     """
 
     def __init__(self, assignment: SlotAssignment) -> None:
-        columns_in_memory_of_libc()
+        use_malloc_for_columns()
+        reuse_large_blocks()
         self._guard, self._title = DeploymentGuard(assignment), assignment.title
         self._coordinator: RayActor = None
         name = str(assignment.slot).replace("/", "-")
