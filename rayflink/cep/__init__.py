@@ -1,7 +1,7 @@
 """Complex event processing: patterns of events, and the streams of their matches. See docs/cep.md.
 
-- `pattern`, `quantifier`, `conditions`, `skip_strategies`: the Pattern API, as values; `growth` and `explain` describe
-  a pattern.
+- `pattern`, `quantifier`, `conditions`, `column_conditions`, `skip_strategies`: the Pattern API, as values; `growth`
+  and `explain` describe a pattern.
 - `cep`, `pattern_stream`, `functions`: a stream, a pattern, and the functions that matches are given to.
 - the room `nfa` compiles patterns and matches events; the room `runtime` has the operator with its state.
 

@@ -8,10 +8,12 @@ from typing import TypeVar
 from rayflink.common.functions.function_classes import NullByteKeySelector
 from rayflink.common.user_code.call_sites import warn_user
 from rayflink.datastream.streams.keyed import KeyedStream
+from rayflink.datastream.streams.step import transformation_of
 from rayflink.datastream.streams.stream import DataStream, ensure_stream
 
 from .errors import MalformedPatternException
 from .growth import growth_of
+from .nfa.column_units import check_columns
 from .nfa.compiler import compile_pattern
 from .pattern import Pattern
 from .pattern_stream import PatternStream
@@ -56,7 +58,7 @@ class CEP:
             raise MalformedPatternException(
                 f"CEP.pattern() was passed {pattern!r:.100}", "pass a Pattern, which begins with Pattern.begin(name)"
             )
-        compile_pattern(pattern)
+        check_columns(compile_pattern(pattern), transformation_of(stream).declared_type())
         growth = growth_of(pattern)
         if growth is not None and growth.explodes:
             warn_user(

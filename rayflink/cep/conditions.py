@@ -1,4 +1,4 @@
-"""Conditions on events: plain callables, condition classes with Flink's names, and their combinations.
+"""Conditions on events: plain callables, condition classes with Flink's names, expressions, and their combinations.
 
 A **test** is one condition of the user's. A simple one depends on the event alone; an iterative one also sees the
 events that the partial match has so far, and is called for each partial match. Tests are combined by `AllOf`, `AnyOf`
@@ -18,6 +18,8 @@ from rayflink.common.functions.function_classes import Function
 from rayflink.common.functions.type_variables import Input1
 from rayflink.common.user_code.call_sites import call_site
 from rayflink.user_types import UserCode, UserRecord
+
+from .column_conditions import ColumnCondition, column_condition_of
 
 
 class ConditionContext(ABC):
@@ -93,12 +95,14 @@ class Test:
         is_iterative: whether it depends on the partial match.
         label: its name in explanations and metrics.
         call_site: the line of the program that gave it, or "".
+        columns: the condition, where it is one on columns.
     """
 
     function: UserFunction
     is_iterative: bool
     label: str
     call_site: str = ""
+    columns: ColumnCondition | None = None
 
     __test__ = False  # pytest takes no class of this name for a test
 
@@ -154,7 +158,8 @@ def as_test(condition: UserCode, step: str) -> Test:
     """Return the test for what a program passes to `where`, `or_` or `until`.
 
     Args:
-        condition: a SimpleCondition or IterativeCondition, or a callable of the event, or of the event and the context.
+        condition: a SimpleCondition or IterativeCondition; a callable of the event, or of the event and the context; or
+            an expression on columns.
         step: the method that it was passed to, for errors.
 
     Raises:
@@ -165,10 +170,15 @@ def as_test(condition: UserCode, step: str) -> Test:
         return Test(as_single(condition, "filter", "an IterativeCondition", step, 2), True, _label(condition), site)
     if isinstance(condition, SimpleCondition):
         return Test(as_single(condition, "filter", "a SimpleCondition", step, 1), False, _label(condition), site)
+    on_columns = column_condition_of(condition)
+    if on_columns is not None:
+        function = as_single(on_columns.meets, "meets", "a condition", step, 1)
+        return Test(function, False, str(condition), site, on_columns)
     if not callable(condition):
         raise InvalidFunction(
             f"{step}() was passed {shorten(condition)}",
-            "pass a callable of the event, or of the event and a context, or a SimpleCondition or IterativeCondition",
+            "pass a callable of the event, or of the event and a context, a SimpleCondition or IterativeCondition, or "
+            "an expression on columns, such as col('price') > 800",
             site,
         )
     takes_context = _takes(2, condition, step)

@@ -123,7 +123,8 @@ class Pattern(Generic[Event]):
 
         Args:
             condition: a callable of the event; a callable of the event and a context, or an `IterativeCondition`, which
-                also see the events that the partial match has; or a `SimpleCondition`.
+                also see the events that the partial match has; a `SimpleCondition`; or an expression on columns, such
+                as `col("price") > 800`, which is computed for many events at once.
         Raises:
             InvalidFunction: it is none of these.
         """

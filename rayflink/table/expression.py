@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from .dsl.aggregates import Aggregates
 from .dsl.collections import Collections
+from .dsl.column_conditions import ExpressionCondition
 from .dsl.expression_text import Operand, call_tree, to_expression, tree_of
 from .dsl.json import Json
 from .dsl.numbers import Numbers
@@ -28,6 +29,8 @@ from .parsing.program_nodes import MoreNames
 from .types import DataType
 
 if TYPE_CHECKING:
+    from rayflink.cep.column_conditions import ColumnCondition
+
     from .table import Table
 
 T = TypeVar("T")
@@ -47,6 +50,10 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
 
     def __bool__(self) -> bool:
         raise TypeError(f"{self} is neither true nor false yet; write &, | and ~ instead of and, or and not")
+
+    def __column_condition__(self) -> ColumnCondition:
+        """Return the condition of a pattern that this is; see `rayflink.cep.column_conditions`."""
+        return ExpressionCondition(self._tree)
 
     def __abs__(self) -> Expression[T]:
         return self._call("ABS")

@@ -107,5 +107,10 @@ class Unit:
     condition: Condition
     step: str
 
+    @property
+    def is_on_columns(self) -> bool:
+        """Return whether all of it are conditions on columns."""
+        return all(test.columns is not None for test in self.tests)
+
 
 __all__ = ["Action", "Automaton", "Edge", "State", "StateKind", "Unit"]

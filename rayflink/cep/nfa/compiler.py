@@ -87,7 +87,9 @@ class _Logics:
         self._logics: dict[int, Logic] = {}
 
     def logic_of(self, condition: Condition, step: str) -> Logic:
-        """Return the logic of a condition; what depends on the event alone is one bit."""
+        """Return the logic of a condition; what depends on the event alone is one bit, or one for what is on columns
+        and one for what is not.
+        """
         logic = self._logics.get(id(condition))
         if logic is None:
             logic = self._logics[id(condition)] = self._make(condition, step)
@@ -97,7 +99,8 @@ class _Logics:
         if isinstance(condition, Always):
             return TRUTH
         tests = tuple(tests_of(condition))
-        if not any(test.is_iterative for test in tests):
+        is_alike = len({test.columns is None for test in tests}) == 1
+        if is_alike and not any(test.is_iterative for test in tests):
             self.units.append(Unit(tests, condition, step))
             return Bit(len(self.units) - 1)
         if isinstance(condition, Test):

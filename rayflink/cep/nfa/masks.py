@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rayflink.common.errors import RayflinkError, shorten
 from rayflink.user_types import UserRecord
 
+from ..column_conditions import EventColumns
 from ..conditions import AllOf, Always, AnyOf, Condition, Negation, Test
 from .automaton import Automaton, Unit
+from .column_units import ColumnUnit
 from .matcher import UNKNOWN
+
+if TYPE_CHECKING:
+    import pyarrow
+    from numpy.typing import NDArray
 
 _BITS = 62
 """Conditions that fit into the masks of one array."""
@@ -50,6 +56,7 @@ class EventConditions:
     def __init__(self, automaton: Automaton) -> None:
         self._calls = [_call_of(unit.condition) for unit in automaton.units]
         self._units = automaton.units
+        self._on_columns = {index: ColumnUnit(unit) for index, unit in enumerate(automaton.units) if unit.is_on_columns}
         self.tried = [0] * len(automaton.units)
         self.true = [0] * len(automaton.units)
 
@@ -59,22 +66,75 @@ class EventConditions:
         An event for which a condition raises has the mask UNKNOWN: the condition is evaluated again, and may fail the
         job, only where a partial match needs it.
         """
-        columns: list[Sequence[bool]] = []
         failed: set[int] = set()
-        for index, (call, unit) in enumerate(zip(self._calls, self._units, strict=True)):
-            try:
-                answers: list[Any] = list(map(call, events))
-            except Exception:  # found again, and raised, where the answer is needed
-                answers = _one_by_one(call, events, failed)
-            if not _BOOLEANS.issuperset(map(type, answers)):
-                answers = [_as_bool(answer, unit) for answer in answers]
-            self.tried[index] += len(events)
-            self.true[index] += answers.count(True)
-            columns.append(answers)
+        columns: list[Sequence[bool] | NDArray[np.bool_]] = [
+            self._answers(index, events, failed) for index in range(len(self._units))
+        ]
+        if self._on_columns and events:
+            rows = EventColumns(events)
+            for index, unit in self._on_columns.items():
+                columns[index] = self._counted(index, unit.of_events(rows, len(events), failed))
         masks = _combine(columns, len(events))
         for place in failed:
             masks[place] = UNKNOWN
         return masks
+
+    @property
+    def are_on_columns(self) -> bool:
+        """Return whether `column_masks` decides some units."""
+        return bool(self._on_columns) and len(self._units) <= _BITS
+
+    @property
+    def undecided(self) -> tuple[int, ...]:
+        """Return the units that need the event as a Python value."""
+        return tuple(index for index in range(len(self._units)) if index not in self._on_columns)
+
+    def column_masks(self, data: pyarrow.RecordBatch) -> NDArray[np.int64]:
+        """Return the mask of each row of a batch, int64[n]; bits of the undecided units are 0.
+
+        Raises:
+            MalformedPatternException: a condition does not take the columns; names its line.
+        """
+        masks = np.zeros(data.num_rows, dtype=np.int64)
+        failed: set[int] = set()
+        for index, unit in self._on_columns.items():
+            masks |= self._counted(index, unit.of_columns(data, failed)).astype(np.int64) << index
+        masks[list(failed)] = UNKNOWN
+        return masks
+
+    def complete(self, masks: list[int], events: list[UserRecord]) -> list[int]:
+        """Return the masks with the bits of the undecided units.
+
+        Args:
+            masks: of `column_masks`.
+            events: the same rows as Python values.
+        """
+        failed = {place for place, mask in enumerate(masks) if mask == UNKNOWN}
+        columns = [self._answers(index, events, failed) for index in range(len(self._units))]
+        combined = [mask | bits for mask, bits in zip(masks, _combine(columns, len(events)), strict=True)]
+        for place in failed:
+            combined[place] = UNKNOWN
+        return combined
+
+    def _answers(self, index: int, events: list[UserRecord], failed: set[int]) -> Sequence[bool]:
+        """Return which events meet a unit; False for all where it is one on columns."""
+        if index in self._on_columns:
+            return [False] * len(events)
+        call, unit = self._calls[index], self._units[index]
+        try:
+            answers: list[Any] = list(map(call, events))
+        except Exception:  # found again, and raised, where the answer is needed
+            answers = _one_by_one(call, events, failed)
+        if not _BOOLEANS.issuperset(map(type, answers)):
+            answers = [_as_bool(answer, unit) for answer in answers]
+        self.tried[index] += len(events)
+        self.true[index] += answers.count(True)
+        return answers
+
+    def _counted(self, index: int, answers: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        self.tried[index] += len(answers)
+        self.true[index] += int(answers.sum())
+        return answers
 
     def evaluate(self, index: int, event: UserRecord) -> bool:
         """Return whether one event meets a unit.
@@ -120,7 +180,7 @@ def _one_by_one(call: Callable[[Any], Any], events: list[UserRecord], failed: se
     return answers
 
 
-def _combine(columns: list[Sequence[bool]], count: int) -> list[int]:
+def _combine(columns: Sequence[Sequence[bool] | NDArray[np.bool_]], count: int) -> list[int]:
     if not columns:
         return [0] * count
     if len(columns) > _BITS:

@@ -22,7 +22,7 @@ from typing import Any
 from rayflink.common.functions.callables import UserFunction
 from rayflink.common.functions.function_classes import RuntimeContext
 from rayflink.common.output_tag import OutputTag
-from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
+from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element, RowBatch
 from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.operators.base import OperatorSnapshot, UserCodeError, shortened
 from rayflink.operators.capabilities import ProcessingTimers
@@ -42,6 +42,7 @@ from ..nfa.masks import EventConditions, as_bool
 from ..nfa.matcher import UNKNOWN, Matcher
 from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
 from ..pattern import AnyPattern
+from .column_batches import RowChoice
 from .match_metrics import MatchMetrics
 from .match_state import (
     EVENT,
@@ -104,6 +105,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         self._conditions = EventConditions(self._automaton)
         self._options = options
         self._matcher = Matcher(self._automaton, self)
+        self._row_choice = RowChoice(self._conditions, self._matcher)
         self._tests = (*(test for unit in self._automaton.units for test in unit.tests), *self._automaton.tests)
         super().__init__(key_selector, _with_conditions(self._function, self._tests))
         order = options.comparator
@@ -168,11 +170,11 @@ class CepOperator(KeyedOperator, ProcessingTimers):
 
     def _enqueue(self, batch: Batch, out: OutputBuffer) -> None:
         """Let the events of a batch wait for the watermark."""
-        values = list_of(batch)
+        batch, masks = self._with_masks(batch, self.watermark)
+        values = batch.values
         if not values:
             return
         keys, stamps = self.keys_of(batch), self._stamps(batch)
-        masks = self._conditions.masks(values)
         matters, watermark = self._matcher.matters, self.watermark
         accepted: list[tuple[Any, WaitingEvent]] = []
         owners: dict[Any, Any] = {}
@@ -189,6 +191,21 @@ class CepOperator(KeyedOperator, ProcessingTimers):
                 skipped += 1
         self._metrics.skipped += skipped
         self._let_wait(owners, accepted)
+
+    def _with_masks(self, batch: Batch, watermark: int | None) -> tuple[RowBatch, list[int]]:
+        """Return events as Python values, and their masks; of columns only the rows that are needed.
+
+        Args:
+            watermark: up to which events are late; None where none is.
+        """
+        if isinstance(batch, ArrowBatch):
+            has_stamps = watermark is None or batch.timestamps is not None
+            if has_stamps and self._row_choice.is_possible and len(batch):
+                batch, masks, skipped = self._row_choice.choose(batch, watermark)
+                self._metrics.skipped += skipped
+                return batch, masks
+            batch = RowBatch(list_of(batch), timestamps_of(batch))
+        return batch, self._conditions.masks(batch.values)
 
     def _let_wait(self, owners: Iterable[Any], events: list[tuple[Any, WaitingEvent]]) -> None:
         if events:
@@ -218,9 +235,9 @@ class CepOperator(KeyedOperator, ProcessingTimers):
 
     def _match_at_once(self, batch: Batch, out: OutputBuffer) -> Iterator[None]:
         """Match the events of a batch as they are, in processing time."""
-        values = list_of(batch)
+        batch, masks = self._with_masks(batch, None)
+        values = batch.values
         keys, now = self.keys_of(batch), self.now_ms()
-        masks = self._conditions.masks(values)
         waits = self._options.comparator is not None
         for key, value, mask in zip(keys, values, masks, strict=True):
             if not self._matcher.matters(mask):
