@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bids import QUERIES, bid_file
+from benchmarks.cep_events import CASES
 from benchmarks.contestants import (
     FLINK_CHECKPOINTS,
     W1_PEERS,
     Contestant,
+    cep_ways,
     checkpoint_cost,
     debloating_cost,
     flink_large_state,
@@ -57,6 +59,7 @@ _ABOUT = {
     "kafka_sql": "SQL over a topic of bids as nested JSON of 840 bytes: a tumbling window by auction",
     "sql_latency": "SQL over 10,000 bids a second: from the end of a window of a second to its results",
     "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
+    "cep": "patterns of three steps over keyed events in memory, and MATCH_RECOGNIZE over a CSV file",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
     "kafka_source": "raw bytes of a Kafka topic: our source, beside a bare consume loop of the client, in pairs",
     "lakes": "Delta and Iceberg tables written and read by a stream, beside deltalake and pyiceberg alone",
@@ -89,6 +92,9 @@ _SMALL: dict[str, dict[str, Any]] = {
 _NEXMARK_WARM = 100_000
 """Events of the set on which an engine warms up, and whose results are compared."""
 _NEXMARK_LIMIT_SECONDS = 3_600
+_CEP_WARM = 200_000
+_CEP_KEYS = 1_000_000
+"""With a partial match each, of which the memory is measured."""
 _SIZED = {"recovery": ("state_mb", "rounds"), "rescale_pause": ("state_mb", "rounds"), "checkpoint_sync": ("state_mb",)}
 """Benchmark -> the options that it takes too."""
 
@@ -124,9 +130,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state-mb", type=_positive, help=f"of {', '.join(_SIZED)}: size of the state")
     parser.add_argument("--rounds", type=_positive, help="of recovery, rescale_pause: of each run, after one start")
     parser.add_argument(
-        "--rows", type=_positive, default=20_000_000, help="of sql: bids; of nexmark: events; and four times as many"
+        "--rows",
+        type=_positive,
+        default=20_000_000,
+        help="of sql, nexmark, cep: bids or events; and four times as many",
     )
-    parser.add_argument("--queries", type=_queries, default=list(nexmark.QUERIES), help="of nexmark: comma-separated")
+    parser.add_argument("--queries", type=_queries, help="of nexmark, or cases of cep: comma-separated")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
@@ -147,8 +156,8 @@ def _peers(text: str) -> list[str]:
 
 def _queries(text: str) -> list[str]:
     names = text.split(",")
-    if unknown := set(names) - set(nexmark.QUERIES):
-        there = ", ".join(nexmark.QUERIES)
+    if unknown := set(names) - set(nexmark.QUERIES) - set(CASES):
+        there = ", ".join((*nexmark.QUERIES, *CASES))
         raise argparse.ArgumentTypeError(f"no query {', '.join(sorted(unknown))}; there are {there}")
     return names
 
@@ -224,9 +233,10 @@ def _nexmark(asked: argparse.Namespace) -> list[Record]:
     cache = cache_directory()
     shutil.rmtree(kept_rows_folder(cache, ""), ignore_errors=True)
     _say("preparing the events, which are kept")
-    ways = nexmark_ways(asked.queries, (_NEXMARK_WARM, events, 4 * events), cache, asked.peers)
+    queries = asked.queries or list(nexmark.QUERIES)
+    ways = nexmark_ways(queries, (_NEXMARK_WARM, events, 4 * events), cache, asked.peers)
     records = measure([(way, None, cache / "data") for way in ways], asked.runs, cache, _say, _NEXMARK_LIMIT_SECONDS)
-    for query in asked.queries:
+    for query in queries:
         found = {record.contestant.name: kept_rows(kept_rows_folder(cache, record.contestant.name) / query)
                  for record in records if record.results}  # fmt: skip
         if query in UNLIKE:
@@ -237,6 +247,17 @@ def _nexmark(asked: argparse.Namespace) -> list[Record]:
                 f"{name} {len(rows)}{'' if rows == first else ' OTHER ROWS'}" for name, rows in found.items()
             )
         _say(f"rows of {query}, {_NEXMARK_WARM} events: {told}")
+    return records
+
+
+def _cep(asked: argparse.Namespace) -> list[Record]:
+    events = asked.rows // 10 if asked.small else asked.rows
+    cache = cache_directory()
+    _say("preparing the events, which are kept")
+    keys = _CEP_KEYS // 10 if asked.small else _CEP_KEYS
+    ways = cep_ways(asked.queries or CASES, (_CEP_WARM, events, 4 * events), keys, cache, "flink" in asked.peers)
+    records = measure([(way, None, None) for way in ways], asked.runs, cache, _say, _NEXMARK_LIMIT_SECONDS)
+    _say(f"matches of a case and number of events: {report.equal_counts(records, 'matches')}")
     return records
 
 
@@ -272,6 +293,7 @@ _MEASURED = {
     "kafka_sql": _kafka_sql,
     "sql_latency": _sql_latency,
     "nexmark": _nexmark,
+    "cep": _cep,
     "checkpoint_cost": _checkpoint_cost,
     "debloating_cost": _debloating_cost,
     "state_large": _state_large,
@@ -286,6 +308,7 @@ _SHOWN = {
     "kafka_sql": report.side_by_side,
     "sql_latency": report.side_by_side,
     "nexmark": report.jobs_table,
+    "cep": report.jobs_and_numbers,
     "checkpoint_cost": report.cost_table,
     **dict.fromkeys(("state_large", *_SIZED), report.side_by_side),
 }

@@ -17,7 +17,7 @@ from typing import Protocol
 from benchmarks.environments import Environment, Unavailable
 from benchmarks.large_job import PROMPT
 
-from . import bids, kafka_events, nexmark, sql_events, state_large
+from . import bids, cep_events, kafka_events, nexmark, sql_events, state_large
 
 ROOT = Path(__file__).parent.parent
 _FLINK = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=False)
@@ -260,6 +260,35 @@ def in_flight(costs_ms: Sequence[float], hops: Sequence[int], seconds: int, flin
             arguments = (f"{cost * 1000:.0f}", str(width), str(seconds), "2", debloats)
             about = f"{job}: Flink 2.3, {'with' if debloats == 'true' else 'no'} debloating"
             ways.append(FlinkJvm(name, about, "InFlight", arguments, folder="flink-in-flight"))
+    return ways
+
+
+def cep_ways(cases: Sequence[str], sizes: Sequence[int], keys: int, cache: Path, flink: bool) -> list[Contestant]:
+    """Patterns of three steps over events: ours and Flink's, each in one process; then the memory of partial matches.
+
+    Args:
+        sizes: events of a job to warm up, then of two that are measured.
+        keys: with a partial match each.
+    """
+    jobs = []
+    for case in cases:
+        share = cep_events.SHARES[case.partition("-")[2]]
+        for number, events in enumerate(sizes):
+            is_query = case.startswith("sql")
+            path = str(cep_events.event_file(cache / "data", events, share)) if is_query else ""
+            jobs.append((case, str(events), str(share), path, "told" if number else "warm"))
+    memory = f"{keys / 1e6:g} M partial matches"
+    ways: list[Contestant] = [
+        PythonModule("ours", "rayflink", "benchmarks.ours_cep", params={"jobs": jobs}),
+        PythonModule("ours-memory", f"rayflink, {memory}", "benchmarks.ours_cep_memory", params={"keys": keys}),
+    ]
+    if flink:
+        numbers = (cep_events.ACCOUNTS, cep_events.EVENTS_A_MS, cep_events.WITHIN_S)
+        arguments = (*map(str, numbers), cep_events.TABLE, cep_events.QUERY)
+        timed = (*arguments, *(part for job in jobs for part in job))
+        ways.insert(1, FlinkJvm("flink", "Flink 2.3", "CepJobs", timed))
+        memorized = (*arguments, "memory", str(keys), "0", "", "told")
+        ways.append(FlinkJvm("flink-memory", f"Flink 2.3, {memory}", "CepJobs", memorized))
     return ways
 
 

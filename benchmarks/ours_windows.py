@@ -151,7 +151,7 @@ def open_sessions(sessions: int, backend: str, per_session: int = 2) -> dict[str
         batches.append(RowBatch([(f"key-{n}", n) for n in numbers], [n * 600_000 // sessions for n in numbers]))
     windows = EventTimeSessionWindows.with_gap(1_800_000)
     gc.collect()
-    before = _resident_bytes()
+    before = resident_bytes()
     place = Place(config={"state.backend.type": backend})
     with OperatorHarness(lambda: window_operator(itemgetter(0), windows, aggregating(Count())), place=place) as harness:
         began = time.process_time()
@@ -161,7 +161,7 @@ def open_sessions(sessions: int, backend: str, per_session: int = 2) -> dict[str
                     pass
         filled = time.process_time() - began
         gc.collect()
-        grown = _resident_bytes() - before
+        grown = resident_bytes() - before
         began = time.process_time()
         answers = harness.operators[0].process_watermark(Watermark(10_000_000))
         count = sum(len(answer) for answer in answers if isinstance(answer, RowBatch))
@@ -177,7 +177,7 @@ def open_sessions(sessions: int, backend: str, per_session: int = 2) -> dict[str
     }
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096
 

@@ -8,7 +8,7 @@ from math import prod
 from statistics import median
 from typing import Any
 
-from benchmarks.rounds import Record
+from benchmarks.rounds import Record, RunFailed
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,31 @@ def jobs_table(records: Sequence[Record]) -> str:
         means = [f"{prod(column) ** (1 / len(column)):.2f}" for column in each]
         rows.append(("geometric mean", record.contestant.about, "", "", "", *means))
     return table(head, rows)
+
+
+def jobs_and_numbers(records: Sequence[Record]) -> str:
+    """Markdown: the table of the sessions, then the numbers of the other contestants side by side."""
+    ran = [record for record in records if record.results]
+    sessions = [record for record in ran if record.results[0].get("jobs")]
+    others = [record for record in ran if record not in sessions]
+    tables = [jobs_table(sessions) if sessions else "", side_by_side(others) if others else ""]
+    return "\n\n".join(filter(None, tables))
+
+
+def equal_counts(records: Sequence[Record], name: str) -> dict[tuple[str, int], int]:
+    """Return a count of each job by its query and number of events.
+
+    Raises:
+        RunFailed: two contestants, or two rounds, have counted differently.
+    """
+    counts: dict[tuple[str, int], int] = {}
+    for record in records:
+        for job in (job for result in record.results for job in result.get("jobs", ())):
+            which = job["query"], job["events"]
+            if counts.setdefault(which, job[name]) != job[name]:
+                other = counts[which]
+                raise RunFailed(f"{record.contestant.name} counted {job[name]} {name} of {which}, another one {other}")
+    return counts
 
 
 def _job_numbers(result: Mapping[str, Any], query: str) -> tuple[float, float, float]:
