@@ -9,7 +9,7 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..plan.lineage import all_of, rows_of
-from ..plan.logical import Values
+from ..plan.logical import Values, length_text
 from ..plan.matching import MatchRecognize
 from ..runtime.matching.match_operator import MatchOperator
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
@@ -22,9 +22,13 @@ def translate_match(translation: Translation, plan: MatchRecognize) -> StreamBui
     order = all_of(below, (index for index, _, _ in plan.order))
     identity = f"{plan.pattern} in {rows_of(below, plan.partition)}, ordered by {order}"
     alone = replace(plan, input=Values(below.schema, ()))
-    factory = Factory(MatchOperator, alone, row_type(below), arrow_schema(plan.schema), translation.session, identity)
+    ttl_ms = translation.settings.state_ttl_ms if any(field.back for field in plan.fields) else 0
+    row, schema = row_type(below), arrow_schema(plan.schema)
+    factory = Factory(MatchOperator, alone, row, schema, translation.session, identity, ttl_ms)
     rows = hash_partition(translation.stream(below), names)
-    return add_keyed_operator(rows, "Match", factory, names, identity).set_description(plan.explain_line())
+    line = plan.explain_line()
+    description = f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line
+    return add_keyed_operator(rows, "Match", factory, names, identity).set_description(description)
 
 
 __all__ = ["translate_match"]

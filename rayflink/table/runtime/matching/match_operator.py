@@ -23,7 +23,7 @@ from rayflink.cep.runtime.match_metrics import MatchMetrics
 from rayflink.common.metrics.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
-from rayflink.operators.capabilities import ProcessingTimers
+from rayflink.operators.capabilities import ProcessingTimers, Upkeep
 from rayflink.operators.user_function import UserCode
 from rayflink.user_types import UserRecord
 
@@ -35,15 +35,17 @@ from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_numpy
 from ..function_calls import OwnFunctions
 from ..keyed_state.comparable_keys import KeyForms
-from ..keyed_state.frame_memory import Columns
+from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
 from ..keyed_state.key_rows import take_rows
 from ..progress import progress_entry, restored_progress
+from ..ranks.first_of_key import EXPIRED
 from ..ranks.ordering import order_numbers, order_of
 from ..windows.input_rows import local_ms, rows_in
 from .match_program import MatchProgram, automaton_of
 from .row_masks import RowMasks, rows_that_matter
-from .rows_before import RowsBefore
+from .rows_before import NO_ROWS, UNKNOWN_MS, LastRows, RowsBefore
+from .waiting_rows import WaitingRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,13 +53,15 @@ if TYPE_CHECKING:
 Key = tuple[Any, ...]
 MATCHES = 4096
 """Matches that become one batch."""
+EXPIRED_AT_ONCE = 10_000
+"""Keys whose last rows are dropped between two elements."""
 _ARRIVAL = pa.field("$arrival", pa.int64())
 """In a snapshot, the order in which rows came."""
 _STATE = pa.field("$matches", pa.large_binary())
 """In a snapshot, the partial matches of a key."""
 
 
-class MatchOperator(Operator, ProcessingTimers):
+class MatchOperator(Operator, ProcessingTimers, Upkeep):
     """Emits the matches of a row pattern.
 
     Args:
@@ -66,10 +70,17 @@ class MatchOperator(Operator, ProcessingTimers):
         schema: of the result.
         session: what evaluation depends on in addition to rows.
         state_identity: which rows and pattern the state belongs to; other state is refused on restore.
+        ttl_ms: how long the last rows of a key are stored for PREV, from the last one on; 0: for ever.
     """
 
     def __init__(
-        self, plan: MatchRecognize, input: DataType, schema: pa.Schema, session: Session, state_identity: str
+        self,
+        plan: MatchRecognize,
+        input: DataType,
+        schema: pa.Schema,
+        session: Session,
+        state_identity: str,
+        ttl_ms: int = 0,
     ) -> None:
         self._plan, self._input, self._session = plan, input, session
         self._program = MatchProgram(plan, schema)
@@ -88,8 +99,8 @@ class MatchOperator(Operator, ProcessingTimers):
         self._row_schema = pa.schema([*in_order, _ARRIVAL], {ABOUT: f"rows that wait: {state_identity}".encode()})
         about = {ABOUT: f"partial matches: {state_identity}".encode()}
         self._match_schema = pa.schema([*keys, _STATE], about)
-        self._before = RowsBefore(plan.fields)
-        self._waiting: list[tuple[Columns, NDArray[np.int64]]] = []
+        self._before = RowsBefore(plan.fields, ttl_ms)
+        self._waiting = WaitingRows([field.type for field in fields], plan.partition)
         self._matches: dict[Key, KeyMatches] = {}
         self._deadlines: list[tuple[int, int, Key]] = []
         self._deadline_of: dict[Key, int] = {}
@@ -116,12 +127,23 @@ class MatchOperator(Operator, ProcessingTimers):
         self._program.compile_tests(self._session)
         self._late = None if ctx.metrics is None else ctx.metrics.counter(NUM_LATE_RECORDS_DROPPED)
         self._metrics = MatchMetrics(ctx.metrics, self._matcher.automaton, self._masks, self._matcher)
+        self._memory = FrameMemory(ctx)
+        self._waiting.open(self._memory)
+        if ctx.metrics is not None and self._before.expires:
+            self._before.expired = ctx.metrics.counter(EXPIRED).inc
 
     def open(self) -> None:
         self._functions.open()
 
     def close(self) -> None:
+        self._memory.release()
         self._functions.close()
+
+    def next_upkeep_ms(self) -> int | None:
+        return self._before.over_at
+
+    def upkeep(self, now_ms: int) -> None:
+        self._before.expire(now_ms, EXPIRED_AT_ONCE)
 
     # rows and time
 
@@ -132,7 +154,7 @@ class MatchOperator(Operator, ProcessingTimers):
         columns = list(rows.columns[: len(self._fields)])
         if self._plan.is_processing_time:
             now = self.now_ms()
-            return self._match(columns, np.full(rows.num_rows, now, dtype=np.int64), now)
+            return self._match_until(now, [(columns, np.full(rows.num_rows, now, dtype=np.int64))])
         times = self._times(columns)
         is_late = times <= self._progress
         if is_late.any():
@@ -141,7 +163,7 @@ class MatchOperator(Operator, ProcessingTimers):
             places = np.flatnonzero(~is_late)
             columns, times = take_rows(columns, places), times[places]
         if len(times):
-            self._waiting.append((columns, times))
+            self._waiting.add(columns, times)
         return ()
 
     def _times(self, columns: Sequence[pa.Array]) -> NDArray[np.int64]:
@@ -157,31 +179,8 @@ class MatchOperator(Operator, ProcessingTimers):
             is_due = watermark.timestamp == MAX_TIMESTAMP
         if is_due and watermark.timestamp > self._progress:
             self._progress = watermark.timestamp
-            yield from self._advance(watermark.timestamp)
+            yield from self._match_until(watermark.timestamp, self._waiting.take_due(watermark.timestamp))
         yield watermark
-
-    def _advance(self, until: int) -> Iterator[Element]:
-        """Match the rows up to a time."""
-        due: list[Columns] = []
-        times: list[NDArray[np.int64]] = []
-        left: list[tuple[Columns, NDArray[np.int64]]] = []
-        for columns, stamps in self._waiting:
-            is_due = stamps <= until
-            if is_due.all():
-                due.append(columns)
-                times.append(stamps)
-            elif is_due.any():
-                chosen, others = np.flatnonzero(is_due), np.flatnonzero(~is_due)
-                due.append(take_rows(columns, chosen))
-                times.append(stamps[chosen])
-                left.append((take_rows(columns, others), stamps[others]))
-            else:
-                left.append((columns, stamps))
-        self._waiting = left
-        if due:
-            yield from self._match(concatenated(due), np.concatenate(times), until)
-        elif self._deadlines:
-            yield from self._results(self._time_out(until))
 
     def next_processing_time(self) -> int | None:
         """Return the millisecond after the earliest deadline, when no further row of its time can come."""
@@ -195,8 +194,20 @@ class MatchOperator(Operator, ProcessingTimers):
 
     # matching
 
-    def _match(self, columns: Columns, times: NDArray[np.int64], until: int) -> Iterator[Element]:
-        """Match rows that are due, and let time pass."""
+    def _match_until(self, until: int, due: Iterable[tuple[Columns, NDArray[np.int64]]]) -> Iterator[Element]:
+        """Match rows that are due, and let time pass.
+
+        Args:
+            until: no further row of this time or an earlier one can come.
+            due: (columns, times) of rows, where all rows of a key are together.
+        """
+        for columns, times in due:
+            yield from self._match(columns, times)
+        if self._deadlines:
+            yield from self._results(self._time_out(until))
+
+    def _match(self, columns: Columns, times: NDArray[np.int64]) -> Iterator[Element]:
+        """Match rows that are due."""
         rows, plan = len(times), self._plan
         keys = self._forms.encode([columns[index] for index in plan.partition])
         groups = grouped(keys, rows)
@@ -209,7 +220,9 @@ class MatchOperator(Operator, ProcessingTimers):
         key_tuples: list[Key] = list(zip(*(key.to_pylist() for key in groups.keys), strict=True)) if keys else [()]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
         begins = np.repeat(starts, np.diff(np.append(starts, rows)))
-        fields = self._before.fields(columns, starts, [key_tuples[code] for code in codes[starts].tolist()])
+        keys_in_order = [key_tuples[code] for code in codes[starts].tolist()]
+        now_ms = self.now_ms() if self._before.expires else UNKNOWN_MS
+        fields = self._before.fields(columns, starts, keys_in_order, now_ms)
         with UserCode(self.ctx, "DEFINE"):
             masks = self._masks.masks(fields, rows, self._session)
         has_matches = np.zeros(groups.count, dtype=np.bool_)
@@ -219,9 +232,9 @@ class MatchOperator(Operator, ProcessingTimers):
         self._metrics.skipped += rows - len(chosen)
         values = self._program.rows(fields, columns, chosen)
         events = zip(codes[chosen].tolist(), values, times[chosen].tolist(), masks[chosen].tolist(), strict=True)
-        yield from self._results(self._matched(events, key_tuples, until))
+        yield from self._results(self._matched(events, key_tuples))
 
-    def _matched(self, events: Iterable[tuple[int, Any, int, int]], keys: list[Key], until: int) -> Iterator[Node]:
+    def _matched(self, events: Iterable[tuple[int, Any, int, int]], keys: list[Key]) -> Iterator[Node]:
         """Yield the last nodes of matches.
 
         Args:
@@ -245,7 +258,6 @@ class MatchOperator(Operator, ProcessingTimers):
                 yield from process(matches, values, stamp, mask)
         if matches is not None:
             self._store(keys[current], matches)
-        yield from self._time_out(until)
 
     def _store(self, key: Key, matches: KeyMatches) -> None:
         if matches.is_empty:
@@ -306,26 +318,28 @@ class MatchOperator(Operator, ProcessingTimers):
                 self._restore_rows(frame)
             else:
                 self._restore_matches(frame)
+        self._before.sort()
         heapify(self._deadlines)
 
     def _restore_rows(self, frame: pa.RecordBatch) -> None:
         frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
         columns = [frame.column(self._state_order.index(index)) for index in range(len(self._fields))]
-        self._waiting.append((columns, self._times(columns)))
+        self._waiting.add(columns, self._times(columns))
 
     def _restore_matches(self, frame: pa.RecordBatch) -> None:
         encoded = self._forms.encode(frame.columns[:-1])
         keys: list[Key] = list(zip(*(key.to_pylist() for key in encoded), strict=True)) if encoded else [()]
         for key, data in zip(keys, frame.column(_STATE.name).to_pylist(), strict=True):
-            matches, before = pickle.loads(data)
-            self._before.restore(key, before)
+            matches, before, *accessed = pickle.loads(data)
+            accessed_ms = accessed[0] if accessed and accessed[0] != UNKNOWN_MS else self.now_ms()
+            self._before.restore(key, LastRows(before, accessed_ms))
             if matches is not None:
                 self._store(key, matches)
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
         frames: list[tuple[int, Callable[[], pa.RecordBatch]]] = []
-        if self._waiting:
-            frames.append((self._progress, partial(self._frame_of_rows, list(self._waiting))))
+        if pieces := self._waiting.pieces():
+            frames.append((self._progress, partial(self._frame_of_rows, pieces)))
         states = {key: _copy(matches) for key, matches in self._matches.items()}
         before = self._before.snapshot()
         if states or before:
@@ -333,17 +347,17 @@ class MatchOperator(Operator, ProcessingTimers):
         groups = FrozenFrames(frames, len(self._plan.partition), self.ctx.max_parallelism)
         return OperatorSnapshot(lists=progress_entry(self._progress, self.ctx), raw_keyed=groups)
 
-    def _frame_of_rows(self, waiting: list[tuple[Columns, NDArray[np.int64]]]) -> pa.RecordBatch:
-        columns = concatenated([columns for columns, _ in waiting])
+    def _frame_of_rows(self, pieces: list[Columns]) -> pa.RecordBatch:
+        columns = concatenated(pieces)
         arrival = pa.array(np.arange(len(columns[0])))
         in_order = [columns[index] for index in self._state_order]
         in_order = [column if column.type == field.type else column.cast(field.type)
                     for column, field in zip(in_order, self._row_schema, strict=False)]  # fmt: skip
         return pa.RecordBatch.from_arrays([*in_order, arrival], schema=self._row_schema)
 
-    def _frame_of_matches(self, states: dict[Key, KeyMatches], before: dict[Key, Any]) -> pa.RecordBatch:
+    def _frame_of_matches(self, states: dict[Key, KeyMatches], before: dict[Key, LastRows]) -> pa.RecordBatch:
         keys = list(dict.fromkeys([*states, *before]))
-        data = pa.array([pickle.dumps((states.get(key), before.get(key))) for key in keys], _STATE.type)
+        data = pa.array([pickle.dumps((states.get(key), *before.get(key, NO_ROWS))) for key in keys], _STATE.type)
         empty = [pa.array([], self._fields[index].type) for index in self._plan.partition]
         kinds = [column.type for column in self._forms.encode(empty)]
         encoded = [pa.array([key[index] for key in keys], kind) for index, kind in enumerate(kinds)]

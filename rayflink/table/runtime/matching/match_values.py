@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import reduce
+from operator import add
 from typing import Any, TypeAlias
 
 from rayflink.cep.nfa.partial_matches import Node
@@ -91,7 +93,7 @@ def _sum(values: list[Any], kind: DataType) -> Any:
         for value in values:
             total = _EXACT.add(total, value)
         return _fitting(total, kind)
-    total = sum(values)
+    total = reduce(add, values)  # as in Flink; `sum` begins with 0, and from Python 3.12 on it corrects rounding
     bits = _BITS.get(kind.root)
     return total if bits is None else (total + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
@@ -104,7 +106,7 @@ def _average(values: list[Any], kind: DataType) -> Any:
         for value in values:
             total = _EXACT.add(total, value)
         return _fitting(_EXACT.divide(total, Decimal(len(values))), kind)
-    total = sum(values)
+    total = reduce(add, values)
     if kind.root not in _BITS:
         return total / len(values)
     return -(-total // len(values)) if total < 0 else total // len(values)  # cut towards zero

@@ -40,10 +40,10 @@ def planned(clause: str) -> MatchRecognize:
     return next(node for node in plan.walk() if isinstance(node, MatchRecognize))
 
 
-def matching(clause: str) -> Callable[[], MatchOperator]:
+def matching(clause: str, ttl_ms: int = 0) -> Callable[[], MatchOperator]:
     plan = planned(clause)
-    alone = replace(plan, input=Values(plan.input.schema, ()))
-    return lambda: MatchOperator(alone, row_type(plan.input), arrow_schema(plan.schema), Session(), str(plan.pattern))
+    alone, schema = replace(plan, input=Values(plan.input.schema, ())), arrow_schema(plan.schema)
+    return lambda: MatchOperator(alone, row_type(plan.input), schema, Session(), str(plan.pattern), ttl_ms)
 
 
 def row(word: str | None, n: int | None, ms: int = 0) -> tuple[Any, ...]:

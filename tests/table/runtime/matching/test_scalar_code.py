@@ -70,6 +70,7 @@ def test_an_expression_of_one_row_is_that_of_the_kernel(text):
     ("AVG", DataTypes.INT(), [-1, -2], -1),
     ("AVG", DataTypes.DECIMAL(38, 6), [Decimal("1.00"), Decimal("1.00"), Decimal("0.00")], Decimal("0.666667")),
     ("AVG", DataTypes.DOUBLE(), [1.0, None, 2.0], 1.5),
+    ("SUM", DataTypes.DOUBLE(), [0.1, 0.2, 0.3], 0.1 + 0.2 + 0.3),
     ("COUNT", DataTypes.BIGINT(), [None, 1, None], 1),
     ("MIN", DataTypes.STRING(), ["b", None, "a"], "a"),
     ("MAX", DataTypes.STRING(), [], None),
@@ -80,6 +81,13 @@ def test_aggregates_of_rows_of_a_match(kind, type_, values, expected):
         node = (number % 2, number, (value,), node)
     reference = AggregateReference(type_, kind, kind, (0, 1), 0)
     assert reader(reference, {0: 0}, "AB")(node) == expected
+
+
+@pytest.mark.parametrize("kind", ["SUM", "AVG"])
+def test_an_aggregate_of_zeros_below_zero_is_one(kind):
+    node = (0, 1, (-0.0,), (0, 0, (-0.0,), None))
+    value = reader(AggregateReference(DataTypes.DOUBLE(), kind, kind, (), 0), {0: 0}, "A")(node)
+    assert str(value) == "-0.0"
 
 
 def test_times_are_numbers_in_their_unit_and_come_back():
