@@ -1,7 +1,8 @@
 """Nexmark as files and SQL: persons, auctions and bids as CSV, and the published queries over them.
 
 Each kind of event has files of its own, so that a query reads what it asks for and no engine spends its time on parting
-kinds. The queries are those of nexmark/nexmark; q14 counts letters by built-in functions, as its own is Java's.
+kinds. The queries are those of nexmark/nexmark; q14 counts letters by built-in functions, as its own is Java's. Those
+named `cep_` are of its folder queries-cep, where they are q0 to q3.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ SINKS = {
     "extra STRING, c_counts BIGINT",
     "q21": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, channel_id STRING",
     "q22": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, dir1 STRING, dir2 STRING, dir3 STRING",
+    "cep_q0": "auction BIGINT, bidder BIGINT, start_tstamp TIMESTAMP(3), bottom_tstamp TIMESTAMP(3), "
+    "end_tstamp TIMESTAMP(3)",
+    "cep_q1": "auction BIGINT, bidder BIGINT, start_tstamp TIMESTAMP(3), end_tstamp TIMESTAMP(3), avg_price BIGINT",
+    "cep_q2": "auction BIGINT, bidder BIGINT, start_tstamp TIMESTAMP(3), end_tstamp TIMESTAMP(3), avg_price BIGINT",
+    "cep_q3": "auction BIGINT, bidder BIGINT, drop_time TIMESTAMP(3), drop_diff BIGINT",
 }
 """Columns of the table into which each query writes."""
 QUERIES = {
@@ -124,6 +130,56 @@ WHERE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) IS NOT NULL OR
     "q22": """SELECT auction, bidder, price, channel,
   SPLIT_INDEX(url, '/', 3) AS dir1, SPLIT_INDEX(url, '/', 4) AS dir2, SPLIT_INDEX(url, '/', 5) AS dir3
 FROM bid""",
+    "cep_q0": """SELECT auction, bidder, start_tstamp, bottom_tstamp, end_tstamp
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY `dateTime`
+  MEASURES
+    START_ROW.`dateTime` AS start_tstamp,
+    LAST(PRICE_DOWN.`dateTime`) AS bottom_tstamp,
+    LAST(PRICE_UP.`dateTime`) AS end_tstamp
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP TO LAST PRICE_UP
+  PATTERN (START_ROW PRICE_DOWN+ PRICE_UP)
+  DEFINE
+    PRICE_DOWN AS (LAST(PRICE_DOWN.price, 1) IS NULL AND PRICE_DOWN.price < START_ROW.price) OR
+      PRICE_DOWN.price < LAST(PRICE_DOWN.price, 1),
+    PRICE_UP AS PRICE_UP.price > LAST(PRICE_DOWN.price, 1)
+)""",
+    "cep_q1": """SELECT auction, bidder, start_tstamp, end_tstamp, avg_price
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY `dateTime`
+  MEASURES FIRST(A.`dateTime`) AS start_tstamp, LAST(A.`dateTime`) AS end_tstamp, AVG(A.price) AS avg_price
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (A+ B)
+  DEFINE A AS AVG(A.price) < 10000
+)""",
+    "cep_q2": """SELECT auction, bidder, start_tstamp, end_tstamp, avg_price
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY `dateTime`
+  MEASURES FIRST(A.`dateTime`) AS start_tstamp, LAST(A.`dateTime`) AS end_tstamp, AVG(A.price) AS avg_price
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP TO NEXT ROW
+  PATTERN (A+ B)
+  DEFINE A AS AVG(A.price) < 10000
+)""",
+    "cep_q3": """SELECT auction, bidder, drop_time, drop_diff
+FROM bid
+MATCH_RECOGNIZE (
+  PARTITION BY auction, bidder
+  ORDER BY `dateTime`
+  MEASURES C.`dateTime` AS drop_time, A.price - C.price AS drop_diff
+  ONE ROW PER MATCH
+  AFTER MATCH SKIP PAST LAST ROW
+  PATTERN (A B* C) WITHIN INTERVAL '5' SECOND
+  DEFINE B AS B.price > A.price - 50, C AS C.price < A.price - 50
+)""",
 }
 VIEWS = {"q12": "CREATE VIEW B AS SELECT *, PROCTIME() AS p_time FROM bid"}
 """What a query reads besides tables."""

@@ -26,6 +26,10 @@ NOTED = {
     "q14": (7874, "9a8cc46b81547bbc"),
     "q21": (26184, "e6e1d55a21297860"),
     "q22": (27600, "30848557da6be891"),
+    "cep_q0": (1260, "b0b98aa347ea3ae3"),
+    "cep_q1": (4146, "077b1354b6cffa14"),
+    "cep_q2": (5986, "bc7bedbc23aa60d1"),
+    "cep_q3": (5419, "21615c5bffed5e8b"),
 }
 """Of Flink 2.3 on the same files: how many rows, and their digest."""
 ORACLE = {

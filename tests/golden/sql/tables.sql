@@ -14,3 +14,18 @@ CREATE VIEW worths AS SELECT customer, price * amount AS worth, ts FROM orders W
 CREATE TABLE ticker (
   symbol STRING, price INT, tax INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND
 ) WITH ('connector' = 'filesystem', 'path' = '{folder}/ticker.csv', 'format' = 'csv', 'csv.null-literal' = '');
+CREATE TABLE nexmark_events (
+  event_type INT,
+  person ROW<id BIGINT, `dateTime` TIMESTAMP(3)>,
+  auction ROW<id BIGINT, `dateTime` TIMESTAMP(3)>,
+  bid ROW<auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, `dateTime` TIMESTAMP(3), extra STRING>,
+  `dateTime` AS CASE
+    WHEN event_type = 0 THEN person.`dateTime`
+    WHEN event_type = 1 THEN auction.`dateTime`
+    ELSE bid.`dateTime`
+  END,
+  WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND
+) WITH ('connector' = 'nexmark', 'first-event.rate' = '1000', 'next-event.rate' = '1000', 'events.num' = '800');
+CREATE VIEW bid AS
+SELECT bid.auction, bid.bidder, bid.price, bid.channel, bid.url, `dateTime`, bid.extra
+FROM nexmark_events WHERE event_type = 2;
