@@ -33,6 +33,9 @@ from .partial_matches import (
 UNKNOWN = -1
 """The mask of an event some condition of which could not be evaluated ahead; each is evaluated when it is needed."""
 
+_FINAL = StateKind.FINAL
+_GOING_ON = (StateKind.NORMAL, StateKind.PENDING, StateKind.FINAL)
+
 
 class Move(NamedTuple):
     """One way in which an event changes a partial match.
@@ -156,13 +159,22 @@ class Matcher:
                 moves = self._moves_of(state, mask)
             if moves is None:
                 moves = self._evaluate(state, mask, event, match, timestamp)
-            if len(moves) == 1 and not moves[0][0] and moves[0][1] == state:
-                partial.append(match)
+            if len(moves) == 1:
+                takes, target, kind, step, final = moves[0]
+                if not takes and target == state:
+                    partial.append(match)
+                elif takes and final < 0 and kind in _GOING_ON:
+                    node = (step, number, event, match[1])
+                    moved = (target, node, match[2], match[3], timestamp)
+                    (candidates if kind is _FINAL else partial).append(moved)
+                else:
+                    self._move(match, moves, (event, timestamp, number), partial, candidates)
             elif moves:
                 self._move(match, moves, (event, timestamp, number), partial, candidates)
             else:
                 self.dead[state] += 1
-        if self.may_start(mask):
+        may_start = self._starts.get(mask)
+        if may_start or may_start is None and self.may_start(mask):
             self._begin((event, timestamp, number), mask, partial, candidates)
         matches.partial = partial
         matches.next_number = number + 1
@@ -246,7 +258,7 @@ class Matcher:
                 moved = target, (step, number, event, node), start_time, start, timestamp
             else:
                 moved = target, node, start_time, start, last_time
-            if kind is StateKind.FINAL:
+            if kind is _FINAL:
                 candidates.append(moved)
             elif kind is StateKind.STOP:
                 is_stopped = True
@@ -275,7 +287,7 @@ class Matcher:
             if not takes:
                 continue
             moved = target, (step, number, event, None), timestamp, number, timestamp
-            if kind is StateKind.FINAL:
+            if kind is _FINAL:
                 candidates.append(moved)
             else:
                 partial.append(moved)

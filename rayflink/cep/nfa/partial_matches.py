@@ -112,8 +112,13 @@ def read_rows(
     return KeyMatches(read[:count], read[count:], next_number)
 
 
-def events_of(node: Node | None, steps: tuple[str, ...]) -> dict[str, list[Any]]:
+def events_of(
+    node: Node | None, steps: tuple[str, ...], copied: Callable[[Any], Any] | None = None
+) -> dict[str, list[Any]]:
     """Return the events on the path to a node by the names of their steps, the first ones first.
+
+    Args:
+        copied: gives what stands for an event; None: the event itself.
 
     >>> events_of((1, 7, "b", (0, 3, "a", None)), ("first", "second"))
     {'first': ['a'], 'second': ['b']}
@@ -122,8 +127,11 @@ def events_of(node: Node | None, steps: tuple[str, ...]) -> dict[str, list[Any]]
     while node is not None:
         path.append(node)
         node = node[3]
+    path.reverse()
     events: dict[str, list[Any]] = {}
-    for step, _, event, _ in reversed(path):
+    for step, _, event, _ in path:
+        if copied is not None:
+            event = copied(event)
         name = steps[step]
         if name in events:
             events[name].append(event)

@@ -16,6 +16,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cmp_to_key
+from heapq import merge
+from itertools import compress
 from operator import itemgetter
 from typing import Any
 
@@ -46,7 +48,6 @@ from .column_batches import RowChoice
 from .match_metrics import MatchMetrics
 from .match_state import (
     EVENT,
-    MASK,
     STAMP,
     ChangedPattern,
     MatchState,
@@ -55,10 +56,17 @@ from .match_state import (
     signature,
     state_names,
 )
+from .recent_events import EventBatch, RecentEvents, events_by_key
 
 _SIGNATURE_ENTRY = "_pattern"
 _KEYS = 256
 """Keys whose state is read and written together."""
+_MOST_RECENT = 262_144
+"""Events that wait for a watermark before they are moved to state."""
+_RECENT_BYTES = 64 << 20
+"""Their estimated bytes before they are moved to state."""
+_PLAIN_KEYS = frozenset({int, str, bytes, bool})
+"""Types of keys that are in canonical form."""
 _stamp_of = itemgetter(STAMP)
 
 
@@ -134,13 +142,16 @@ class CepOperator(KeyedOperator, ProcessingTimers):
 
     def declare_state(self) -> None:
         self._state = MatchState(self.backend)
+        self._recent = RecentEvents()
+        self._waits_until = MIN_TIMESTAMP
+        """At least the timestamp of the last event that waits in state; MIN_TIMESTAMP where none does."""
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         super().initialize_state(snapshots)
         self._metrics = MatchMetrics(self.ctx.metrics, self._automaton, self._conditions, self._matcher)
         if not snapshots:
             return
-        self._state.forget_masks()
+        self._waits_until = self._state.forget_masks()
         own = signature(self._automaton)
         written = {entry for snapshot in snapshots for entry in snapshot.lists.get(_SIGNATURE_ENTRY, ("union", ()))[1]}
         if written - {own}:
@@ -150,6 +161,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             self._metrics.dropped += self._state.drop_matches()
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        self._store_recent()
         snapshot = super().snapshot_state(checkpoint_id)
         assert snapshot is not None, "keyed state has a snapshot"
         return replace(snapshot, lists={**snapshot.lists, _SIGNATURE_ENTRY: ("union", (signature(self._automaton),))})
@@ -175,22 +187,37 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         if not values:
             return
         keys, stamps = self.keys_of(batch), self._stamps(batch)
-        matters, watermark = self._matcher.matters, self.watermark
-        accepted: list[tuple[Any, WaitingEvent]] = []
+        watermark = self.watermark
+        if min(stamps) <= watermark:
+            for value, stamp in zip(values, stamps, strict=True):
+                if stamp <= watermark:
+                    self._emit_late(value, stamp, out)
+            on_time = [stamp > watermark for stamp in stamps]
+            keys, stamps, masks, values = (list(compress(column, on_time)) for column in (keys, stamps, masks, values))
+        distinct = set(masks)
+        relevant = set(filter(self._matcher.matters, distinct))
+        if len(relevant) < len(distinct):
+            matters = list(map(relevant.__contains__, masks))
+            self._metrics.skipped += len(masks) - sum(matters)
+            keys, stamps, masks, values = (list(compress(column, matters)) for column in (keys, stamps, masks, values))
+        if keys:
+            self._recent.add(EventBatch.of(self._canonical_keys(keys, values), list(stamps), masks, list(values)))
+            if self._recent.count > _MOST_RECENT or self._recent.estimated_bytes > _RECENT_BYTES:
+                self._store_recent()
+
+    def _canonical_keys(self, keys: list[Any], values: list[Any]) -> list[Any]:
+        if _PLAIN_KEYS.issuperset(map(type, keys)):
+            return keys
         owners: dict[Any, Any] = {}
-        skipped = 0
-        for key, value, stamp, mask in zip(keys, values, stamps, masks, strict=True):
-            if stamp <= watermark:
-                self._emit_late(value, stamp, out)
-            elif matters(mask):
-                owner = owners.get(key, NO_KEY)
-                if owner is NO_KEY:
-                    owner = owners[key] = self.canonical(key, value)
-                accepted.append((owner, (stamp, mask, value)))
-            else:
-                skipped += 1
-        self._metrics.skipped += skipped
-        self._let_wait(owners, accepted)
+        for key, value in zip(keys, values, strict=True):
+            if key not in owners:
+                owners[key] = self.canonical(key, value)
+        return [owners[key] for key in keys]
+
+    def _store_recent(self) -> None:
+        """Let the recent events wait in state."""
+        for batch in self._recent.take_all():
+            self._let_wait(batch.keys, list(batch.waiting()))
 
     def _with_masks(self, batch: Batch, watermark: int | None) -> tuple[RowBatch, list[int]]:
         """Return events as Python values, and their masks; of columns only the rows that are needed.
@@ -213,6 +240,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             keys = self._state.wait_for_time(events, waiting.load(owners))
             if waiting.tracks_changes:
                 waiting.changed(keys)
+            self._waits_until = max(self._waits_until, max(event[STAMP] for _, event in events))
 
     def on_event_time(self, until: int) -> Iterator[Element]:
         out = OutputBuffer()
@@ -258,19 +286,64 @@ class CepOperator(KeyedOperator, ProcessingTimers):
 
     def _fire(self, until: int, out: OutputBuffer) -> Iterator[None]:
         """Match the events up to a time of all keys that have one, or a partial match whose time has passed."""
+        recent = self._take_recent(until)
+        keys_at: dict[int, list[Any]] = {}
+        for key, events in recent.items():
+            keys_at.setdefault(events[0][STAMP], []).append(key)
+        timers = ((stamp, due) for stamp, _, due in self._state.timers.due_keys(until, _KEYS))
         keys: dict[Any, None] = {}
-        for _, _, due in self._state.timers.due_keys(until, _KEYS):
+        for _, due in merge(timers, sorted(keys_at.items()), key=itemgetter(0)):
             keys.update(dict.fromkeys(due))
             if len(keys) >= _KEYS:
-                yield from self._match_keys(list(keys), until, out)
+                yield from self._match_keys(list(keys), recent, until, out)
                 keys = {}
         if keys:
-            yield from self._match_keys(list(keys), until, out)
+            yield from self._match_keys(list(keys), recent, until, out)
+        if self._waits_until <= until:
+            self._waits_until = MIN_TIMESTAMP
         self.context.key = NO_KEY
 
-    def _match_keys(self, keys: list[Any], until: int, out: OutputBuffer) -> Iterator[None]:
-        """Match the events up to a time of a few keys, whose state is read and written together."""
-        due = self._take_due(keys, until)
+    def _take_recent(self, until: int) -> dict[Any, list[WaitingEvent]]:
+        """Remove the recent events up to a time, and return those that matter by key, in the order of matching."""
+        batches = self._recent.take_due(until)
+        if not batches:
+            return {}
+        events_of = events_by_key(batches, self._active_keys(batches))
+        for events in events_of.values():
+            if len(events) > 1:
+                events.sort(key=self._order)
+        self._metrics.skipped += sum(len(batch.keys) for batch in batches) - sum(map(len, events_of.values()))
+        return events_of
+
+    def _active_keys(self, batches: list[EventBatch]) -> set[Any] | None:
+        """Return the keys in which a match may begin, or go on; None for all."""
+        distinct: set[int] = set().union(*(batch.masks for batch in batches))
+        starts = set(filter(self._matcher.may_start, distinct))
+        if starts == distinct:
+            return None
+        active: set[Any] = set()
+        others: set[Any] = set()
+        for batch in batches:
+            active.update(compress(batch.keys, map(starts.__contains__, batch.masks)))
+            others.update(batch.keys)
+        remaining = list(others - active)
+        tables = (self._state.matches, self._state.waiting)[: 1 if self._waits_until == MIN_TIMESTAMP else 2]
+        for table in tables:
+            for first in range(0, len(remaining), _KEYS):
+                keys = remaining[first : first + _KEYS]
+                entries = table.load(keys)
+                active.update(key for key in keys if entries.get(key) is not None)
+        return active
+
+    def _match_keys(
+        self, keys: list[Any], recent: dict[Any, list[WaitingEvent]], until: int, out: OutputBuffer
+    ) -> Iterator[None]:
+        """Match the events up to a time of a few keys, whose state is read and written together.
+
+        Args:
+            recent: events that are not in state; those of the keys are removed.
+        """
+        due = self._take_due(keys, recent, until)
         known = self._state.matches.load(keys)
         before = [known.get(key) for key in keys]
         stored: list[Any] = []
@@ -290,20 +363,21 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         if gone:
             self._state.matches.remove_all(gone)
 
-    def _take_due(self, keys: list[Any], until: int) -> list[list[WaitingEvent]]:
-        """Remove and return the waiting events of keys up to a time, in the order in which they are matched."""
+    def _take_due(self, keys: list[Any], recent: dict[Any, list[WaitingEvent]], until: int) -> list[list[WaitingEvent]]:
+        """Remove and return the events of keys up to a time, in the order in which they are matched."""
+        if self._waits_until == MIN_TIMESTAMP:
+            return [recent.pop(key, []) for key in keys]
         state, order = self._state, self._order
         entries = state.waiting.load(keys)
         due: list[list[WaitingEvent]] = []
         empty: list[Any] = []
         remaining: list[tuple[Any, list[WaitingEvent]]] = []
         for key in keys:
-            events = entries.get(key)
-            if events is None:
-                due.append([])
+            waiting, newer = entries.get(key), recent.pop(key, [])
+            if waiting is None:
+                due.append(newer)
                 continue
-            if len(events) > 1:
-                events = sorted(events, key=order)
+            events = sorted([*waiting, *newer], key=order) if newer or len(waiting) > 1 else waiting
             if events[-1][STAMP] <= until:
                 empty.append(key)
             else:
@@ -323,22 +397,27 @@ class CepOperator(KeyedOperator, ProcessingTimers):
     ) -> KeyMatches | None:
         """Match events of a key and let its time pass; return its partial matches, None where nothing changed."""
         self.context.key = key
-        matcher, changed = self._matcher, False
-        for event in events:
-            stamp, mask = event[STAMP], event[MASK]
+        matcher, limit, changed = self._matcher, self._options.max_partial_matches, False
+        process, may_start, next_deadline = matcher.process, matcher.may_start, matcher.next_deadline
+        for stamp, mask, event in events:
             if mask == UNKNOWN:
-                mask = self._conditions.masks([event[EVENT]])[0]
+                mask = self._conditions.masks([event])[0]
             if matches is None:
-                if not matcher.may_start(mask):
+                if not may_start(mask):
                     continue
                 matches = KeyMatches()
-            self._advance(matches, stamp, out)
-            nodes = matcher.process(matches, event[EVENT], stamp, mask)
+            elif matches.partial:
+                deadline = next_deadline(matches)
+                if deadline is not None and deadline <= stamp:
+                    self._advance(matches, stamp, out)
+            elif not matches.completed and not may_start(mask):
+                continue
+            nodes = process(matches, event, stamp, mask)
             changed = True
             if nodes:
                 self._emit(nodes, stamp, out)
-            if self._options.max_partial_matches is not None:
-                self._bound(matches, self._options.max_partial_matches, stamp, out)
+            if limit is not None:
+                self._bound(matches, limit, stamp, out)
         if matches is None:
             return None
         changed |= self._advance(matches, until, out)
@@ -378,15 +457,16 @@ class CepOperator(KeyedOperator, ProcessingTimers):
     # results
 
     def _emit(self, nodes: list[Node], stamp: int, out: OutputBuffer) -> None:
+        self._metrics.matches += len(nodes)
+        call = self._function.call
         for node in nodes:
-            self._metrics.matches += 1
-            self._call(self._function.call, "process_match", node, stamp, out)
+            self._call(call, "process_match", node, stamp, out)
 
     def _call(
         self, function: Callable[[Match, MatchContext], Any], where: str, node: Node, stamp: int, out: OutputBuffer
     ) -> None:
         shown = None if self._options.is_processing_time else stamp
-        match = self._events_of(node)
+        match = events_of(node, self._automaton.steps, isolated)
         try:
             results = function(match, _Context(self, stamp, shown, out))
             if results is not None:
@@ -394,16 +474,12 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         except Exception as error:
             raise self.failure(where, shortened(match)) from error
 
-    def _events_of(self, node: Node) -> Match:
-        steps = self._automaton.steps
-        return {name: [isolated(event) for event in events] for name, events in events_of(node, steps).items()}
-
     def _bound(self, matches: KeyMatches, limit: int, stamp: int, out: OutputBuffer) -> None:
         for match in self._matcher.drop_earliest(matches, limit):
             self._metrics.dropped += 1
             if self._options.dropped_tag is not None:
                 shown = None if self._options.is_processing_time else stamp
-                out.add_side(self._options.dropped_tag, self._events_of(match[NODE]), shown)
+                out.add_side(self._options.dropped_tag, events_of(match[NODE], self._automaton.steps, isolated), shown)
 
     def _emit_late(self, value: UserRecord, stamp: int, out: OutputBuffer) -> None:
         if self._options.late_tag is not None:

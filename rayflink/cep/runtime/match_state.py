@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
+from rayflink.common.records.batches import MIN_TIMESTAMP
 from rayflink.state.backend import KeyedBackend, Timers
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.errors import StateError
@@ -85,13 +86,19 @@ class MatchState:
                 waiting.append(event)
         return keys
 
-    def forget_masks(self) -> None:
-        """Let the conditions of all waiting events be evaluated again."""
+    def forget_masks(self) -> int:
+        """Let the conditions of all waiting events be evaluated again; return the latest timestamp of them.
+
+        It is MIN_TIMESTAMP where no event waits.
+        """
+        latest = MIN_TIMESTAMP
         keys = list(dict.fromkeys(key for key, _ in self.waiting.walk()))
         for key in keys:
             events: list[WaitingEvent] = self.waiting.get(key, default=[])
             if events:
                 self.waiting.put(key, [(event[STAMP], UNKNOWN, event[EVENT]) for event in events])
+                latest = max(latest, max(event[STAMP] for event in events))
+        return latest
 
     def drop_matches(self) -> int:
         """Drop all partial matches; return their number."""
