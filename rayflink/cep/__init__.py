@@ -2,6 +2,7 @@
 
 - `pattern`, `quantifier`, `conditions`, `column_conditions`, `skip_strategies`: the Pattern API, as values; `growth`
   and `explain` describe a pattern.
+- `saved_matches`: partial matches in savepoints, for people.
 - `cep`, `pattern_stream`, `functions`: a stream, a pattern, and the functions that matches are given to.
 - the room `nfa` compiles patterns and matches events; the room `runtime` has the operator with its state.
 

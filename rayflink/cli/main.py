@@ -226,6 +226,24 @@ def _add_states(commands: Subcommands) -> None:
     shown.add_argument("--limit", type=int, default=20, metavar="N", help="number of rows to show (default 20; 0: all)")
     shown.add_argument("--count", action="store_true", help="count the rows of each state; this reads all of them")
     ways.choices["diff"].add_argument("--all", action="store_true", help="also list states without differences")
+    _add_matches(ways)
+
+
+def _add_matches(ways: Subcommands) -> None:
+    text = "show the partial matches of patterns in words: their step, events and times"
+    matches = ways.add_parser("matches", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    matches.set_defaults(command=_command("matches", "matches"))
+    text = "folder of a savepoint or checkpoint; or id or name of a running job, whose newest checkpoint is read"
+    matches.add_argument("path", metavar="PATH|JOB", help=text)
+    text = "uid, name or id of the operator (default: the only one that matches a pattern)"
+    matches.add_argument("operator", metavar="OPERATOR", nargs="?", help=text)
+    matches.add_argument("key", metavar="KEY", nargs="?", help="the key as it is shown (default: all keys)")
+    text = "number of partial matches to show (default 20; 0: all)"
+    matches.add_argument("--limit", type=int, default=20, metavar="N", help=text)
+    text = "import and call the classes and functions that the snapshot names, not only plain types"
+    matches.add_argument("--trust", action="store_true", help=text)
+    matches.add_argument("--json", action="store_true", help="print JSON, a line for each partial match")
+    _add_options(matches)
 
 
 def _add_script(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ _WIDTH = 60
 """Characters of a value in a table."""
 
 
-def _carefully(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+def carefully(command: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
     """Let a command read any snapshot: without --trust what it names is neither imported nor called."""
 
     @wraps(command)
@@ -54,7 +54,7 @@ def _carefully(command: Callable[[argparse.Namespace], int]) -> Callable[[argpar
     return run
 
 
-@_carefully
+@carefully
 def show(chosen: argparse.Namespace) -> int:
     """Show operators and states, or the rows of one state, and return the exit code."""
     savepoint = _load(chosen, chosen.path)
@@ -71,7 +71,7 @@ def show(chosen: argparse.Namespace) -> int:
     return OK
 
 
-@_carefully
+@carefully
 def diff(chosen: argparse.Namespace) -> int:
     """Show what differs between two savepoints, or the rows of one state that do, and return the exit code."""
 
@@ -102,7 +102,7 @@ def diff(chosen: argparse.Namespace) -> int:
     return OK
 
 
-@_carefully
+@carefully
 def export(chosen: argparse.Namespace) -> int:
     """Write the rows of a state to a file and return the exit code."""
     target = Path(chosen.file)
@@ -146,7 +146,7 @@ def write(state: SavedState, target: Path, form: str) -> int:
             lines.writerow(schema.names)
             take: Callable[[dict[str, Any]], object] = lambda row: lines.writerow(map(_flat, row.values()))  # noqa: E731
         else:
-            take = lambda row: file.write(_json(row) + "\n")  # noqa: E731
+            take = lambda row: file.write(json_line(row) + "\n")  # noqa: E731
         for row in _rows(state.batches()):
             take(row)
             count += 1
@@ -154,7 +154,12 @@ def write(state: SavedState, target: Path, form: str) -> int:
 
 
 def _load(chosen: argparse.Namespace, path: str) -> Savepoint:
-    return read_savepoint(path, storage_options(configuration_of(chosen).to_dict()))
+    return read_savepoint(path, options_of_storage(chosen))
+
+
+def options_of_storage(chosen: argparse.Namespace) -> dict[str, str]:
+    """Return the options of the storage that a savepoint lies in."""
+    return storage_options(configuration_of(chosen).to_dict())
 
 
 def _has(savepoint: Savepoint, operator: str) -> bool:
@@ -214,7 +219,7 @@ def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:
 def _print_rows(names: Sequence[str], rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         for row in rows:
-            print(_json(row))
+            print(json_line(row))
     else:
         print(table(names, [[_cell(row[name]) for name in names] for row in rows]) if rows else "no rows")
 
@@ -222,7 +227,7 @@ def _print_rows(names: Sequence[str], rows: Sequence[dict[str, Any]], as_json: b
 def _cell(value: object) -> Any:
     if value is None or isinstance(value, str):
         return value if value is None else shorten_text(value)
-    return value if isinstance(value, float) else shorten_text(_json(value))
+    return value if isinstance(value, float) else shorten_text(json_line(value))
 
 
 def shorten_text(text: str) -> str:
@@ -231,14 +236,14 @@ def shorten_text(text: str) -> str:
 
 
 def _flat(value: object) -> Any:
-    return _json(value) if isinstance(value, (dict, list)) else value
+    return json_line(value) if isinstance(value, (dict, list)) else value
 
 
-def _json(value: object) -> str:
+def json_line(value: object) -> str:
     """Return a value as one line of JSON; what JSON has no form for as a string, bytes in hexadecimal digits."""
     return json.dumps(
         value, default=lambda part: part.hex() if isinstance(part, bytes) else str(part), ensure_ascii=False
     )
 
 
-__all__ = ["EXPORT_FORMATS", "diff", "export", "show", "write"]
+__all__ = ["EXPORT_FORMATS", "carefully", "diff", "export", "json_line", "options_of_storage", "show", "write"]

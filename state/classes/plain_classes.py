@@ -25,6 +25,7 @@ _NAMES = {
     "numpy._core.numeric": "_frombuffer",
     "numpy.core.multiarray": "_reconstruct scalar",
     "numpy.core.numeric": "_frombuffer",
+    "rayflink.cep.nfa.partial_matches": "read_rows",
     "rayflink.common.records.batches": "EndOfSuperstep LatencyMarker RowBatch Watermark WatermarkStatus",
     "rayflink.common.time": "Duration Instant",
     "rayflink.common.types": "Row RowKind _create_row",

@@ -12,6 +12,7 @@ Source: apache/flink CepOperator.
 
 from __future__ import annotations
 
+import pickle
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ from ..nfa.masks import EventConditions, as_bool
 from ..nfa.matcher import UNKNOWN, Matcher
 from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
 from ..pattern import AnyPattern
+from ..saved_matches import MEANING, meaning_of
 from .column_batches import RowChoice
 from .match_metrics import MatchMetrics
 from .match_state import (
@@ -112,6 +114,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         self._automaton = compile_pattern(pattern)
         self._conditions = EventConditions(self._automaton)
         self._options = options
+        self._meaning = pickle.dumps(meaning_of(self._automaton))
         self._matcher = Matcher(self._automaton, self)
         self._row_choice = RowChoice(self._conditions, self._matcher)
         self._tests = (*(test for unit in self._automaton.units for test in unit.tests), *self._automaton.tests)
@@ -164,7 +167,8 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         self._store_recent()
         snapshot = super().snapshot_state(checkpoint_id)
         assert snapshot is not None, "keyed state has a snapshot"
-        return replace(snapshot, lists={**snapshot.lists, _SIGNATURE_ENTRY: ("union", (signature(self._automaton),))})
+        own = {_SIGNATURE_ENTRY: signature(self._automaton), MEANING: self._meaning}
+        return replace(snapshot, lists={**snapshot.lists, **{name: ("union", (data,)) for name, data in own.items()}})
 
     def open(self) -> None:
         metrics = self.ctx.metrics
