@@ -223,3 +223,18 @@ def test_processing_time_matches_events_as_they_arrive() -> None:
         harness.process(("x", "a", 1))
         harness.set_processing_time(harness.clock.now_ms() + 200)
         assert harness.side_output(TIMED_OUT) == [side("timed out", "1")]
+
+
+def test_a_key_has_one_timer_for_its_partial_matches() -> None:
+    with OperatorHarness(matching(a_then_b().within(20))) as harness:
+        timers = harness.operators[0]._state.timers
+        for stamp in (10, 12, 14):
+            harness.process(("x", "a", stamp), timestamp=stamp)
+            harness.advance_watermark(stamp)
+        assert len(timers) == 1
+        harness.advance_watermark(31)
+        assert harness.side_output(TIMED_OUT) == [side("timed out", "10", 30)] and len(timers) == 1
+        harness.process(("x", "b", 33), timestamp=33)
+        harness.advance_watermark(40)
+        assert harness.side_output(TIMED_OUT)[1:] == [side("timed out", "12", 32)]
+        assert harness.output_values() == ["1433"] and len(timers) == 0

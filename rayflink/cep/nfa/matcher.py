@@ -33,7 +33,7 @@ from .partial_matches import (
 UNKNOWN = -1
 """The mask of an event some condition of which could not be evaluated ahead; each is evaluated when it is needed."""
 
-_FINAL = StateKind.FINAL
+_NORMAL, _FINAL = StateKind.NORMAL, StateKind.FINAL
 _GOING_ON = (StateKind.NORMAL, StateKind.PENDING, StateKind.FINAL)
 
 
@@ -100,6 +100,10 @@ class Matcher:
         self._window_ms = automaton.window_ms
         self._state_windows = tuple(state.window_ms for state in automaton.states)
         self._has_state_windows = any(window is not None for window in self._state_windows)
+        self.is_timed = self._has_state_windows or self._window_ms is not None
+        """Whether partial matches may time out."""
+        self.single_window_ms = None if self._has_state_windows else self._window_ms
+        """Milliseconds from the first event of a match to its end, where nothing else limits its time."""
         self._pending = frozenset(
             index for index, state in enumerate(automaton.states) if state.kind is StateKind.PENDING
         )
@@ -175,7 +179,12 @@ class Matcher:
                 self.dead[state] += 1
         may_start = self._starts.get(mask)
         if may_start or may_start is None and self.may_start(mask):
-            self._begin((event, timestamp, number), mask, partial, candidates)
+            begins = table[self.automaton.start]
+            if begins and len(begins) == 1 and begins[0].final < 0 and begins[0].kind is _NORMAL:
+                _, target, _, step, _ = begins[0]
+                partial.append((target, (step, number, event, None), timestamp, number, timestamp))
+            else:
+                self._begin((event, timestamp, number), mask, partial, candidates)
         matches.partial = partial
         matches.next_number = number + 1
         return self._emit(matches, candidates) if candidates or matches.completed else []

@@ -35,19 +35,22 @@ class KeyMatches:
         partial: ordered by their first events. The start state is in no list: it is always there.
         completed: matches that wait for an earlier partial match, as the skip strategy may drop them; a heap.
         next_number: of the next event.
+        timer: timestamp of the timer that is set for the next timeout, or before it; None where none is.
     """
 
-    __slots__ = ("completed", "next_number", "partial")
+    __slots__ = ("completed", "next_number", "partial", "timer")
 
     def __init__(
         self,
         partial: list[PartialMatch] | None = None,
         completed: list[PartialMatch] | None = None,
         next_number: int = 0,
+        timer: int | None = None,
     ) -> None:
         self.partial: list[PartialMatch] = [] if partial is None else partial
         self.completed: list[PartialMatch] = [] if completed is None else completed
         self.next_number = next_number
+        self.timer = timer
 
     @property
     def is_empty(self) -> bool:
@@ -55,7 +58,7 @@ class KeyMatches:
         return not self.partial and not self.completed
 
     def __reduce__(self) -> tuple[Callable[..., KeyMatches], tuple[Any, ...]]:
-        return read_rows, (self.next_number, *write_rows(self.partial, self.completed))
+        return read_rows, (self.next_number, *write_rows(self.partial, self.completed), self.timer)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyMatches) and self.__reduce__()[1] == other.__reduce__()[1]
@@ -103,13 +106,14 @@ def read_rows(
     rows: list[tuple[int, int, int, int]],
     matches: list[tuple[int, int, int, int, int]],
     count: int,
+    timer: int | None = None,
 ) -> KeyMatches:
     """Return the partial matches that `write_rows` wrote."""
     nodes: list[Node] = []
     for step, number, place, before in rows:
         nodes.append((step, number, events[place], None if before < 0 else nodes[before]))
     read: list[PartialMatch] = [(state, nodes[node], *times) for state, node, *times in matches]  # type: ignore[misc]
-    return KeyMatches(read[:count], read[count:], next_number)
+    return KeyMatches(read[:count], read[count:], next_number, timer)
 
 
 def events_of(

@@ -43,7 +43,7 @@ from ..functions import Match, MatchContext, as_match_function, timeout_handler
 from ..nfa.compiler import compile_pattern
 from ..nfa.masks import EventConditions, as_bool
 from ..nfa.matcher import UNKNOWN, Matcher
-from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
+from ..nfa.partial_matches import NODE, START_TIME, KeyMatches, Node, events_of
 from ..pattern import AnyPattern
 from ..saved_matches import MEANING, meaning_of
 from .column_batches import RowChoice
@@ -282,9 +282,9 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             matches = self._state.matches.get(owner)
             after = self._match(owner, matches, [(now, mask, value)], now, out)
             if after is not None and not after.is_empty:
-                self._store([owner], [after])
+                self._store([owner], [after], MIN_TIMESTAMP)
             elif after is not None and matches is not None:
-                self._state.matches.remove(owner)
+                self._remove([owner], [after], MIN_TIMESTAMP)
             yield
         self.context.key = NO_KEY
 
@@ -350,22 +350,26 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         due = self._take_due(keys, recent, until)
         known = self._state.matches.load(keys)
         before = [known.get(key) for key in keys]
-        stored: list[Any] = []
-        gone: list[Any] = []
+        stored: list[KeyMatches] = []
+        stored_keys: list[Any] = []
+        gone: list[KeyMatches] = []
+        gone_keys: list[Any] = []
         for key, events, matches in zip(keys, due, before, strict=True):
             after = self._match(key, matches, events, until, out) if events or matches is not None else None
             if after is None:
-                continue
+                if matches is None or matches.timer is None or matches.timer > until:
+                    continue
+                after = matches  # its timer has fired before its time
             if not after.is_empty:
                 stored.append(after)
-                stored.append(key)
+                stored_keys.append(key)
             elif matches is not None:
-                gone.append(key)
+                gone.append(after)
+                gone_keys.append(key)
             if out.count:
                 yield
-        self._store(stored[1::2], stored[::2])
-        if gone:
-            self._state.matches.remove_all(gone)
+        self._store(stored_keys, stored, until)
+        self._remove(gone_keys, gone, until)
 
     def _take_due(self, keys: list[Any], recent: dict[Any, list[WaitingEvent]], until: int) -> list[list[WaitingEvent]]:
         """Remove and return the events of keys up to a time, in the order in which they are matched."""
@@ -402,7 +406,8 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         """Match events of a key and let its time pass; return its partial matches, None where nothing changed."""
         self.context.key = key
         matcher, limit, changed = self._matcher, self._options.max_partial_matches, False
-        process, may_start, next_deadline = matcher.process, matcher.may_start, matcher.next_deadline
+        process, may_start = matcher.process, matcher.may_start
+        is_timed, window = matcher.is_timed, matcher.single_window_ms
         for stamp, mask, event in events:
             if mask == UNKNOWN:
                 mask = self._conditions.masks([event])[0]
@@ -411,8 +416,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
                     continue
                 matches = KeyMatches()
             elif matches.partial:
-                deadline = next_deadline(matches)
-                if deadline is not None and deadline <= stamp:
+                if is_timed and (window is None or matches.partial[0][START_TIME] + window <= stamp):
                     self._advance(matches, stamp, out)
             elif not matches.completed and not may_start(mask):
                 continue
@@ -424,7 +428,9 @@ class CepOperator(KeyedOperator, ProcessingTimers):
                 self._bound(matches, limit, stamp, out)
         if matches is None:
             return None
-        changed |= self._advance(matches, until, out)
+        partial = matches.partial
+        if is_timed and partial and (window is None or partial[0][START_TIME] + window <= until):
+            changed |= self._advance(matches, until, out)
         return matches if changed else None
 
     def _advance(self, matches: KeyMatches, until: int, out: OutputBuffer) -> bool:
@@ -444,19 +450,40 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             deadline = matcher.next_deadline(matches)
         return advanced
 
-    def _store(self, keys: list[Any], stored: list[KeyMatches]) -> None:
-        """Store the partial matches of keys, and set the timers of the earliest that will time out."""
+    def _store(self, keys: list[Any], stored: list[KeyMatches], fired: int) -> None:
+        """Store the partial matches of keys, and set the timers of the earliest that will time out.
+
+        A timer of a match that is over stays set, and stands for those that time out later.
+
+        Args:
+            fired: time up to which timers have fired.
+        """
         if not keys:
             return
         table, timers = self._state.matches, TimerBatch(self._state.timers)
         entries = table.load(keys)
+        next_deadline = self._matcher.next_deadline
         for key, matches in zip(keys, stored, strict=True):
             entries[key] = matches
-            deadline = self._matcher.next_deadline(matches)
-            if deadline is not None:
+            timer = matches.timer
+            if timer is not None and timer <= fired:
+                timer = matches.timer = None
+            deadline = next_deadline(matches)
+            if deadline is not None and (timer is None or deadline < timer):
                 timers.register(deadline, key)
+                matches.timer = deadline
         if table.tracks_changes:
             table.changed(keys)
+
+    def _remove(self, keys: list[Any], matches: list[KeyMatches], fired: int) -> None:
+        """Remove the entries of keys without partial matches, and their timers."""
+        if not keys:
+            return
+        timers = self._state.timers
+        for key, left in zip(keys, matches, strict=True):
+            if left.timer is not None and left.timer > fired:
+                timers.delete(left.timer, key)
+        self._state.matches.remove_all(keys)
 
     # results
 
