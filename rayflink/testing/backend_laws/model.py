@@ -337,6 +337,15 @@ def check_histories(
         AssertionError: one differs from the model.
     """
     machine = type(f"{of.__name__}OfThisBackend", (of,), {"make_backend": staticmethod(make_backend)})
+    check_machine(machine, histories, steps, shrinks)
+
+
+def check_machine(machine: type[RuleBasedStateMachine], histories: int, steps: int, shrinks: bool = True) -> None:
+    """Try a number of histories of a state machine, each of a number of steps at most.
+
+    Raises:
+        AssertionError: one differs from the model.
+    """
     chosen = settings(
         max_examples=histories, stateful_step_count=steps, deadline=None, database=None,
         suppress_health_check=list(HealthCheck),
@@ -345,4 +354,4 @@ def check_histories(
     run_state_machine_as_test(machine, settings=chosen)
 
 
-__all__ = ["History", "check_histories"]
+__all__ = ["History", "check_histories", "check_machine"]

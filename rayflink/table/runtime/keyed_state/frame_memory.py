@@ -44,6 +44,8 @@ class FrameMemory:
     def __init__(self, ctx: OperatorContext) -> None:
         self._allowance, self._folder = ctx.managed_memory, ctx.spill_folder
         self._name = f"window-{ctx.operator_id}.arrow"
+        self.max_parallelism = ctx.max_parallelism
+        """Key groups in all."""
         self.reserved = 0
         """Bytes of managed memory that were granted."""
         self.limit: int | None = None

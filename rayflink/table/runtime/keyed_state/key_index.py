@@ -155,6 +155,41 @@ class KeyIndex:
             buckets = np.where(is_full, _next(buckets), buckets)[~is_placed]
             prints, narrow = prints[~is_placed], narrow[~is_placed]
 
+    def remove(self, prints: Prints, rows: Rows) -> None:
+        """Remove rows, each once, which are in the index with these prints."""
+        places = self._places(prints, lambda which, stored: stored == rows[which])
+        self._prints.reshape(-1)[places] = 0
+        buckets = np.unique(places // WIDTH)
+        self._counts -= np.bincount(places // PLACES, minlength=self.pages)
+        was_full = self._prints[buckets, -1] != 0
+        was_full |= np.isin(buckets, places[places % WIDTH == WIDTH - 1] // WIDTH)
+        self._compact(buckets)
+        self._put_back(_next(buckets[was_full]))
+
+    def _compact(self, buckets: NDArray[np.int64]) -> None:
+        """Move the free places of buckets behind the others."""
+        prints, rows = self._prints[buckets], self._rows[buckets]
+        order = np.argsort(prints == 0, axis=1, kind="stable")
+        self._prints[buckets] = np.take_along_axis(prints, order, axis=1)
+        self._rows[buckets] = np.take_along_axis(rows, order, axis=1)
+
+    def _put_back(self, buckets: NDArray[np.int64]) -> None:
+        """Put entries that are behind buckets which are not full any more to where they are looked for."""
+        strays: list[tuple[Prints, NDArray[np.uint32]]] = []
+        while len(buckets):
+            buckets = np.unique(buckets)
+            prints = self._prints[buckets]
+            is_full = prints[:, -1] != 0
+            is_stray = (prints != 0) & ((prints & (BUCKETS - 1)) != (buckets & (BUCKETS - 1))[:, None])
+            if is_stray.any():
+                strays.append((prints[is_stray], self._rows[buckets][is_stray]))
+                self._counts -= np.bincount(buckets[np.nonzero(is_stray)[0]] // BUCKETS, minlength=self.pages)
+                self._prints[buckets] = np.where(is_stray, np.uint32(0), prints)
+                self._compact(buckets)
+            buckets = _next(buckets[is_full])
+        for prints, rows in strays:
+            self._put(prints, rows.astype(np.int64))
+
     def _split(self, pages: NDArray[np.int64]) -> None:
         fresh = np.arange(self.pages, self.pages + len(pages))
         depths = self._depths[pages]

@@ -102,7 +102,7 @@ class KeyRows:
 
     def gather(self, rows: Rows) -> tuple[Columns, NDArray[np.intp]]:
         """Return the columns of some rows, at least one, in another order: (columns, places in `rows`)."""
-        firsts, pieces = self._all_pieces()
+        firsts, pieces = self.indexed_pieces()
         if len(pieces) == 1:
             return take_rows(pieces[0], rows - firsts[0]), np.arange(len(rows))
         numbers = (np.searchsorted(firsts, rows, side="right") - 1).astype(np.uint32)  # of pieces
@@ -115,7 +115,8 @@ class KeyRows:
             parts.append(take_rows(pieces[number], rows[order[start:stop]] - firsts[number]))
         return concatenated(parts), order
 
-    def _all_pieces(self) -> tuple[Rows, list[Columns]]:
+    def indexed_pieces(self) -> tuple[Rows, list[Columns]]:
+        """Return the number of the first row of each piece, ascending, and their columns; neither is ever changed."""
         if self._firsts is None:
             firsts: list[int] = []
             self._pieces = []

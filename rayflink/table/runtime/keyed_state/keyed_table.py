@@ -1,0 +1,291 @@
+"""A table of rows by their keys, updated in place: columnar state that grows with the keys.
+
+A row is a record (`record_layout.py`) with a number, which an index finds by the key (`key_index.py`). Columns of types
+that no record has are in heaps (`heap_columns.py`): those of the values are replaced by new rows of the heap. Numbers
+are used again after their row was removed. Where rows expire, one whose time is over counts as absent at once, and a
+sweep removes it. State beyond the managed memory goes to files: first the heaps, then the records, then the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .comparable_keys import KeyForms, fingerprints
+from .frame_memory import Columns, FrameMemory
+from .frame_snapshots import key_groups_of_rows
+from .heap_columns import HeapColumns
+from .key_index import KeyIndex
+from .record_layout import ACCESSED, FLAGS, GROUP, IN_USE, KEY_HEAP, PRINT, VALUE_HEAP, RecordLayout
+from .table_records import TableRecords
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .record_layout import Records
+
+    Rows = NDArray[np.int64]
+    Truths = NDArray[np.bool_]
+
+SWEEP_MS = 100
+"""Milliseconds between two slices of the sweep."""
+_MOST_TTL_MS = 1 << 62
+"""A longer time than any clock reaches; its sum with the time of an access is within 64 bits."""
+_MAX_PARALLELISM = 128
+
+
+class KeyedTable:
+    """A table of rows by their keys.
+
+    The rows that `find`, `add` and the others take and return are numbers, each of one row until it is removed; a call
+    of `sweep`, `find` or `remove` may remove rows, and `add` uses their numbers again.
+
+    Args:
+        keys: types of the key's columns.
+        values: types of the other columns.
+        ttl_ms: how long a row is known that is not written; 0: for ever.
+
+    >>> table = KeyedTable([pa.int64()], [pa.int64(), pa.string()])
+    >>> keys = table.comparable([pa.array([7, 8])])
+    >>> rows = table.add(keys, [pa.array([1, 2]), pa.array(["a", "b"])], now_ms=0)
+    >>> table.put(rows[:1], [pa.array([5]), pa.array(["c"])], now_ms=0)
+    >>> [column.to_pylist() for column in table.take(table.find(keys, now_ms=0))]
+    [[5, 2], ['c', 'b']]
+    """
+
+    def __init__(self, keys: Sequence[pa.DataType], values: Sequence[pa.DataType], ttl_ms: int = 0) -> None:
+        self.key_types, self.value_types = list(keys), list(values)
+        self.ttl_ms = min(ttl_ms, _MOST_TTL_MS)
+        self.forms = KeyForms(keys)
+        encoded = self.forms.encode([pa.array([], kind) for kind in keys])
+        self.layout = RecordLayout([column.type for column in encoded], values, ttl_ms > 0)
+        self.records = TableRecords(self.layout.dtype)
+        self.key_heap, self.value_heap = HeapColumns(), HeapColumns()
+        self.index = KeyIndex()
+        self._max_parallelism = _MAX_PARALLELISM
+        self._memory: FrameMemory | None = None
+        self._swept, self._round_began_ms = 0, 0
+        self._vacated: list[tuple[Rows, NDArray[np.uint16]]] = []
+        self.sweep_at: int | None = None
+        """Epoch milliseconds at which the next slice of the sweep is due; None: no row could expire."""
+        self.beside = 0
+        """Bytes that the operator stores in addition."""
+        self.expired: Callable[[int], None] = lambda count: None
+        """Report the number of rows that were removed since their time was over."""
+
+    def __len__(self) -> int:
+        return self.records.count
+
+    def open(self, memory: FrameMemory) -> None:
+        """Use this memory; it is not bounded before."""
+        self._memory = memory
+        self._max_parallelism = memory.max_parallelism
+
+    def comparable(self, columns: Sequence[pa.Array]) -> Columns:
+        """Return columns of keys in the form in which they are compared, which the other methods take."""
+        return self.forms.encode(columns)
+
+    def find(self, keys: Columns, now_ms: int) -> Rows:
+        """Return the row of each key, no two of them equal: int64[n], -1 where there is none."""
+        rows = self.index.find(fingerprints(keys), partial(self._is_equal, self.layout.keys(keys), keys))
+        if self.ttl_ms and len(rows):
+            known = np.flatnonzero(rows >= 0)
+            over = known[self.records.take(rows[known])[ACCESSED] + self.ttl_ms <= now_ms]
+            if len(over):
+                self._expire(rows[over])
+                rows[over] = -1
+        return rows
+
+    def _is_equal(self, wanted: Records, keys: Columns, which: NDArray[np.int64], rows: Rows) -> Truths:
+        """Return whether some keys are those of rows."""
+        stored = self.records.take(rows)
+        is_equal = self.layout.is_same_key(stored, wanted.take(which))
+        if self.layout.heap_keys and len(rows):
+            chosen = pa.array(which)
+            columns = self.key_heap.take(stored[KEY_HEAP])
+            for number, column in zip(self.layout.heap_keys, columns, strict=True):
+                is_equal &= _equal(keys[number].take(chosen), column)
+        return is_equal
+
+    def add(self, keys: Columns, values: Columns, now_ms: int) -> Rows:
+        """Add rows with keys that are not in the table, no two of them equal, and return them: int64[n]."""
+        groups = key_groups_of_rows(self.forms.decode(keys), len(keys[0]), self._max_parallelism)
+        return self.add_restored(keys, values, np.full(len(groups), now_ms), groups)
+
+    def add_restored(
+        self, keys: Columns, values: Columns, accessed: Rows, groups: NDArray[Any], rows: Rows | None = None
+    ) -> Rows:
+        """Add rows with the time of their last access and the key group of each.
+
+        Args:
+            rows: their numbers; `has_restored` is called then when all rows were added.
+        """
+        prints = fingerprints(keys)
+        records = self.layout.keys(keys)
+        records[PRINT], records[GROUP] = prints, groups
+        self.layout.put_values(records, values)
+        if self.ttl_ms:
+            records[ACCESSED] = accessed
+        rows = self.records.add(records, rows)
+        if self.layout.heap_keys:
+            self.records.change(KEY_HEAP, rows, self.key_heap.add(rows, [keys[n] for n in self.layout.heap_keys]))
+        self._link_values(rows, values)
+        self.index.add(prints, rows)
+        if self.ttl_ms and self.sweep_at is None and len(rows):
+            self._round_began_ms = int(accessed.max())
+            self.sweep_at = int(accessed.min()) + self.ttl_ms
+        self.keep_to_memory()
+        return rows
+
+    def will_restore(self, rows: int) -> None:
+        """Prepare for about this number of rows, while there are none."""
+        self.index.expect(rows)
+
+    def has_restored(self) -> None:
+        """Note that all rows were added that have numbers of the caller's choice."""
+        self.records.free_the_rest()
+
+    def _link_values(self, rows: Rows, values: Columns) -> None:
+        if self.layout.heap_values:
+            chosen = [values[number] for number in self.layout.heap_values]
+            self.records.change(VALUE_HEAP, rows, self.value_heap.add(rows, chosen))
+
+    def take(self, rows: Rows) -> Columns:
+        """Return the values of rows, in their order."""
+        return self.values_of(self.records.take(rows), self.value_heap.take)
+
+    def values_of(self, records: Records, heap: Callable[[Rows], Columns]) -> Columns:
+        """Return the values of records, the columns of the heap as `heap` gives them."""
+        columns = self.layout.value_columns(records)
+        return _filled(columns, self.layout.heap_values, self.value_types, records, VALUE_HEAP, heap)
+
+    def keys_of(self, records: Records, heap: Callable[[Rows], Columns]) -> Columns:
+        """Return the keys of records in their original form, the columns of the heap as `heap` gives them."""
+        columns = self.layout.key_columns(records)
+        kinds = self.layout.key_types
+        return self.forms.decode(_filled(columns, self.layout.heap_keys, kinds, records, KEY_HEAP, heap))
+
+    def put(self, rows: Rows, values: Columns, now_ms: int) -> None:
+        """Replace the values of rows, no two of them equal."""
+        records = self.records.take(rows)
+        if self.layout.heap_values:
+            self.value_heap.remove(records[VALUE_HEAP])
+        self.layout.put_values(records, values)
+        if self.ttl_ms:
+            records[ACCESSED] = now_ms
+        self.records.replace(rows, records)
+        self._link_values(rows, values)
+        if self.layout.heap_values:
+            self._tidy(self.value_heap, VALUE_HEAP)
+            self.keep_to_memory()
+
+    def remove(self, rows: Rows) -> None:
+        """Remove rows, no two of them equal."""
+        if len(rows):
+            records = self.records.take(rows)
+            self.index.remove(records[PRINT], rows)
+            self._vacated.append((rows, records[GROUP].copy()))
+            if self.layout.heap_keys:
+                self.key_heap.remove(records[KEY_HEAP])
+            if self.layout.heap_values:
+                self.value_heap.remove(records[VALUE_HEAP])
+            self.records.remove(rows)
+            self._tidy(self.key_heap, KEY_HEAP)
+            self._tidy(self.value_heap, VALUE_HEAP)
+
+    def _tidy(self, heap: HeapColumns, field: str) -> None:
+        """Free blocks of a heap of which few rows are left."""
+        while (sparse := heap.sparse()) is not None:
+            rows, owners = sparse
+            records = self.records.take(owners)
+            is_left = (records[FLAGS] & IN_USE != 0) & (records[field] == rows)
+            owners = owners[is_left]
+            if len(owners):
+                columns = heap.take(rows[is_left])
+                self.records.change(field, owners, heap.add(owners, columns))
+            heap.drop(int(rows.min()))
+
+    def take_vacated(self) -> tuple[Rows, NDArray[np.uint16]]:
+        """Return the numbers of rows that were removed since the last call, and their key groups."""
+        vacated, self._vacated = self._vacated, []
+        if not vacated:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint16)
+        return np.concatenate([rows for rows, _ in vacated]), np.concatenate([groups for _, groups in vacated])
+
+    # memory
+
+    def keep_to_memory(self) -> None:
+        """Write state to files if it exceeds the memory."""
+        memory = self._memory
+        if memory is None or memory.reserve(self.size):
+            return
+        self.key_heap.file(memory)
+        self.value_heap.file(memory)
+        if not memory.reserve(self.size) and not self.records.is_filed:
+            self.records.file(memory.mapped)
+        if not memory.reserve(self.size) and self.index.size:
+            self.index.file(memory.mapped)
+            memory.reserve(self.size)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes in memory."""
+        return self.records.size + self.index.size + self.key_heap.size + self.value_heap.size + self.beside
+
+    # expiry
+
+    def _expire(self, rows: Rows) -> None:
+        self.remove(rows)
+        self.expired(len(rows))
+
+    def sweep(self, now_ms: int) -> None:
+        """Sweep a slice, and set when the next is due: a round takes half of the time to live."""
+        slices = max(self.ttl_ms // (2 * SWEEP_MS), 1)
+        top = self.records.top
+        stop = min(self._swept + max(-(-top // slices), 1), top)
+        in_use = self.records.field(FLAGS, self._swept, stop) & IN_USE != 0
+        is_over = self.records.field(ACCESSED, self._swept, stop) + self.ttl_ms <= now_ms
+        over = self._swept + np.flatnonzero(in_use & is_over)
+        if len(over):
+            self._expire(over)
+        self._swept = stop
+        self.keep_to_memory()
+        self.sweep_at = now_ms + SWEEP_MS
+        if self._swept >= top:
+            self._swept = 0
+            self.index.shrink()
+            pause = self.ttl_ms // 2
+            self.sweep_at = max(self._round_began_ms + pause, self.sweep_at) if len(self) else None
+            self._round_began_ms = max(now_ms, self._round_began_ms)
+
+
+def _filled(
+    columns: list[pa.Array | None],
+    missing: list[int],
+    kinds: Sequence[pa.DataType],
+    records: Records,
+    field: str,
+    heap: Callable[[Rows], Columns],
+) -> Columns:
+    """Return columns with those of a heap among them."""
+    if not missing:
+        return [column for column in columns if column is not None]
+    stored = heap(records[field]) if len(records) else [pa.array([], kinds[number]) for number in missing]
+    rest = iter(stored)
+    return [next(rest) if column is None else column for column in columns]
+
+
+def _equal(values: pa.Array, others: pa.Array) -> Truths:
+    equal = pc.equal(values, others)
+    if values.null_count or others.null_count:
+        equal = pc.or_(pc.fill_null(equal, False), pc.and_(values.is_null(), others.is_null()))
+    is_equal: Truths = equal.to_numpy(zero_copy_only=False)
+    return is_equal
+
+
+__all__ = ["SWEEP_MS", "KeyedTable"]

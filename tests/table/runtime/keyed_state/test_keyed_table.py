@@ -1,0 +1,95 @@
+"""The keyed table obeys the laws of keyed tables: in memory, with hardly any of it, in small pages and slices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rayflink.common.managed_memory import Allowance, MemoryManager
+from rayflink.table.runtime.keyed_state import (
+    changes_by_barrier,
+    frame_memory,
+    key_index,
+    key_rows,
+    table_capture,
+    table_records,
+)
+from rayflink.table.runtime.keyed_state.frame_memory import FrameMemory
+from rayflink.table.runtime.keyed_state.keyed_table import KeyedTable
+from rayflink.table.runtime.keyed_state.stored_table import StoredTable
+from rayflink.testing.table_laws.laws import (
+    KEYED_TABLE_LAWS,
+    a_history_gives_what_a_dict_would_give,
+    many_long_histories_give_what_a_dict_would_give,
+    rows_expire_are_counted_and_come_anew,
+    state_of_another_table_is_refused,
+)
+
+
+def in_memory(keys, values, ttl_ms, identity, ctx):
+    table = KeyedTable(keys, values, ttl_ms)
+    table.open(FrameMemory(ctx))
+    return StoredTable(table, identity, ctx)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Pages of a few rows, blocks and slices of fewer."""
+    monkeypatch.setattr(key_index, "BUCKETS", 4)
+    monkeypatch.setattr(key_index, "PLACES", 32)
+    monkeypatch.setattr(key_index, "PAGE_BYTES", 256)
+    monkeypatch.setattr(key_rows, "BLOCK_BITS", 3)
+    monkeypatch.setattr(key_rows, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)
+    monkeypatch.setattr(frame_memory, "LEAST_BYTES", 256)
+    monkeypatch.setattr(table_records, "SLICE_ROWS", 16)
+    monkeypatch.setattr(table_records, "_LEAST_ROOM", 4)
+    monkeypatch.setattr(table_capture, "SHARED_BYTES", 0)
+
+
+@pytest.fixture
+def merges(monkeypatch):
+    """Small segments that are merged often."""
+    monkeypatch.setattr(changes_by_barrier, "_LEAST_SEGMENT", 4)
+    monkeypatch.setattr(changes_by_barrier, "RUN", 2)
+
+
+QUICK = {rows_expire_are_counted_and_come_anew}
+
+
+def laws(*chosen):
+    marked = [law if law in QUICK else pytest.param(law, marks=pytest.mark.slow) for law in chosen]
+    return pytest.mark.parametrize("law", marked, ids=lambda law: law.__name__)
+
+
+@laws(*KEYED_TABLE_LAWS)
+def test_a_table_in_memory_obeys(law):
+    law(in_memory)
+
+
+@laws(a_history_gives_what_a_dict_would_give, many_long_histories_give_what_a_dict_would_give)
+def test_a_table_with_small_pages_obeys(law, small, merges):
+    law(in_memory)
+
+
+@laws(*KEYED_TABLE_LAWS)
+def test_a_table_with_hardly_any_memory_obeys(law, small, tmp_path):
+    spilled = [0]
+
+    def make(keys, values, ttl_ms, identity, ctx):
+        memory = MemoryManager(512)
+        ctx = replace(ctx, managed_memory=Allowance(memory, "table", 512), spill_folder=str(tmp_path / "spill"))
+        stored = in_memory(keys, values, ttl_ms, identity, ctx)
+        mapped = stored.table._memory.mapped
+
+        def count(shape, dtype):
+            spilled[0] += 1
+            return mapped(shape, dtype)
+
+        stored.table._memory.mapped = count
+        return stored
+
+    law(make)
+    assert spilled[0] or law is state_of_another_table_is_refused
+    assert not list(tmp_path.glob("spill/*"))
