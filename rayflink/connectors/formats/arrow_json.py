@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .misfits import LARGE, refuse_large
+from .misfits import may_be_large, refuse_large
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,7 +33,7 @@ def arrow_table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table | None
         block.decode("utf-8")  # Arrow does not look
     found = _read(block, schema)
     decimals = [one.with_type(pyarrow.float64()) for one in schema if pyarrow.types.is_decimal(one.type)]
-    if decimals and LARGE.search(block):
+    if decimals and may_be_large(block):
         refuse_large(schema, _read(block, pyarrow.schema(decimals)))
     return found if found.num_rows == objects else None
 

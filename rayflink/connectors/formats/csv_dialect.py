@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from .misfits import LARGE, first_failing, refuse_large
+from .misfits import first_failing, may_be_large, refuse_large
 
 if TYPE_CHECKING:
     import pyarrow
@@ -136,8 +136,7 @@ class CsvDialect:
             ),
         )
         data = table.combine_chunks().to_batches()[0]
-        if LARGE.search(block):
-            self._refuse_large_decimals(block, names, data)
+        self._refuse_large_decimals(block, names, data)
         return self._with_lists(data, types) if self.lists else data
 
     def _refuse_large_decimals(self, block: bytes | bytearray, names: Sequence[str], data: pyarrow.RecordBatch) -> None:
@@ -149,7 +148,7 @@ class CsvDialect:
         import pyarrow
 
         decimals = {one.name: pyarrow.float64() for one in data.schema if pyarrow.types.is_decimal(one.type)}
-        if decimals:
+        if decimals and may_be_large(block):
             sizes = replace(self, lists={}).columns_of(block, names, decimals, list(decimals))
             refuse_large(data.schema, sizes)
 

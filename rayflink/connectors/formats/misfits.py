@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow
 
-LARGE = re.compile(rb"[0-9.][eE]\+?[0-9]")
-"""Text in which a number may be larger than it looks."""
+_EXPONENT = re.compile(rb"[0-9.][eE]\+?[0-9]")
+_LONGEST_EXPONENT = 4
 
 
 def first_failing(size: int, attempt: Callable[[int, int], Any]) -> int:
@@ -32,6 +32,21 @@ def first_failing(size: int, attempt: Callable[[int, int], Any]) -> int:
         else:
             first = middle
     return first
+
+
+def may_be_large(block: bytes | bytearray) -> bool:
+    """Return whether text may have a number that is larger than it looks: one with an exponent.
+
+    >>> may_be_large(b"1;1E30"), may_be_large(b"12;apple;1e-3")
+    (True, False)
+    """
+    import numpy
+
+    text = numpy.frombuffer(block, numpy.uint8)
+    places = numpy.flatnonzero((text[1:] | 0x20) == ord("e"))  # of the byte before each e
+    before = text[places]
+    places = places[((before >= ord("0")) & (before <= ord("9"))) | (before == ord("."))]
+    return any(_EXPONENT.match(block, place, place + _LONGEST_EXPONENT) for place in places.tolist())
 
 
 def refuse_large(schema: pyarrow.Schema, sizes: pyarrow.RecordBatch | pyarrow.Table) -> None:
@@ -59,4 +74,4 @@ def refuse_large(schema: pyarrow.Schema, sizes: pyarrow.RecordBatch | pyarrow.Ta
             raise pyarrow.ArrowInvalid(f"Row #{at + 1}: {found}")
 
 
-__all__ = ["LARGE", "first_failing", "refuse_large"]
+__all__ = ["first_failing", "may_be_large", "refuse_large"]

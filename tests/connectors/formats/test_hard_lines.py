@@ -12,6 +12,7 @@ from rayflink.connectors.files.file_source import FileSource
 from rayflink.connectors.formats.csv_files import CsvFileSource
 from rayflink.connectors.formats.csv_schema import CsvReaderFormat, CsvSchema
 from rayflink.connectors.formats.json_files import JsonLinesFormat
+from rayflink.connectors.formats.misfits import may_be_large
 from tests.connectors.reading import read
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -68,6 +69,26 @@ def test_decimals_with_exponents_that_fit_are_read(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a,n\n1E+2,1\n1.5E-2,2\n,3\n9e9,4\n")
     found = read(_csv(tmp_path / "f", pyarrow.decimal128(38, 18)))
     assert [None if row.a is None else float(row.a) for row in found] == [100.0, 0.015, None, 9e9]
+
+
+def test_text_is_searched_for_exponents_only_where_decimals_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[bytes] = []
+    monkeypatch.setattr("rayflink.connectors.formats.csv_dialect.may_be_large", searched.append)
+    (tmp_path / "f").write_text("a,n\n1,1\n")
+    read(_csv(tmp_path / "f", pyarrow.float64()))
+    assert not searched
+    read(_csv(tmp_path / "f", pyarrow.decimal128(38, 18)))
+    assert searched
+
+
+@pytest.mark.parametrize(
+    ("text", "is_large"),
+    [(b"", False), (b"e", False), (b"1e5", True), (b"1.E+5", True), (b"x1E-5,apple,2e", False), (b"a;7e+2\n", True)],
+)
+def test_exponents_in_text(text: bytes, is_large: bool) -> None:
+    assert may_be_large(text) is is_large
 
 
 def test_half_a_surrogate_pair_in_json_is_a_question_mark_as_in_flink(tmp_path: Path) -> None:
