@@ -106,6 +106,7 @@ class Recorder:
         self._writes = bool(config.getoption("--write-times"))
         self._is_whole = is_whole(config) and "ray" in config.option.markexpr
         self._began = 0.0
+        self._ended: float | None = None
         self._spent: dict[str, dict[str, float]] = {kind: {} for kind in KINDS}
         self._exceeded: list[str] = []
 
@@ -114,10 +115,16 @@ class Recorder:
         self._began = self._cpu_seconds(item)
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Behind the last test of a process all shared servers end, whose time is not that test's."""
+        self._ended = self._cpu_seconds(item) if nextitem is None else None
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         if call.when == "teardown" and item.get_closest_marker("soak") is None:
             kind = "ray" if item.get_closest_marker("ray") else "local" if item.get_closest_marker("slow") else "fast"
-            item.user_properties.append((_SPENT, (kind, self._cpu_seconds(item) - self._began)))
+            ended = self._cpu_seconds(item) if self._ended is None else self._ended
+            item.user_properties.append((_SPENT, (kind, ended - self._began)))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties if report.when == "teardown" else ():
