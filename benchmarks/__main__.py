@@ -68,6 +68,7 @@ _ABOUT = {
     "debloating_cost": "W1 and the Arrow shuffle with buffer debloating and without, in pairs; target: at most 2 %",
     "cdc": "PostgreSQL: rows of a snapshot and changes of the log, beside COPY and pg_recvlogical",
     "cdc_mysql": "MariaDB: rows of a snapshot and changes of the log, beside PyMySQL and python-mysql-replication",
+    "keyed_table": "SQL's keyed table: COUNT and SUM by 10 M keys, in memory and spilled, checkpoints beside RocksDB",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
@@ -85,6 +86,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "lakes": {"rows": 200_000, "rounds": 1},
     "debloating_cost": {"pairs": 3, "share": 0.02},
     "json": {"events": 2_000, "rounds": 1},
+    "keyed_table": {"keys": 200_000, "rows": 400_000},
     "kafka_source": {"records": 200_000, "pairs": 2},
     "object_store": {"rows": 20_000, "rounds": 1},
 }

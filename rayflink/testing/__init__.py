@@ -3,8 +3,9 @@
 `hardships` runs one case of an operator in many ways; `elements`, `cases` and `harness` describe the case and step it.
 `simulation` runs a whole job; `faults`, `random_faults`, `story` and `simulated_storage` are its input and output, and
 the room `simulator` is the engine. `conformance` and `storage_laws` check state backends and checkpoint storages
-against laws, which are in the room `backend_laws`. `connector_laws` holds a source or a sink, with the outside system
-behind it, against crashes at every place. `pattern_story` describes what a pattern does with events.
+against laws, which are in the room `backend_laws`; those of SQL's keyed table are in `table_laws`. `connector_laws`
+holds a source or a sink, with the outside system behind it, against crashes at every place. `pattern_story` describes
+what a pattern does with events.
 """
 
 from .cases import TO_ALL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Thread
 
 from rayflink.state.clock import ManualClock
@@ -159,7 +159,7 @@ KEYED_TABLE_LAWS: tuple[Law, ...] = (
 """All laws; the name of each says what it is."""
 
 
-def check_keyed_table(make_table: MakeTable, laws: tuple[Law, ...] = KEYED_TABLE_LAWS) -> None:
+def check_keyed_table(make_table: MakeTable, laws: Iterable[Law] = KEYED_TABLE_LAWS) -> None:
     """Check that a keyed table obeys the laws.
 
     Args:

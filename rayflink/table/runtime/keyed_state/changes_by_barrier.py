@@ -54,12 +54,17 @@ class Changes:
 
 def changed_rows(changes: Sequence[Changes]) -> Truths:
     """Return which rows changed in any of them: bool[n]."""
+    bits, count = _changed_bits(changes)
+    rows: Truths = np.unpackbits(bits, count=count).view(np.bool_)
+    return rows
+
+
+def _changed_bits(changes: Sequence[Changes]) -> tuple[NDArray[np.uint8], int]:
+    """Return the same as packed bits, and how many they are."""
     bits = np.zeros(max((len(interval.rows) for interval in changes), default=0), dtype=np.uint8)
     for interval in changes:
         bits[: len(interval.rows)] |= interval.rows
-    count = max((interval.count for interval in changes), default=0)
-    rows: Truths = np.unpackbits(bits, count=count).view(np.bool_)
-    return rows
+    return bits, max((interval.count for interval in changes), default=0)
 
 
 def vacated_rows(changes: Sequence[Changes]) -> tuple[Rows, Groups]:
@@ -72,7 +77,7 @@ def vacated_rows(changes: Sequence[Changes]) -> tuple[Rows, Groups]:
 
 def _merged(first: Changes, second: Changes) -> Changes:
     both = (first, second)
-    return Changes.of(second.upto, changed_rows(both), vacated_rows(both))
+    return Changes(second.upto, *_changed_bits(both), vacated_rows(both))
 
 
 @dataclass(frozen=True, slots=True)

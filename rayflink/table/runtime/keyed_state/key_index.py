@@ -29,6 +29,7 @@ MOST_AT_ONCE = 16
 """Pages that are split in one step, which takes a few times their memory."""
 MOST_DEPTH = 20
 """Upper bits of a print that choose the page at most: the lower ones choose the bucket."""
+_ADDED_AT_ONCE = 1 << 16
 _NO_ROW = -1
 
 
@@ -137,6 +138,17 @@ class KeyIndex:
         if (wanted >= PLACES).any():
             raise TooManyEqualPrints
         self._put(prints, rows)
+
+    def add_many(self, prints: Prints, rows: Rows) -> None:
+        """Add many rows that are not in the index, page by page, so that few lines of pages are read from memory.
+
+        Raises:
+            TooManyEqualPrints: they cannot be distinguished.
+        """
+        order = np.argsort(prints)
+        for first in range(0, len(order), _ADDED_AT_ONCE):
+            some = order[first : first + _ADDED_AT_ONCE]
+            self.add(prints[some], rows[some])
 
     def _put(self, prints: Prints, rows: Rows) -> None:
         buckets = self._buckets(prints)

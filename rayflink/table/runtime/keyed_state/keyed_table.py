@@ -125,7 +125,7 @@ class KeyedTable:
         Args:
             rows: their numbers; `has_restored` is called then when all rows were added.
         """
-        prints = fingerprints(keys)
+        prints, has_numbers = fingerprints(keys), rows is not None
         records = self.layout.keys(keys)
         records[PRINT], records[GROUP] = prints, groups
         self.layout.put_values(records, values)
@@ -135,20 +135,21 @@ class KeyedTable:
         if self.layout.heap_keys:
             self.records.change(KEY_HEAP, rows, self.key_heap.add(rows, [keys[n] for n in self.layout.heap_keys]))
         self._link_values(rows, values)
-        self.index.add(prints, rows)
+        if not has_numbers:
+            self.index.add(prints, rows)
         if self.ttl_ms and self.sweep_at is None and len(rows):
             self._round_began_ms = int(accessed.max())
             self.sweep_at = int(accessed.min()) + self.ttl_ms
         self.keep_to_memory()
         return rows
 
-    def will_restore(self, rows: int) -> None:
-        """Prepare for about this number of rows, while there are none."""
-        self.index.expect(rows)
-
     def has_restored(self) -> None:
-        """Note that all rows were added that have numbers of the caller's choice."""
+        """Index the rows that were added under numbers of the caller's choice; there are no others."""
         self.records.free_the_rest()
+        self.index.expect(len(self))
+        for rows in self.records.in_use():
+            self.index.add_many(self.records.take(rows)[PRINT], rows)
+        self.keep_to_memory()
 
     def _link_values(self, rows: Rows, values: Columns) -> None:
         if self.layout.heap_values:

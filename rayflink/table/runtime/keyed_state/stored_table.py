@@ -96,7 +96,6 @@ class StoredTable:
             if number:
                 self._fill(files, False)
                 continue
-            self.table.will_restore(about.segments[0].rows if about.segments else 0)
             changes, is_like_now = self._fill(files, True)
             self.table.has_restored()
             is_dense = _LEAST_DENSE * len(self.table) >= self.table.records.top

@@ -85,8 +85,9 @@ class TableCapture:
             StorageError: they cannot be stored.
             OSError: they cannot be written on this machine.
         """
-        if not self._live and not self._base.segments:
-            self._written((), {})
+        if not self._live:
+            if not writer.is_savepoint:
+                self._written((), {})
             return KeyedParts()
         count = 0 if writer.is_savepoint else self._base.reusable(self._live)
         segments = self._base.segments[:count]

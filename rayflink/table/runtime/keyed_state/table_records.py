@@ -5,6 +5,9 @@ A snapshot is read while records change. Before a record changes, each open `Rec
 
 from __future__ import annotations
 
+import mmap
+import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
 SLICE_ROWS = 1 << 18
 """Records that a view reads at once."""
 _LEAST_ROOM = 1024
+_MOST_AT_ONCE = 1 << 22
+_MOST_MOVED = 1 << 16
+"""A table of more records is not moved when it grows, but has addresses for as many as memory could have."""
+_NO_RESERVE = 0x4000
+"""Linux: addresses that take no memory, nor a promise of it, before they are used; Python names it from 3.13 on."""
 
 
 class TableRecords:
@@ -86,21 +94,25 @@ class TableRecords:
         """Make room for records with numbers below `top`."""
         if top > len(self.room):
             self._move(max(2 * len(self.room), top, _LEAST_ROOM))
+        if top > len(self._changed):
+            changed = np.zeros(max(2 * len(self._changed), top, _LEAST_ROOM), dtype=np.bool_)
+            changed[: self.top] = self._changed[: self.top]
+            self._changed = changed
         self.top = max(self.top, top)
 
     def _move(self, wanted: int) -> None:
-        room = self._allocate((wanted,), self.room.dtype)
+        """Move to an array for at least a number of records."""
+        room = _reserved(wanted, self.room.dtype) if wanted > _MOST_MOVED and not self.is_filed else None
+        if room is None:
+            room = self._allocate((wanted,), self.room.dtype)
         whole = f"V{self.room.dtype.itemsize}"
         room[: self.top].view(whole)[:] = self.room[: self.top].view(whole)
         self.room = room
-        changed = np.zeros(wanted, dtype=np.bool_)
-        changed[: self.top] = self._changed[: self.top]
-        self._changed = changed
 
     def file(self, allocate: Callable[[tuple[int, ...], Any], NDArray[Any]]) -> None:
         """Move the records to a file; `allocate` returns arrays of zeros in one."""
         self._allocate, self.is_filed = allocate, True
-        self._move(len(self.room))
+        self._move(max(self.top, 1))
 
     def replace(self, rows: Rows, records: Records) -> None:
         """Replace records."""
@@ -124,6 +136,12 @@ class TableRecords:
         """Free the places of which no record is in use."""
         self._free = [np.flatnonzero((self.room[FLAGS][: self.top] & IN_USE) == 0)[::-1].copy()]
 
+    def in_use(self) -> Iterator[Rows]:
+        """Yield the numbers of the records that are in use, some millions at a time."""
+        for first in range(0, self.top, _MOST_AT_ONCE):
+            stop = min(first + _MOST_AT_ONCE, self.top)
+            yield first + np.flatnonzero(self.field(FLAGS, first, stop) & IN_USE)
+
     # views
 
     def save(self, rows: Rows) -> None:
@@ -141,12 +159,26 @@ class TableRecords:
 
     def take_changed(self) -> Truths:
         """Return which records were stored or changed since the last call: bool[top]."""
-        changed, self._changed = self._changed[: self.top], np.zeros(len(self.room), dtype=np.bool_)
+        changed, self._changed = self._changed[: self.top], np.zeros(len(self._changed), dtype=np.bool_)
         return changed
 
     def forget_changes(self) -> None:
         """Let all records count as unchanged."""
         self._changed[:] = False
+
+
+def _reserved(wanted: int, dtype: np.dtype[np.void]) -> Records | None:
+    """Return an array for as many records as this machine's memory has room for; None where that is no good."""
+    if sys.platform != "linux":
+        return None
+    most = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // dtype.itemsize, 1 << 32)
+    if most < wanted:
+        return None
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    try:
+        return np.frombuffer(mmap.mmap(-1, most * dtype.itemsize, flags=flags), dtype=dtype)
+    except OSError:  # the system bounds the addresses of a process, or all that is promised
+        return None
 
 
 class RecordsView:
