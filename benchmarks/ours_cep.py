@@ -17,6 +17,7 @@ from rayflink.common.records.batches import RowBatch
 
 Event = tuple[int, int, int, int]
 BATCH_EVENTS = 4096
+OPTIONS = {"execution.target": "local", "state.backend.type": "hashmap"}
 _matches = count()
 
 
@@ -84,7 +85,7 @@ def run_pattern(events: int, share: int, is_strict: bool, options: dict[str, str
     from rayflink.connectors.discard import DiscardingSink
     from rayflink.datastream import StreamExecutionEnvironment
 
-    env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local", **options})
+    env = StreamExecutionEnvironment.get_execution_environment({**OPTIONS, **options})
     env.set_parallelism(1)
     times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda event, _: event[3])
     stream = env.from_source(EventSource(events, share), times, "events").key_by(itemgetter(0))
@@ -99,7 +100,7 @@ def run_query(path: str, options: dict[str, str]) -> None:
     from rayflink.datastream import StreamExecutionEnvironment
     from rayflink.table import StreamTableEnvironment
 
-    env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local", **options})
+    env = StreamExecutionEnvironment.get_execution_environment({**OPTIONS, **options})
     env.set_parallelism(1)
     t_env = StreamTableEnvironment.create(env)
     t_env.get_config().set_string("table.local-time-zone", "UTC")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterable
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks.ours_windows import resident_bytes
 from rayflink.cep.functions import Selection
 from rayflink.cep.runtime.cep_operator import CepOperator, MatchOptions
 from rayflink.common.records.batches import RowBatch, Watermark
-from rayflink.testing import OperatorHarness
+from rayflink.testing import OperatorHarness, Place
 
 
 def run(data_path: str | None, keys: int) -> dict[str, Any]:
@@ -24,7 +25,8 @@ def run(data_path: str | None, keys: int) -> dict[str, Any]:
     """
     began = time.time()
     selection = Selection(paid)
-    with OperatorHarness(lambda: CepOperator(itemgetter(0), steps(False), selection, MatchOptions())) as harness:
+    create = partial(CepOperator, itemgetter(0), steps(is_strict=False), selection, MatchOptions())
+    with OperatorHarness(create, place=Place(config={"state.backend.type": "hashmap"})) as harness:
         operator = harness.operators[0]
         gc.collect()
         before = resident_bytes()

@@ -2,9 +2,10 @@
 
 In event time an event waits until the watermark has reached its timestamp, so that a key's events are matched in the
 order of their times; events of one time are in order of arrival, or as a comparator says. An event that can change no
-match of any key, as its conditions are met nowhere, does not wait at all, and nothing is stored of it.
+match of any key, as its conditions are met nowhere, does not wait at all, and nothing is stored of it. The others wait
+outside of state where one watermark is all that they wait for; see `recent_events`.
 
-Partial matches whose time has passed are found by a timer for the earliest of a key. Time advances to each of these
+Partial matches whose time has passed are found by a timer of their key, at the earliest of these times or before. Time advances to each of these
 moments one after the other, so the result does not depend on how often watermarks come.
 
 Source: apache/flink CepOperator.
