@@ -5,8 +5,8 @@ order of their times; events of one time are in order of arrival, or as a compar
 match of any key, as its conditions are met nowhere, does not wait at all, and nothing is stored of it. The others wait
 outside of state where one watermark is all that they wait for; see `recent_events`.
 
-Partial matches whose time has passed are found by a timer of their key, at the earliest of these times or before. Time advances to each of these
-moments one after the other, so the result does not depend on how often watermarks come.
+Partial matches whose time has passed are found by a timer of their key, at the earliest of these times or before. Time
+advances to each of these moments one after the other, so the result does not depend on how often watermarks come.
 
 Source: apache/flink CepOperator.
 """
