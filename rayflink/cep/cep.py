@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from rayflink.common.functions.function_classes import NullByteKeySelector
-from rayflink.common.user_code.call_sites import warn_user
+from rayflink.common.user_code.call_sites import call_site, warn_user
 from rayflink.datastream.streams.keyed import KeyedStream
 from rayflink.datastream.streams.step import transformation_of
 from rayflink.datastream.streams.stream import DataStream, ensure_stream
@@ -56,8 +56,13 @@ class CEP:
         ensure_stream(stream, "CEP.pattern")
         if not isinstance(pattern, Pattern):
             raise MalformedPatternException(
-                f"CEP.pattern() was passed {pattern!r:.100}", "pass a Pattern, which begins with Pattern.begin(name)"
+                f"CEP.pattern() was passed {pattern!r:.100}",
+                "pass a Pattern, which begins with Pattern.begin(name)",
+                call_site(),
             )
+        if comparator is not None and not callable(comparator):
+            problem = f"CEP.pattern() was passed {comparator!r:.100} as its comparator"
+            raise MalformedPatternException(problem, "pass a callable of two events, which gives a number", call_site())
         check_columns(compile_pattern(pattern), transformation_of(stream).declared_type())
         growth = growth_of(pattern)
         if growth is not None and growth.explodes:

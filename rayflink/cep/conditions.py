@@ -27,9 +27,12 @@ class ConditionContext(ABC):
 
     @abstractmethod
     def get_events_for_pattern(self, name: str) -> list[Any]:
-        """Return the events that the partial match has for a pattern, in order; empty where it has none.
+        """Return the events that the partial match has for a step, in order; empty where it has none.
 
         The list is the caller's; the events belong to the state and must not be changed.
+
+        Raises:
+            MalformedPatternException: the pattern has no such step.
         """
 
     @abstractmethod
@@ -190,8 +193,12 @@ def _takes(width: int, function: UserCode, step: str) -> bool:
     """Return whether a callable takes `width` arguments; one that takes several numbers of them is a simple one."""
     try:
         ensure_takes(1, function, step)
-    except InvalidFunction:
-        ensure_takes(width, function, step)
+    except InvalidFunction as error:
+        try:
+            ensure_takes(width, function, step)
+        except InvalidFunction:
+            remedy = "a condition takes the event, or the event and a context"
+            raise InvalidFunction(error.problem, remedy, error.line) from None
         return True
     return False
 

@@ -7,7 +7,7 @@ named by its last pattern.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from rayflink.common.time import Length, to_millis
 from rayflink.common.user_code.call_sites import call_site
@@ -67,8 +67,11 @@ class Pattern(Generic[Event]):
             skip_strategy: what happens to overlapping matches; NO_SKIP where it is None.
 
         Raises:
-            MalformedPatternException: the name is no string or is empty.
+            MalformedPatternException: the name is no string or is empty, or the strategy is none.
         """
+        if not isinstance(skip_strategy, AfterMatchSkipStrategy | None):
+            problem = f"Pattern.begin() was passed {skip_strategy!r:.40} as its skip strategy"
+            raise MalformedPatternException(problem, "pass AfterMatchSkipStrategy.no_skip() or another", call_site())
         skip = AfterMatchSkipStrategy() if skip_strategy is None else skip_strategy
         return _step(None, name, ConsumingStrategy.STRICT, skip)
 
@@ -175,11 +178,12 @@ class Pattern(Generic[Event]):
             within_type: whether it is measured from the first event of the match, or between this step and the one
                 before it.
         Raises:
-            MalformedPatternException: it is not positive.
+            MalformedPatternException: it is no positive length of time, or the second argument is no WithinType.
         """
-        window_ms = to_millis(time)
-        if window_ms <= 0:
-            self._refuse(f"within() was passed a time of {window_ms} ms", "pass a time of at least one millisecond")
+        window_ms = self._length(time, "within")
+        if not isinstance(within_type, WithinType):
+            problem = f"within() was passed {within_type!r:.40} as its type"
+            self._refuse(problem, "pass WithinType.FIRST_AND_LAST or WithinType.PREVIOUS_AND_CURRENT")
         windows = tuple(pair for pair in self.windows if pair[0] is not within_type)
         return replace(self, windows=(*windows, (within_type, window_ms)))
 
@@ -286,10 +290,23 @@ class Pattern(Generic[Event]):
         return f"Pattern({' -> '.join(step.name for step in self.steps())})"
 
     def _range(self, least: int, most: int, window: Length | None) -> Times:
-        if least < 1 or most < least:
-            numbers = f"{least}" if least == most else f"{least} to {most}"
-            self._refuse(f"a step cannot occur {numbers} times", "pass numbers from 1 on, the smaller one first")
-        return Times(least, most, None if window is None else to_millis(window))
+        are_numbers = type(least) is int and type(most) is int
+        if not are_numbers or least < 1 or most < least:
+            numbers = f"{least!r:.40}" if least == most else f"{least!r:.40} to {most!r:.40}"
+            self._refuse(f"a step cannot occur {numbers} times", "pass whole numbers from 1 on, the smaller one first")
+        return Times(least, most, None if window is None else self._length(window, "a repetition"))
+
+    def _length(self, time: Length, call: str) -> int:
+        """Return a length of time in milliseconds; `call` is what it was passed to."""
+        name = f"{call}()" if call == "within" else call
+        try:
+            window_ms = to_millis(time)
+        except TypeError:
+            problem = f"{name} was passed {time!r:.40} as a time"
+            self._refuse(problem, "pass a Duration, such as Duration.of_minutes(5), a timedelta, or milliseconds")
+        if window_ms <= 0:
+            self._refuse(f"{name} was passed a time of {window_ms} ms", "pass a time of at least one millisecond")
+        return window_ms
 
     def _refuse_optional_before(self, call: str) -> None:
         if self.quantifier.is_optional:
@@ -298,7 +315,7 @@ class Pattern(Generic[Event]):
                 "write two patterns, one with the optional step and one without it",
             )
 
-    def _refuse(self, problem: str, remedy: str) -> None:
+    def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise MalformedPatternException(f"{problem}: step {self.name!r}", remedy, call_site())
 
 

@@ -14,6 +14,7 @@ from rayflink.common.errors import shorten
 from rayflink.user_types import UserRecord
 
 from ..conditions import ConditionContext
+from ..errors import MalformedPatternException
 from ..skip_strategies import AfterMatchSkipStrategy, SkipFailed, SkipTo
 from .automaton import Action, Automaton, Edge, StateKind
 from .logic import decide, evaluate
@@ -442,6 +443,9 @@ class MatchSoFar(ConditionContext):
         return None if self._match is None else self._match[NODE]
 
     def get_events_for_pattern(self, name: str) -> list[Any]:
+        if name not in self._steps:
+            problem = f"a condition asked for the events of the step {name!r:.60}, which the pattern does not have"
+            raise MalformedPatternException(problem, f"its steps are {', '.join(self._steps)}")
         if self._events is None:
             self._events = events_of(None if self._match is None else self._match[NODE], self._steps)
         return list(self._events.get(name, ()))
