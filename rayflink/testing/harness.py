@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -24,7 +24,7 @@ from rayflink.operators.chain import ChainEdge, ChainLink, ChainOutput, Operator
 from rayflink.operators.event_time.watermark_valve import InputWatermarks
 from rayflink.operators.rescaling import rescale
 from rayflink.state.clock import ManualClock
-from rayflink.state.snapshots import InlineSnapshots, loaded, stored
+from rayflink.state.snapshots import InlineSnapshots, StoredSnapshot, loaded, stored
 
 from .elements import (
     CaseElement,
@@ -85,11 +85,16 @@ def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_par
     fresh: list[dict[str, tuple[OperatorSnapshot, ...]]] = [{} for _ in range(parallelism)]
     for operator_id in operators:
         parts = [next(iter(taken.get(operator_id, ())), None) for taken in snapshots]
-        states = [None if snapshot is None else stored(snapshot, inline) for snapshot in parts]
+        states = [None if snapshot is None else _stored_again(snapshot, inline) for snapshot in parts]
         for part, snapshot in zip(fresh, rescale(states, parallelism, max_parallelism, operator_id), strict=True):
             if snapshot is not None:
                 part[operator_id] = (loaded(snapshot, inline),)
     return list(fresh)
+
+
+def _stored_again(snapshot: OperatorSnapshot, inline: InlineSnapshots) -> StoredSnapshot:
+    """Return a snapshot that was loaded as it is stored, with the files of its databases."""
+    return replace(stored(snapshot, inline), databases=tuple(snapshot.databases))
 
 
 def operators_of(factory: OperatorFactory) -> list[Operator]:

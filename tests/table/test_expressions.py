@@ -439,8 +439,6 @@ def test_choices_of_columns_are_arguments_too(table):
         (lambda t: t.select(n.sum.over(col("v"))), "OVER aggregates are not supported yet"),
         (lambda t: t.select(with_columns(range_("n", "zz"))), "there is no column 'zz'"),
         (lambda t: t.select(with_columns(12)), "there is no column 12; columns are numbered 1 to 11"),
-        (lambda t: t.group_by(n).select(n, x.sum), "GROUP BY without a window keeps state for ever"),
-        (lambda t: t.select(x.sum), "an aggregate of all rows without a window"),
         (lambda t: t.select(n.alias("v", "z")), "MoreNames is not supported here"),
     ],
 )

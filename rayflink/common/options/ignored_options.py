@@ -22,7 +22,6 @@ _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
     options.FORCE_AVRO.key: (False,),
     options.CLOSURE_CLEANER.key: tuple(options.ClosureCleanerLevel),
     options.SNAPSHOT_COMPRESSION.key: (False,),
-    options.MINI_BATCH.key: (True, False),
     options.STATE_BACKEND.key: (options.StateBackendType.HASHMAP,),
 }
 """Values of such options that ask for what this version does."""

@@ -500,7 +500,6 @@ KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536
 
 
 _S = "SQL"
-_BATCHES = "processes the rows of a batch as they arrive, without delay"
 BUILT_IN_CATALOG = _option(_S, "table.builtin-catalog-name", STRING, "default_catalog",
                            "Name of the initial catalog; read when the environment is created.", test=_NAME)
 BUILT_IN_DATABASE = _option(_S, "table.builtin-database-name", STRING, "default_database",
@@ -565,11 +564,12 @@ TABLE_PARALLELISM = _option(_S, "table.exec.resource.default-parallelism", INT, 
                             "Parallelism of queries; -1: parallelism.default.",
                             test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))
 MINI_BATCH = _option(_S, "table.exec.mini-batch.enabled", BOOLEAN, False,
-                     "Process rows in batches, which rayflink always does.", unheeded=_BATCHES)
+                     "Aggregate the rows of a stream without a window in mini-batches, which show one change of a "
+                     "group instead of the change of each row.")
 MINI_BATCH_LATENCY = _option(_S, "table.exec.mini-batch.allow-latency", DURATION, _ms(0),
-                             "How long rows may wait for a batch.", unheeded=_BATCHES)
+                             "How long rows may wait for a mini-batch; must be set where they are enabled.")
 MINI_BATCH_SIZE = _option(_S, "table.exec.mini-batch.size", LONG, -1,
-                          "Maximum number of rows in a batch.", unheeded=_BATCHES)
+                          "Maximum number of rows in a mini-batch; must be set where they are enabled.")
 
 
 def all_options() -> list[ConfigOption[Any]]:

@@ -19,10 +19,6 @@ from .expressions import ExpressionBinder, call, cast, place_of
 from .grouping_sets import GroupingSet, bits_of
 from .scope import Scope
 
-_USE_A_WINDOW = (
-    "group by the bounds of a window, as in SELECT window_start, window_end, COUNT(*) FROM TABLE(TUMBLE(TABLE t, "
-    "DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end"
-)
 _WINDOWS = ("TUMBLE", "HOP", "SESSION")
 _BOUNDS = (TimePart.WINDOW_START, TimePart.WINDOW_END, TimePart.WINDOW_TIME)
 
@@ -68,7 +64,7 @@ class GroupedSelect:
         """Group the rows of a SELECT by one of its grouping sets.
 
         Raises:
-            SqlError: an aggregate or a key is wrong, or a stream is aggregated without a window.
+            SqlError: an aggregate or a key is wrong.
         """
         windowing, keys = _keys(binder, relation, scope, grouping_set.keys, tree.expressions)
         group_by = tree.args.get("group")
@@ -78,17 +74,12 @@ class GroupedSelect:
             aggregates_of_select(tree),
             place_of(tree if group_by is None else group_by),
         )
-        is_first_row = bool(keys) and not grouping.calls  # each group is emitted with its first row
         if windowing is not None:
             rows = _group_by_window(grouping, windowing)
         elif grouping.has_window_bounds:
             rows = _group_by_bounds(grouping)
-        elif is_batch or is_first_row:
-            rows = _group_without_window(grouping, is_batch)
         else:
-            clause = "GROUP BY" if keys else "an aggregate of all rows"
-            remedy = f"this is not supported yet; {_USE_A_WINDOW}; or run the query in batch mode"
-            raise SqlError(f"{clause} without a window keeps state for ever", remedy, "", grouping.place)
+            rows = _group_without_window(grouping, is_batch)
         absent = [binder.bind(key) for key in grouping_set.absent]
 
         def is_window(window: Tree) -> bool:
@@ -319,7 +310,7 @@ def _group_without_window(grouping: _Grouping, is_whole: bool) -> GroupedRows:
         grouping.input.column(Literal(DataTypes.INT(False), 1))
     if not keys:  # there may be no row
         calls = [call if call.name == "COUNT" else replace(call, type=call.type.nullable()) for call in calls]
-    if is_whole and not keys and not calls:  # a row needs a column
+    if not keys and not calls:  # a row needs a column
         calls = [AggregateCall("COUNT", (), DataTypes.BIGINT(False))]
     projected, _ = grouping.input.project([])
     columns = grouping.key_columns

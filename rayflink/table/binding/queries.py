@@ -428,16 +428,14 @@ class QueryBinder:
         return self._sort(self.bind(tree.this), tree)
 
     def _intersect_or_except(self, tree: Tree) -> Relation:
-        """INTERSECT and EXCEPT of whole tables."""
+        """INTERSECT and EXCEPT."""
         word, place = type(tree).__name__.upper(), place_of(tree)
-        if not self.is_batch:
-            remedy = "run the query in batch mode; or join or filter instead"
-            raise SqlError(f"{word} of streams keeps all rows for ever", remedy, "", place)
         if not tree.args.get("distinct"):
             raise SqlError(f"{word} ALL is not supported", f"write {word}, which returns each row once", "", place)
         united = _union([self.bind(tree.this), self.bind(tree.expression)], place, word)
         assert isinstance(united, Union)
-        return self._sort(set_operations.intersect_or_except(united, word == "INTERSECT", place), tree)
+        rows = set_operations.intersect_or_except(united, word == "INTERSECT", place, self.is_batch)
+        return self._sort(rows, tree)
 
     _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Relation]]] = {
         exp.Select: _select,

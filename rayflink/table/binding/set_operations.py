@@ -1,4 +1,4 @@
-"""Rows as sets: without repetition; of whole tables also in both, in one and not in the other."""
+"""Rows as sets: without repetition, in both, in one and not in the other."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relatio
     return GroupAggregate(without_time(relation.schema), relation, columns, (), is_whole, place=place)
 
 
-def intersect_or_except(union: Union, is_both: bool, place: Place | None) -> Relation:
+def intersect_or_except(union: Union, is_both: bool, place: Place | None, is_whole: bool) -> Relation:
     """Return rows of the first of two sides that are among those of the second as well, or are not; each once.
 
     Args:
         union: the sides, with columns of the same types.
         is_both: they are to be in both.
+        is_whole: rows are those of whole tables.
     Raises:
         SqlError: a column has values that are not compared.
     """
@@ -50,7 +51,7 @@ def intersect_or_except(union: Union, is_both: bool, place: Place | None) -> Rel
     )
     union_all = Union((*without_time(union.schema), *counters), marked)
     counts = tuple(AggregateCall("SUM", (width + index,), _COUNT) for index in (0, 1))
-    counted = GroupAggregate(union_all.schema, union_all, tuple(range(width)), counts, place=place)
+    counted = GroupAggregate(union_all.schema, union_all, tuple(range(width)), counts, is_whole, place=place)
     nothing = Literal(_COUNT, 0)
     left = call(">", [counted.column(width), nothing], place)
     right = call(">" if is_both else "=", [counted.column(width + 1), nothing], place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from rayflink.common.options.option_types import DURATION
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
@@ -25,22 +24,12 @@ def translate_first_rows(translation: Translation, plan: FirstRowsPlan) -> Strea
     """Give the first row of each key, and remember the keys."""
     keys = plan.grouping if isinstance(plan, GroupAggregate) else plan.partition
     names = [plan.input.names[key] for key in keys]
-    ttl_ms = _ttl_ms(plan, translation.settings.state_ttl_ms)
+    ttl_ms = translation.ttl_ms(plan)
     factory, state_identity = _operator(plan, ttl_ms)
     partitioned = hash_partition(translation.stream(plan.input), names)
     step = add_keyed_operator(partitioned, type(plan).__name__, factory, names, state_identity)
     line = plan.explain_line()
     return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
-
-
-def _ttl_ms(plan: FirstRowsPlan, default_ms: int) -> int:
-    """Return how long a key is remembered, in milliseconds; 0: for ever.
-
-    Args:
-        default_ms: the value of `table.exec.state.ttl`.
-    """
-    hint = plan.ttl if isinstance(plan, GroupAggregate) else None
-    return default_ms if hint is None else DURATION.read(hint[1]).to_millis()
 
 
 def _operator(plan: FirstRowsPlan, ttl_ms: int) -> tuple[Factory, str]:

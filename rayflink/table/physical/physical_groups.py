@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rayflink.common.errors import ConfigError
+from rayflink.common.options import registry as options
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
-from ..plan.groups import GroupAggregate
-from ..plan.logical import AggregateCall, WindowKind
+from ..plan.changelog import Change
+from ..plan.groups import GroupAggregate, MiniBatch
+from ..plan.lineage import all_of, groups_of, lineage
+from ..plan.logical import AggregateCall, WindowKind, length_text
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
+from ..runtime.groups.distinct_values import DistinctValuesOperator
+from ..runtime.groups.group_changes import GroupSpec, distinct_arguments
+from ..runtime.groups.group_operators import MiniBatchGroupOperator, StreamGroupOperator
 from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
@@ -59,4 +66,61 @@ def translate_group_aggregate(translation: Translation, plan: GroupAggregate) ->
     return add_keyed_operator(partitioned, "GroupAggregate", final, aggregation.key_names).set_description(line)
 
 
-__all__ = ["aggregates_of", "translate_group_aggregate"]
+def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> StreamBuilder:
+    """Change the results of groups with each row of a stream, or with each mini-batch."""
+    ttl_ms = translation.ttl_ms(plan)
+    changes, limits = translation.changes(plan.input), _limits(translation)
+    spec = GroupSpec(
+        tuple(column.type.to_arrow() for column in plan.input.schema),
+        plan.grouping,
+        aggregates_of(plan.calls),
+        ttl_ms,
+        bool(changes & (Change.UPDATE | Change.DELETE)),
+        translation.wants_before(plan),
+        groups_of(plan),
+    )
+    names = [plan.input.names[key] for key in plan.grouping]
+    rows = hash_partition(translation.stream(plan.input), names)
+    rows = _find_distinct_values(rows, spec, names, plan)
+    schema, identity = arrow_schema(plan.schema), f"groups: {spec.state_identity}"
+    factory = Factory(StreamGroupOperator, spec, schema)
+    if limits is not None:
+        factory = Factory(MiniBatchGroupOperator, spec, schema, limits)
+    step = add_keyed_operator(rows, "GroupAggregate", factory, names, identity)
+    line = plan.explain_line()
+    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+
+
+def _limits(translation: Translation) -> MiniBatch | None:
+    """Return the size of mini-batches; None: each row is worked by itself.
+
+    Raises:
+        ConfigError: they are enabled, and their size or latency is not set.
+    """
+    limits = translation.settings.mini_batch
+    if limits is None:
+        return None
+    for option, value in ((options.MINI_BATCH_LATENCY, limits.latency_ms), (options.MINI_BATCH_SIZE, limits.rows)):
+        if value <= 0:
+            remedy = f"set it, or reset {options.MINI_BATCH.key}"
+            raise ConfigError(option.key, str(value), "more than 0", remedy)
+    return limits
+
+
+def _find_distinct_values(
+    rows: StreamBuilder, spec: GroupSpec, names: Sequence[str], plan: GroupAggregate
+) -> StreamBuilder:
+    """Add a step for each argument of a DISTINCT aggregate, which adds a column to partitioned rows."""
+    for argument in distinct_arguments(spec):
+        described = lineage(plan.input, argument.column)
+        condition = "" if argument.filter is None else f" where {lineage(plan.input, argument.filter)}"
+        identity = f"{described}{condition} by {all_of(plan.input, spec.keys) or 'nothing'}"
+        factory = Factory(
+            DistinctValuesOperator, spec.columns, spec.keys, argument, spec.ttl_ms, spec.retracts, identity
+        )
+        step = add_keyed_operator(rows, "DistinctValues", factory, names, f"distinct values: {identity}")
+        rows = step.set_description(f"DistinctValues(value=[{plan.input.names[argument.column]}])")
+    return rows
+
+
+__all__ = ["aggregates_of", "translate_group_aggregate", "translate_stream_groups"]

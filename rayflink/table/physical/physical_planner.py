@@ -13,6 +13,7 @@ from rayflink.datastream.streams.step import Step
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.graph.transformations import Transformation
 
+from ..plan.changelog import Change, ChangelogModes
 from ..plan.groups import GroupAggregate
 from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
 from ..plan.logical import (
@@ -35,7 +36,7 @@ from ..plan.plan_nodes import node_of
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.typed import Session
 from .physical_first_rows import translate_first_rows
-from .physical_groups import translate_group_aggregate
+from .physical_groups import translate_group_aggregate, translate_stream_groups
 from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
 from .physical_matching import translate_match
 from .physical_ranks import translate_rank, translate_sort, translate_window_rank
@@ -63,12 +64,14 @@ class PhysicalPlanner:
         env: the environment whose program gets the steps.
         session: the settings that evaluation depends on, such as the time zone.
         settings: how plans are translated; None: the defaults.
+        modes: of the plans that are translated; None: all updates include the row before.
     """
 
     def __init__(
-        self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings | None = None
-    ) -> None:
-        self._translation = Translation(env, session, settings or PlannerSettings(), translate)
+        self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings | None = None,
+        modes: ChangelogModes | None = None,
+    ) -> None:  # fmt: skip
+        self._translation = Translation(env, session, settings or PlannerSettings(), translate, modes)
 
     def stream(self, plan: Relation) -> StreamBuilder:
         """Translate a plan to a stream of Arrow batches with the plan's columns.
@@ -121,6 +124,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_window_aggregate(translation, node)
         case GroupAggregate() if node.is_whole:
             return translate_group_aggregate(translation, node)
+        case GroupAggregate() if node.calls or translation.changes(node.input) & (Change.UPDATE | Change.DELETE):
+            return translate_stream_groups(translation, node)
         case GroupAggregate() | Deduplicate():
             return translate_first_rows(translation, node)
         case MatchRecognize():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rayflink.common.options.registry import NotNullEnforcer, TypeLengthEnforcer
 
+from ..plan.groups import MiniBatch
 from ..plan.logical import Relation, Scan, Sink
 
 
@@ -21,6 +22,7 @@ class PlannerSettings:
         not_null: how NULL is treated in a column that must not be NULL.
         type_length: how strings are treated whose length is not that of their column's type.
         state_ttl_ms: how long unused state without an end of its own is kept; 0: for ever.
+        mini_batch: the rows of a stream that are aggregated together; None: each by itself.
     """
 
     two_phase: bool = True
@@ -30,6 +32,7 @@ class PlannerSettings:
     not_null: NotNullEnforcer = NotNullEnforcer.ERROR
     type_length: TypeLengthEnforcer = TypeLengthEnforcer.IGNORE
     state_ttl_ms: int = 0
+    mini_batch: MiniBatch | None = None
 
     def reuses(self, plan: Relation) -> bool:
         """Return whether a relation that occurs twice is translated once."""

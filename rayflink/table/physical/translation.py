@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from rayflink.common.options.option_types import DURATION
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
-from ..plan.changelog import Change
+from ..plan.changelog import Change, ChangelogModes
 from ..plan.explain_steps import calc_text
+from ..plan.groups import GroupAggregate
 from ..plan.logical import Filter, Project, Relation, Schema
 from ..plan.typed import Expr, Session
 from ..runtime.calc import CalcOperator
@@ -30,12 +32,15 @@ class Translation:
         session: the settings that evaluation depends on, such as the time zone.
         settings: how plans are translated.
         translate: adds the steps of one relation, after those of its inputs; see `physical_planner`.
+        modes: of the steps; None: all updates include the row before.
     """
 
     def __init__(
-        self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings, translate: Translate
-    ) -> None:
+        self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings, translate: Translate,
+        modes: ChangelogModes | None = None,
+    ) -> None:  # fmt: skip
         self.env, self.session, self.settings, self._translate = env, session, settings, translate
+        self._modes = modes
         self.limits: set[int] = set()
         """Ids of the steps that end their inputs."""
         self.scans_with_watermarks: dict[tuple[Relation, Expr, Expr], StreamBuilder] = {}
@@ -65,6 +70,10 @@ class Translation:
             changes = self._changes[plan] = plan.gives_changes([self.changes(below) for below in plan.inputs])
         return changes
 
+    def wants_before(self, plan: Relation) -> bool:
+        """Return whether updates of the rows of a relation must include the row before."""
+        return self._modes is None or self._modes.wants_before(plan)
+
     def is_order_kept(self, plan: Relation) -> bool:
         """Return whether steps without state keep the parallelism of this input, so that changes stay in order."""
         return plan in self.ordered_changelogs or self.changes(plan) not in (Change.INSERT, Change.NONE)
@@ -72,6 +81,11 @@ class Translation:
     def keep_order(self, below: Relation, stream: StreamBuilder, step: StreamBuilder) -> StreamBuilder:
         """Give a step the parallelism of its input where rows change; see `is_order_kept`."""
         return step.keep_parallelism(stream) if self.is_order_kept(below) else step
+
+    def ttl_ms(self, plan: Relation) -> int:
+        """Return how long state of a relation is kept that is not used, in milliseconds; 0: for ever."""
+        hint = plan.ttl if isinstance(plan, GroupAggregate) else None
+        return self.settings.state_ttl_ms if hint is None else DURATION.read(hint[1]).to_millis()
 
     # steps
 

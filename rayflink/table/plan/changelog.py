@@ -8,7 +8,7 @@ Source: apache/flink FlinkChangelogModeInferenceProgram.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Flag
 from typing import Protocol
@@ -119,11 +119,15 @@ class ChangelogModes:
         self._before: dict[Step, bool] = {}
         for root in roots:
             self._rise(root)
-            self._ask(root, before)
+            self.ask(root, before)
 
     def of(self, step: Step) -> ChangelogMode:
         """Return the changelog mode of a step."""
         return ChangelogMode(self._changes[step], self._before[step])
+
+    def wants_before(self, step: Step) -> bool:
+        """Return whether updates of a step must include the row before; those of unknown ones do."""
+        return self._before.get(step, True)
 
     def _rise(self, step: Step) -> Change:
         known = self._changes.get(step)
@@ -135,7 +139,7 @@ class ChangelogModes:
             known = self._changes[step] = step.gives_changes(given)
         return known
 
-    def _ask(self, step: Step, is_wanted: bool) -> None:
+    def ask(self, step: Step, is_wanted: bool) -> None:
         """Let the most demanding consumer of a step decide."""
         if self._before.get(step) in (True, is_wanted):
             return
@@ -144,7 +148,22 @@ class ChangelogModes:
             raise SqlError(problem, step.instead, "", step.place)
         self._before[step] = is_wanted
         for one in step.inputs:
-            self._ask(one, step.requires_update_before(is_wanted))
+            self.ask(one, step.requires_update_before(is_wanted))
+
+
+def changelog_modes(roots: Sequence[Step]) -> ChangelogModes:
+    """Return the changelog modes of the steps of plans, whose results include the row before where they can."""
+    modes = ChangelogModes(roots)
+    for root in roots:
+        if all(step.produces_update_before for step in _steps(root)):
+            modes.ask(root, True)
+    return modes
+
+
+def _steps(root: Step) -> Iterator[Step]:
+    yield root
+    for below in root.inputs:
+        yield from _steps(below)
 
 
 def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
@@ -159,4 +178,4 @@ def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
     return SqlError(problem, remedy, "", step.place or below.place)
 
 
-__all__ = ["Change", "ChangelogMode", "ChangelogModes", "Step"]
+__all__ = ["Change", "ChangelogMode", "ChangelogModes", "Step", "changelog_modes"]

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .changelog import Change
 from .logical import AggregateCall, Relation
+
+
+@dataclass(frozen=True)
+class MiniBatch:
+    """The size of mini-batches.
+
+    Args:
+        rows: that wait at most.
+        latency_ms: how long they wait at most.
+    """
+
+    rows: int
+    latency_ms: int
 
 
 @dataclass(frozen=True)
@@ -13,7 +27,8 @@ class GroupAggregate(Relation):
     """GROUP BY; without calls it is SELECT DISTINCT and UNION.
 
     Its columns are those of `grouping`, then one for each call. Without columns to group by it gives one row, even if
-    its input has none. On streams it has no calls, and each group is emitted with its first row.
+    its input has none. On streams each row changes the result of its group, and a group without rows has none; without
+    calls a group is emitted with its first row.
 
     Args:
         grouping: numbers of the columns; rows with NULL in one are a group, too.
@@ -40,6 +55,23 @@ class GroupAggregate(Relation):
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.grouping
 
+    def takes_changes(self) -> Change:
+        return Change.INSERT if self.is_whole else Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        changes = inputs[0]
+        if self.is_whole or (not self.calls and changes in (Change.INSERT, Change.NONE)):
+            return Change.INSERT
+        deletes = Change.DELETE if changes & (Change.UPDATE | Change.DELETE) else Change.NONE
+        return Change.INSERT | Change.UPDATE | deletes
+
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        return True  # what the row before added to a group is taken back
+
+    @property
+    def instead(self) -> str:
+        return "give the input a stream with UPDATE_BEFORE rows"
+
     def explain_line(self) -> str:
         names = self.input.names
         keys = [names[at] for at in self.grouping]
@@ -50,4 +82,4 @@ class GroupAggregate(Relation):
         return f"GroupAggregate({grouped}select=[{', '.join(shown)}]{hint})"
 
 
-__all__ = ["GroupAggregate"]
+__all__ = ["GroupAggregate", "MiniBatch"]

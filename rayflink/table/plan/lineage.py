@@ -57,7 +57,7 @@ def lineage(relation: Relation, at: int) -> str:
             element = _expression(node.collection, node.input)
             return lineage(node.input, kept[at]) if at < len(kept) else f"part {at - len(kept)} of {element}"
         case GroupAggregate():
-            return lineage(node.input, node.grouping[at]) if at < len(node.grouping) else name
+            return _of_groups(node, at)
         case WindowAggregate():
             return _of_aggregate(node, at)
         case Union():
@@ -78,14 +78,29 @@ def _expression(expr: Expr, below: Relation) -> str:
     return str(expr.mapped(named))
 
 
+def _of_groups(relation: GroupAggregate, at: int) -> str:
+    if at < len(relation.grouping):
+        return lineage(relation.input, relation.grouping[at])
+    return relation.calls[at - len(relation.grouping)].describe(_all_lineages(relation.input))
+
+
+def _all_lineages(relation: Relation) -> list[str]:
+    return [lineage(relation, at) for at in range(len(relation.schema))]
+
+
+def groups_of(relation: GroupAggregate) -> str:
+    """Return the state identity of groups of a stream: their keys and aggregates."""
+    below = relation.input
+    calls = ", ".join(call.describe(_all_lineages(below)) for call in relation.calls)
+    return f"{calls or 'nothing'} by {all_of(below, relation.grouping) or 'nothing'}"
+
+
 def _of_aggregate(relation: WindowAggregate, at: int) -> str:
     number = at - len(relation.grouping)
     if number < 0:
         return lineage(relation.input, relation.grouping[at])
     if number < len(relation.calls):
-        return relation.calls[number].describe(
-            [lineage(relation.input, at) for at in range(len(relation.input.schema))]
-        )
+        return relation.calls[number].describe(_all_lineages(relation.input))
     return _bound(relation, at, windows_of(relation))
 
 
@@ -111,8 +126,7 @@ def all_of(relation: Relation, columns: Iterable[int]) -> str:
 def aggregation_of(relation: WindowAggregate) -> str:
     """Return the state identity of an aggregation: its keys, aggregates and windows."""
     below = relation.input
-    names = [lineage(below, at) for at in range(len(below.schema))]
-    calls = ", ".join(call.describe(names) for call in relation.calls)
+    calls = ", ".join(call.describe(_all_lineages(below)) for call in relation.calls)
     return f"{calls or 'nothing'} by {all_of(below, relation.grouping) or 'nothing'} in {windows_of(relation)}"
 
 
@@ -121,4 +135,4 @@ def rows_of(relation: Relation, keys: Iterable[int] = ()) -> str:
     return f"{all_of(relation, range(len(relation.schema)))} by {all_of(relation, keys) or 'nothing'}"
 
 
-__all__ = ["aggregation_of", "all_of", "lineage", "rows_of", "windows_of"]
+__all__ = ["aggregation_of", "all_of", "groups_of", "lineage", "rows_of", "windows_of"]

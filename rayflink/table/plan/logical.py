@@ -571,11 +571,13 @@ class Sink(_OnOne):
         path: catalog, database and name.
         sink: what takes them, see `contract.TableSink`.
         declared: types of its columns.
+        needs_before: updates must include the row before, for it may have another key.
     """
 
     path: tuple[str, ...]
     sink: Any = field(compare=False)
     declared: tuple[DataType, ...] = ()
+    needs_before: bool = False
 
     def takes_changes(self) -> Change:
         return Change.INSERT if self.sink.is_append_only else Change.ALL
@@ -585,7 +587,7 @@ class Sink(_OnOne):
 
     def requires_update_before(self, is_wanted: bool) -> bool:
         wanted: bool = self.sink.requires_update_before
-        if wanted and self.sink.takes_upserts:
+        if (wanted and self.sink.takes_upserts) or self.needs_before:
             return all(relation.produces_update_before for relation in self.input.walk())
         return wanted
 

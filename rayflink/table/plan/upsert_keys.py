@@ -5,9 +5,10 @@ Source: apache/flink FlinkRelMdUpsertKeys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ..errors import SqlError
+from .groups import GroupAggregate
 from .logical import Project, Relation, Scan, Union, WatermarkAssigner
 from .typed import Column
 
@@ -26,6 +27,33 @@ def upsert_key(relation: Relation) -> tuple[int, ...] | None:
             kept = {one.index: at for at, one in enumerate(relation.exprs) if isinstance(one, Column)}
             return tuple(kept[one] for one in below) if below is not None and kept.keys() >= set(below) else None
     return None
+
+
+def group_key(relation: Relation) -> tuple[int, ...] | None:
+    """Return numbers of the columns that are the key of groups of a stream, in a result that has each group once.
+
+    None: the rows are not those of groups, or the columns are not there.
+    """
+    match relation:
+        case GroupAggregate() if not relation.is_whole:
+            return tuple(range(len(relation.grouping)))
+        case Project():
+            below = group_key(relation.input)
+            places = {expr.index: number for number, expr in enumerate(relation.exprs) if isinstance(expr, Column)}
+            return tuple(places[one] for one in below) if below is not None and places.keys() >= set(below) else None
+    return None
+
+
+def needs_before(relation: Relation, key: Collection[str]) -> bool:
+    """Return whether updates of groups must include the row before, since the result has another key than the groups.
+
+    Args:
+        key: names of the columns by which the result has its rows; none: it is not by key.
+    """
+    has_groups = any(isinstance(below, GroupAggregate) and not below.is_whole for below in relation.walk())
+    columns = group_key(relation)
+    is_same = columns is not None and {relation.names[index] for index in columns} == set(key)
+    return bool(key) and has_groups and not is_same
 
 
 def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
@@ -55,4 +83,4 @@ def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
         ensure_key(below)
 
 
-__all__ = ["ensure_key", "upsert_key"]
+__all__ = ["ensure_key", "needs_before", "upsert_key"]

@@ -56,4 +56,31 @@ def changelog(rows: pa.RecordBatch, before: pa.RecordBatch, has_before: NDArray[
     return with_kinds(whole.take(taken), kinds)
 
 
-__all__ = ["changed", "changelog"]
+def replaced_rows(
+    after: pa.RecordBatch, before: pa.RecordBatch, has_after: NDArray[np.bool_], has_before: NDArray[np.bool_],
+    with_before: bool = True,
+) -> pa.RecordBatch:  # fmt: skip
+    """Return rows that come, replace others, or go, as changes: +I, -U and +U, or -D, one after the other.
+
+    >>> new, old = pa.record_batch({"n": [1, 5, 0]}), pa.record_batch({"n": [0, 4, 3]})
+    >>> replaced_rows(new, old, np.array([True, True, False]), np.array([False, True, True])).to_pydict()
+    {'n': [1, 4, 5, 3], '$row_kind': [0, 1, 2, 3]}
+
+    Args:
+        after: what holds now.
+        before: what held until now, in the same places.
+        has_after, has_before: whether anything does, and did: bool[n].
+        with_before: whether an update includes the row before.
+    """
+    count = after.num_rows
+    now, earlier = np.flatnonzero(has_after), np.flatnonzero(has_before & (with_before | ~has_after))
+    order = np.argsort(np.concatenate([2 * now + 1, 2 * earlier]), kind="stable")
+    fresh = np.where(has_before[now], RowKind.UPDATE_AFTER.value, RowKind.INSERT.value)
+    gone = np.where(has_after[earlier], RowKind.UPDATE_BEFORE.value, RowKind.DELETE.value)
+    kinds = np.concatenate([fresh, gone])[order].astype(np.int8)
+    both = pa.Table.from_batches([after, before]).combine_chunks().to_batches()
+    chosen = (both[0] if both else after).take(pa.array(np.concatenate([now, count + earlier])[order]))
+    return with_kinds(chosen, kinds) if kinds.any() else chosen
+
+
+__all__ = ["changed", "changelog", "replaced_rows"]

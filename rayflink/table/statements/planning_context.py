@@ -21,6 +21,7 @@ from ..parsing.nesting import deeply
 from ..parsing.statements import Tree
 from ..physical.planner_settings import PlannerSettings
 from ..plan.emission import EmitOptions
+from ..plan.groups import MiniBatch
 from ..plan.logical import UNNAMED, Relation
 from ..plan.typed import Function, Place, Session
 from ..table_config import TableConfig
@@ -206,7 +207,16 @@ class PlanningContext:
             not_null=get(options.NOT_NULL_ENFORCER),
             type_length=get(options.TYPE_LENGTH_ENFORCER),
             state_ttl_ms=get(options.STATE_TTL).to_millis(),
+            mini_batch=None if self.is_batch else _mini_batch(self.configuration),
         )
+
+
+def _mini_batch(configuration: Configuration) -> MiniBatch | None:
+    """Return the size of mini-batches; None: they are not enabled."""
+    get = configuration.get
+    if not get(options.MINI_BATCH):
+        return None
+    return MiniBatch(get(options.MINI_BATCH_SIZE), get(options.MINI_BATCH_LATENCY).to_millis())
 
 
 def anonymous_name(prefix: str = UNNAMED) -> str:

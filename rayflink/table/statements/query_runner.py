@@ -26,11 +26,11 @@ from ..optimizer.rules.share_scans import share_scans
 from ..parsing.nesting import deeply, too_deep
 from ..physical.physical_planner import PhysicalPlanner
 from ..physical.stream_sinks import deletes_before, sink_of, target
-from ..plan.changelog import ChangelogMode, ChangelogModes
+from ..plan.changelog import ChangelogMode, ChangelogModes, changelog_modes
 from ..plan.changelog_fold import materialized
 from ..plan.explain_steps import ShownPlan
 from ..plan.logical import Attribute, Relation, Scan, Sink
-from ..plan.upsert_keys import ensure_key
+from ..plan.upsert_keys import ensure_key, needs_before
 from ..table_result import CloseableIterator, Printing, TableResult
 from ..types import DataTypes
 from .insert_plan import fit_columns
@@ -76,7 +76,8 @@ class QueryRunner:
         ensure_key(plan)
         with self._apart():
             [optimized_plan] = self.optimize([plan])
-            rows = self.planner().stream(optimized_plan).stream.execute_and_collect(self._job_name("collect"))
+            stream = self._planner([optimized_plan]).stream(optimized_plan).stream
+            rows = stream.execute_and_collect(self._job_name("collect"))
         printing = Printing(self.context.zone, self.context.configuration.get(options.PRINTED_WIDTH))
         return TableResult(plan.schema, CloseableIterator(rows), None, not self.context.is_batch, printing=printing)
 
@@ -91,7 +92,7 @@ class QueryRunner:
         [optimized_plan] = self.optimize([plan])
         schema, job_name = arrow_schema(plan.schema), self._job_name("collect")
         with self._apart():
-            planner = self.planner()
+            planner = self._planner([optimized_plan])
             stream = planner.stream(optimized_plan)
             endless = planner.endless_source(stream)
             if endless is not None:
@@ -118,8 +119,9 @@ class QueryRunner:
         """Make queries and the tables they write part of the environment's program."""
         for sink in sinks:
             ensure_key(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
-        planner = self.planner()
-        for plan in self.optimize(sinks):
+        plans = self.optimize(sinks)
+        planner = self._planner(plans)
+        for plan in plans:
             assert isinstance(plan, Sink)
             planner.write(plan)
 
@@ -127,7 +129,7 @@ class QueryRunner:
         """Explain how the plans would be run."""
         optimized_plans, settings = self.optimize(plans), self.context.planner_settings()
         with self._apart():
-            planner = self.planner()
+            planner = self._planner(optimized_plans)
             for plan in optimized_plans:
                 if isinstance(plan, Sink):
                     planner.write(plan)
@@ -165,21 +167,28 @@ class QueryRunner:
         path = ("default_catalog", "default_database", "Unregistered_DataStream_Sink")
         columns = () if definition is None else definition.columns
         key = () if definition is None else definition.primary_key
-        ensure_key(plan, [index for index, column in enumerate(columns) if column.name in key])
+        key_columns = [index for index, column in enumerate(columns) if column.name in key]
+        ensure_key(plan, key_columns)
         fitted = plan if definition is None else fit_columns(plan, definition, None, "the target schema")
         sink = sink_of(fitted, definition, mode)
         declared = tuple(column.type for column in columns if column.type is not None)
-        [optimized_plan] = self.optimize([Sink((), fitted, path, sink, declared, place=plan.place)])
+        has_other_key = needs_before(plan, [plan.names[index] for index in key_columns])
+        [optimized_plan] = self.optimize([Sink((), fitted, path, sink, declared, has_other_key, place=plan.place)])
         assert isinstance(optimized_plan, Sink)
-        if not mode.before and deletes_before(optimized_plan):
+        if not mode.before and (has_other_key or deletes_before(optimized_plan)):
             optimized_plan = replace(optimized_plan, sink=replace(sink, deletes_before=True))
-        stream = self.planner().write(optimized_plan)
+        stream = self._planner([optimized_plan]).write(optimized_plan)
         assert isinstance(stream, DataStream)
         return stream
 
     def planner(self) -> PhysicalPlanner:
         """Return a planner that adds the steps of plans to the environment's program."""
         return PhysicalPlanner(self.env, self.context.session, self.context.planner_settings())
+
+    def _planner(self, plans: Sequence[Relation]) -> PhysicalPlanner:
+        """Return a planner of optimized plans, which leaves out rows before updates where no step wants them."""
+        modes = deeply(partial(changelog_modes, plans))
+        return PhysicalPlanner(self.env, self.context.session, self.context.planner_settings(), modes)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:

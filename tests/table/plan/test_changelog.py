@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import pytest
 
-from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table import EnvironmentSettings, ExplainDetail, SqlError, TableEnvironment
 from rayflink.table.connectors.contract import TableSink, TableSource
 from rayflink.table.plan.changelog import Change, ChangelogMode, ChangelogModes
 from rayflink.table.plan.logical import Attribute, Filter, Project, Relation, Scan, Sink, Union
@@ -146,3 +147,37 @@ def test_a_query_that_updates_is_refused_before_anything_starts(tmp_path):
     t_env.create_temporary_view("t", Table(t_env, Scan(counts().schema, ("t",), Updating())))
     with pytest.raises(SqlError, match="'default_catalog.default_database.out' doesn't support consuming update"):
         t_env.execute_sql("INSERT INTO out SELECT n FROM t WHERE b")
+
+
+def group_modes(query: str, root: str = "") -> list[str]:
+    """The changelog modes of the groups in a query, the upper ones first."""
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    t_env.create_temporary_view("words", t_env.from_elements([("a", 1)], ["word", "n"]))
+    for name, key in (("counts", "word"), ("others", "n")):
+        columns = f"word STRING, n BIGINT, PRIMARY KEY ({key}) NOT ENFORCED"
+        options = "'connector' = 'upsert-kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'host:1'"
+        formats = "'key.format' = 'json', 'value.format' = 'json'"
+        t_env.execute_sql(f"CREATE TABLE {name} ({columns}) WITH ({options}, {formats})")
+    t_env.execute_sql("CREATE TABLE printed (word STRING, n BIGINT) WITH ('connector' = 'print')")
+    plan = t_env.explain_sql(f"{root} {query}", ExplainDetail.CHANGELOG_MODE)
+    physical = plan.partition("== Optimized Physical Plan ==")[2].partition("== Optimized Execution Plan ==")[0]
+    return re.findall(r"GroupAggregate\(.*changelogMode=\[(\S+)\]\)", physical)
+
+
+COUNTED = "SELECT word, COUNT(*) AS n FROM words GROUP BY word"
+
+
+@pytest.mark.parametrize(
+    ("query", "root", "wanted"),
+    [
+        (COUNTED, "INSERT INTO printed", ["I,UB,UA"]),
+        (COUNTED, "INSERT INTO counts", ["I,UA"]),
+        (COUNTED, "INSERT INTO others", ["I,UB,UA"]),
+        (f"{COUNTED} HAVING COUNT(*) < 3", "INSERT INTO counts", ["I,UB,UA"]),
+        (f"SELECT 'all', SUM(n) FROM ({COUNTED}) GROUP BY n", "INSERT INTO printed", ["I,UB,UA,D", "I,UB,UA"]),
+        ("SELECT word, MAX(n) FROM words GROUP BY word", "INSERT INTO counts", ["I,UA"]),
+    ],
+)
+def test_the_row_before_an_update_is_left_out_where_the_key_finds_it(query, root, wanted):
+    assert group_modes(query, root) == wanted

@@ -19,6 +19,7 @@ import pyarrow
 from pyarrow import parquet
 
 from rayflink.table import EnvironmentSettings, PlannerConfig, TableEnvironment
+from rayflink.table.plan.changelog_fold import materialized
 
 SCHEMA = pyarrow.schema(
     [
@@ -144,8 +145,8 @@ class Both:
             self._ours.get_config().set_string(key, value)
 
     def ours(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows that we give."""
-        return [tuple(map(_plain, row)) for row in self._ours.execute_sql(query).collect()]
+        """The rows that hold at the end."""
+        return [tuple(map(_plain, row)) for row in materialized(self._ours.execute_sql(query).collect())]
 
     def theirs(self, query: str) -> list[tuple[Any, ...]]:
         """The rows that DuckDB gives."""

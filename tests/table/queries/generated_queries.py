@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -126,6 +127,28 @@ def windowed(draw: st.DrawFn, windows: list[Window]) -> tuple[str, Window]:
     return query, window
 
 
+@st.composite
+def grouped(draw: st.DrawFn) -> str:
+    """Aggregates over groups without a window, of rows or of the results of other groups, with HAVING."""
+    keys, calls = draw(some(KEYS, 0, 2)), draw(some(AGGREGATES, 1))
+    selected = ", ".join([*(f"{one} AS g{at}" for at, one in enumerate(keys)), named(calls)])
+    group = f" GROUP BY {', '.join(keys)}" if keys else ""
+    having = draw(st.none() | st.sampled_from(HAVING))
+    inner = "t"
+    if draw(st.booleans()):
+        columns = "MAX(id) AS id, MIN(n) AS n, SUM(p) AS p, SUM(d) AS d, SUM(m) AS m, MAX(f) AS f, MAX(ts) AS ts"
+        inner = f"(SELECT k, {columns} FROM t GROUP BY k, n > 0) AS t"
+    conditions = [*([having] if having else []), *([] if keys else ["COUNT(*) > 0"])]  # a stream without rows has none
+    query = f"SELECT {selected} FROM {inner}{draw(filters())}{group}"
+    return f"{query} HAVING {' AND '.join(conditions)}" if conditions else query
+
+
+MINI_BATCHES = {
+    "table.exec.mini-batch.enabled": "true", "table.exec.mini-batch.allow-latency": "10 ms",
+    "table.exec.mini-batch.size": "7",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Tables:
     """Rows of the tables t and u."""
@@ -139,12 +162,13 @@ class Tables:
 
 
 def checked(
-    rows: list[tuple[Any, ...]] | Tables, query: str, ordered: bool = False, is_batch: bool = False, **sources: Source
-) -> int:
+    rows: list[tuple[Any, ...]] | Tables, query: str, ordered: bool = False, is_batch: bool = False,
+    options: Mapping[str, str] | None = None, **sources: Source,
+) -> int:  # fmt: skip
     """Check that both engines give the same rows; how many."""
     given = rows if isinstance(rows, Tables) else Tables(rows, [])
     with tempfile.TemporaryDirectory() as folder:
-        return given.both(folder, is_batch).agree(query, ordered, **sources)
+        return given.both(folder, is_batch, None, **(options or {})).agree(query, ordered, **sources)
 
 
 def pairs() -> st.SearchStrategy[Tables]:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from tests.table.queries.generated_queries import (
     CONDITIONS,
     KEYS,
+    MINI_BATCHES,
     PHASES,
     SESSIONS,
     WINDOWS,
     checked,
+    grouped,
     rowwise,
     some,
     tables,
@@ -62,6 +64,20 @@ def test_grouping_sets(rows, window, sets):
     named = [one for one in ("k", "n", "f") if one in sets.replace("SETS", "")]
     query = f"SELECT {', '.join(named)}, window_start, window_end, COUNT(*), SUM(n) FROM {{w}}"
     checked(rows, f"{query} GROUP BY window_start, window_end, {sets}", w=window)
+
+
+@pytest.mark.slow
+@given(rows=tables().filter(bool), query=grouped(), options=st.sampled_from([{}, MINI_BATCHES]))
+@settings(max_examples=25, phases=PHASES)
+def test_groups_of_streams(rows, query, options):
+    checked(rows, query, options=options)
+
+
+@pytest.mark.slow
+@given(rows=tables(), word=st.sampled_from(["INTERSECT", "EXCEPT"]), options=st.sampled_from([{}, MINI_BATCHES]))
+@settings(max_examples=5, phases=PHASES)
+def test_intersections_of_streams(rows, word, options):
+    checked(rows, f"SELECT k, n FROM t WHERE f {word} SELECT k, n FROM t WHERE p >= 0", options=options)
 
 
 @pytest.mark.slow

@@ -23,12 +23,13 @@ from tests.table.queries.paced_orders import PacedConnector
 
 BATCH = "batch mode takes no checkpoints"
 LEFT_OUT = {query.folder.name: BATCH for query in golden_queries() if query.options.get("mode") == "batch"} | {
-    "first_and_last": "FIRST_VALUE and LAST_VALUE go by arrival, here from two subtasks",
+    name: "FIRST_VALUE and LAST_VALUE go by arrival, here from two subtasks"
+    for name in ("first_and_last", "stream_group_first_last")
 }
 """Queries that are not run here, and why."""
 EMPTY = {"interval_join_nothing", "no_windows"}
 """Queries without a row."""
-ANY_ORDER = {"array_agg", "array_agg_session", "json_aggregates", "listagg_window"}
+ANY_ORDER = {"array_agg", "array_agg_session", "json_aggregates", "listagg_window", "stream_group_lists"}
 """Their collections go by arrival, from two subtasks: they are compared without it."""
 QUERIES = {query.folder.name: query for query in golden_queries() if query.folder.name not in LEFT_OUT}
 OPTIONS = {

@@ -100,14 +100,6 @@ def test_groups_beyond_the_memory_go_to_files(tmp_path, monkeypatch):
     assert found["s"].sum() == sum(range(300_000))
 
 
-def test_a_stream_is_refused_with_the_remedy():
-    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    t_env.create_temporary_view("t", t_env.from_elements([(1,)], ["n"]))
-    for query in ("SELECT COUNT(*) FROM t", "SELECT n FROM t EXCEPT SELECT n FROM t"):
-        with pytest.raises(SqlError, match="for ever; .*(batch mode|group by)"):
-            t_env.sql_query(query)
-
-
 def test_maps_are_not_compared():
     t_env = environment()
     t_env.create_temporary_view("t", t_env.sql_query("SELECT MAP['a', 1] AS m"))

@@ -49,6 +49,7 @@ class KeyedTable:
         keys: types of the key's columns.
         values: types of the other columns.
         ttl_ms: how long a row is known that is not written; 0: for ever.
+        partition_width: number of the key's columns by which rows are partitioned, the first ones; None: all.
 
     >>> table = KeyedTable([pa.int64()], [pa.int64(), pa.string()])
     >>> keys = table.comparable([pa.array([7, 8])])
@@ -58,7 +59,11 @@ class KeyedTable:
     [[5, 2], ['c', 'b']]
     """
 
-    def __init__(self, keys: Sequence[pa.DataType], values: Sequence[pa.DataType], ttl_ms: int = 0) -> None:
+    def __init__(
+        self, keys: Sequence[pa.DataType], values: Sequence[pa.DataType], ttl_ms: int = 0,
+        partition_width: int | None = None,
+    ) -> None:  # fmt: skip
+        self._partition_width = partition_width
         self.key_types, self.value_types = list(keys), list(values)
         self.ttl_ms = min(ttl_ms, _MOST_TTL_MS)
         self.forms = KeyForms(keys)
@@ -114,7 +119,8 @@ class KeyedTable:
 
     def add(self, keys: Columns, values: Columns, now_ms: int) -> Rows:
         """Add rows with keys that are not in the table, no two of them equal, and return them: int64[n]."""
-        groups = key_groups_of_rows(self.forms.decode(keys), len(keys[0]), self._max_parallelism)
+        partition = self.forms.decode(keys)[: self._partition_width]
+        groups = key_groups_of_rows(partition, len(keys[0]), self._max_parallelism)
         return self.add_restored(keys, values, np.full(len(groups), now_ms), groups)
 
     def add_restored(

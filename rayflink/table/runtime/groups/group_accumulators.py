@@ -1,0 +1,131 @@
+"""The accumulators of the aggregates of groups, as columns of the state, and the results that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ..aggregates.aggregate_results import accumulators, result
+from ..aggregates.aggregates import MOMENTS, Aggregate, AggregateKind
+from ..aggregates.reductions import to_numpy
+from ..keyed_state.frame_memory import Columns
+from .group_rows import Argument, DistinctArgument, counting_weights
+from .present_values import (
+    PresentEarliest,
+    PresentExtreme,
+    RunningBag,
+    RunningList,
+    RunningListWithNulls,
+    RunningWeights,
+)
+from .running_choices import RunningEarliest, RunningExtreme
+from .running_sums import GroupRows, RunningCount, RunningMoments, RunningSum, RunningValue
+from .segments import Segments
+
+if TYPE_CHECKING:
+    from .segments import Numbers
+
+_LISTS: dict[AggregateKind, type[RunningBag | RunningList]] = {
+    AggregateKind.ARRAY_AGG: RunningListWithNulls, AggregateKind.LISTAGG: RunningList,
+    AggregateKind.COLLECT: RunningBag, AggregateKind.PERCENTILE: RunningWeights,
+}  # fmt: skip
+
+
+def _accumulator(aggregate: Aggregate, retracts: bool) -> RunningValue:
+    """Return the accumulator of an aggregate other than COUNT."""
+    kind, argument, filter_ = aggregate.kind, aggregate.argument, aggregate.filter
+    if kind in (AggregateKind.MIN, AggregateKind.MAX):
+        extreme = PresentExtreme if retracts else RunningExtreme
+        return extreme(argument, filter_, False, retracts, kind is AggregateKind.MAX)
+    distinct = aggregate.distinct
+    if kind in (AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE):
+        earliest = PresentEarliest if retracts else RunningEarliest
+        return earliest(argument, filter_, distinct and retracts, retracts, kind is AggregateKind.LAST_VALUE)
+    if kind is AggregateKind.COUNT:
+        return RunningCount(argument, filter_, distinct, retracts)
+    if kind in (AggregateKind.SUM, AggregateKind.AVG):
+        return RunningSum(argument, filter_, distinct, retracts)
+    if kind in MOMENTS:
+        return RunningMoments(argument, filter_, distinct, retracts)
+    return _LISTS[kind](argument, filter_, distinct, retracts)
+
+
+class GroupAccumulators:
+    """The accumulators of aggregates side by side; equal ones are one.
+
+    Args:
+        aggregates: what is computed.
+        columns: types of the input's columns.
+        retracts: whether rows may be taken back.
+    """
+
+    def __init__(self, aggregates: Sequence[Aggregate], columns: Sequence[pa.DataType], retracts: bool) -> None:
+        self._aggregates = [(replace(aggregate, distinct=False), _accumulator(aggregate, retracts))
+                            for aggregate in aggregates]  # fmt: skip
+        self._width = len(columns)
+        self._slots = list(dict.fromkeys(slot for _, slot in self._aggregates))
+        kinds = [slot.types(None if slot.argument is None else columns[slot.argument]) for slot in self._slots]
+        bounds = accumulate((len(kind) for kind in kinds), initial=0)
+        self._spans = dict(zip(self._slots, pairwise(bounds), strict=True))
+        self.types: list[pa.DataType] = [kind for slot in kinds for kind in slot]
+        """The types of the columns of the state."""
+        self.distinct = list(dict.fromkeys(_distinct_argument(slot) for slot in self._slots if slot.is_distinct))
+        """The values that are counted once; their weights are further columns of the rows."""
+        self.is_listed = any(slot.is_listed for slot in self._slots)
+        """True if a result contains all values of a group."""
+
+    def describe(self) -> str:
+        """Describe the accumulators without column numbers, which differ between plans."""
+        return ", ".join(slot.describe() for slot in self._slots) or "nothing"
+
+    def run(
+        self, base: Columns, rows: pa.RecordBatch, weights: Numbers, segments: Segments, is_folded: bool
+    ) -> tuple[Columns, Columns]:  # fmt: skip
+        """Return the results of the aggregates behind each row, and the state behind each segment.
+
+        Args:
+            base: the state before each segment.
+            rows: group by group; behind their columns the weights for each of `distinct`.
+            weights: 1, -1, or 0 for rows that do not count.
+            is_folded: results are wanted behind each segment only.
+        """
+        shown: dict[RunningValue, Columns] = {}
+        state: Columns = []
+        for slot in self._slots:
+            first, stop = self._spans[slot]
+            if slot.is_distinct:
+                changes = to_numpy(rows.column(self._width + self.distinct.index(_distinct_argument(slot))))
+                own = np.where(weights != 0, changes.astype(np.int64), 0)
+            else:
+                own = counting_weights(rows, Argument(slot.argument, slot.filter, slot.keeps_nulls), weights)
+            values = None if slot.argument is None else rows.column(slot.argument)
+            shown[slot], after = slot.run(base[first:stop], GroupRows(values, own, segments, is_folded))
+            state += after
+        return self._results(shown), state
+
+    def results(self, state: Columns) -> Columns:
+        """Return the results of the aggregates for some states."""
+        shown = {slot: slot.shown(state[first:stop]) for slot, (first, stop) in self._spans.items()}
+        return self._results(shown)
+
+    def _results(self, shown: dict[RunningValue, Columns]) -> Columns:
+        return [result(aggregate, parts := accumulators(aggregate, False), _by_parts(shown[slot], len(parts)))
+                for aggregate, slot in self._aggregates]  # fmt: skip
+
+
+def _by_parts(columns: Columns, parts: int) -> list[Columns]:
+    """Return columns as those of an aggregate's accumulators: AVG has two, and the others one."""
+    return [[column] for column in columns[:2]] if parts == 2 else [columns]
+
+
+def _distinct_argument(slot: RunningValue) -> DistinctArgument:
+    assert slot.argument is not None, "COUNT(*) counts no values"
+    return DistinctArgument(slot.argument, slot.filter, slot.keeps_nulls)
+
+
+__all__ = ["GroupAccumulators"]

@@ -1,0 +1,201 @@
+"""Rows of a stream that change the results of their groups, and the changes of these results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.common.records.row_kinds import kinds_of, without_kinds
+
+from ..aggregates.aggregates import Aggregate
+from ..aggregates.partial_aggregates import concatenated
+from ..aggregates.reductions import to_arrow, to_numpy
+from ..changes import changed, replaced_rows
+from ..keyed_state.frame_memory import Columns
+from ..keyed_state.key_rows import take_rows
+from .group_accumulators import GroupAccumulators
+from .group_rows import DistinctArgument, signs_of
+from .segments import Segments, first_of_runs
+from .table_state import FoundKeys, TableState
+
+if TYPE_CHECKING:
+    from .segments import Numbers, Truths
+
+_LISTED_ROWS = 512
+"""Rows that are worked together where each result contains all values of its group."""
+
+
+@dataclass(frozen=True)
+class GroupSpec:
+    """The groups of a stream, and what is computed of them.
+
+    Args:
+        columns: types of the input's columns.
+        keys: numbers of the columns to group by; none: all rows are one group.
+        aggregates: may be none; then a group is shown when it comes and when it goes.
+        ttl_ms: how long a group is known whose rows do not come; 0: for ever.
+        retracts: whether rows may be taken back.
+        with_before: whether an update includes the row before.
+        state_identity: which rows of the query the state belongs to.
+    """
+
+    columns: tuple[pa.DataType, ...]
+    keys: tuple[int, ...]
+    aggregates: tuple[Aggregate, ...]
+    ttl_ms: int = 0
+    retracts: bool = False
+    with_before: bool = True
+    state_identity: str = ""
+
+
+def distinct_arguments(spec: GroupSpec) -> list[DistinctArgument]:
+    """Return the arguments of DISTINCT aggregates, each once: behind the columns of rows come their weights."""
+    return GroupAccumulators(spec.aggregates, spec.columns, spec.retracts).distinct
+
+
+class GroupChanges:
+    """Adds rows to their groups, and computes the changes of the results.
+
+    Without `is_folded` each row is worked by itself, as in Flink without mini-batches: a result that is replaced within
+    a batch is shown. A group is forgotten when its last row is taken back. A row that is taken back from a group that
+    is not known is dropped: the group has expired.
+
+    Args:
+        spec: what is computed.
+        schema: of the result: keys, then aggregates.
+        is_folded: the changes of a group in a batch are one.
+    """
+
+    def __init__(self, spec: GroupSpec, schema: pa.Schema, is_folded: bool) -> None:
+        self._spec, self._schema, self._is_folded = spec, schema, is_folded
+        self._accumulators = accumulators = GroupAccumulators(spec.aggregates, spec.columns, spec.retracts)
+        kinds = [spec.columns[key] for key in spec.keys]
+        about = f"groups of {accumulators.describe()}: {spec.state_identity}"
+        self.state = TableState(kinds, [], [pa.int64(), *accumulators.types], spec.ttl_ms, about)
+
+    def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the changes that rows make, in their order."""
+        kinds, rows = kinds_of(batch), without_kinds(batch)
+        weights = signs_of(kinds, rows.num_rows)
+        step = rows.num_rows
+        if self._accumulators.is_listed and not self._is_folded:
+            step = _LISTED_ROWS
+        for first in range(0, rows.num_rows, max(step, 1)):
+            changes = self._add(rows.slice(first, step), weights[first : first + step])
+            if changes.num_rows:
+                yield changes
+
+    def _add(self, rows: pa.RecordBatch, weights: Numbers) -> pa.RecordBatch:
+        now_ms = self.state.now_ms
+        keys = self.state.keys_of([rows.column(key) for key in self._spec.keys], rows.num_rows)
+        groups = self.state.find(keys, rows.num_rows, now_ms)
+        order = np.argsort(groups.codes, kind="stable")
+        codes, weights = groups.codes[order], weights[order]
+        is_first = first_of_runs(codes)
+        running = np.zeros(len(groups.rows), dtype=np.int64)
+        running[groups.rows >= 0] = to_numpy(groups.stored[0])
+        if self._spec.retracts:
+            weights, counts, is_new = _counted(weights, Segments(is_first), running[codes[is_first]])
+            segments = Segments(is_new)
+        else:
+            segments = Segments(is_first)
+            counts = segments.sums(weights, running[codes[is_first]])
+        has_base = is_first[segments.starts] & (groups.rows[codes[segments.starts]] >= 0)
+        base = _stored_before(groups, codes[segments.starts], has_base)[1:]
+        sorted_rows = rows.take(pa.array(order))
+        results, state = self._accumulators.run(base, sorted_rows, weights, segments, self._is_folded)
+        ends = np.flatnonzero(np.append(is_first[1:], True))  # the last row of each group
+        last_segments = segments.codes[ends]
+        places = np.empty(len(ends), dtype=np.int64)
+        places[codes[ends]] = np.arange(len(ends))
+        final = [column.take(pa.array(last_segments[places])) for column in state]
+        left = counts[ends][places]
+        self.state.store(groups, left > 0, [to_arrow(left, pa.int64()), *final], now_ms)
+        earlier = self._accumulators.results(base)
+        if self._is_folded:
+            firsts = segments.codes[np.flatnonzero(is_first)]
+            shown = _Shown(take_rows(results, last_segments), take_rows(earlier, firsts),
+                           counts[ends] > 0, has_base[firsts], order[np.flatnonzero(is_first)])  # fmt: skip
+        else:
+            shown = _each_row(results, earlier, counts > 0, has_base, segments, order)
+        return self._changes(rows, shown)
+
+    def _changes(self, rows: pa.RecordBatch, shown: _Shown) -> pa.RecordBatch:
+        both = shown.has_before & shown.has_after
+        is_shown = shown.has_before | shown.has_after
+        if not self._spec.ttl_ms:  # else an update shows that the group is in use, as in Flink
+            is_shown &= ~both | changed(shown.after, shown.before, both) if shown.after else ~both
+        chosen = np.flatnonzero(is_shown)
+        chosen = chosen[np.argsort(shown.places[chosen], kind="stable")]
+        keys = take_rows([rows.column(key) for key in self._spec.keys], shown.places[chosen])
+        return replaced_rows(
+            self._batch(keys, take_rows(shown.after, chosen), len(chosen)),
+            self._batch(keys, take_rows(shown.before, chosen), len(chosen)),
+            shown.has_after[chosen], shown.has_before[chosen], self._spec.with_before,
+        )  # fmt: skip
+
+    def _batch(self, keys: Columns, results: Columns, rows: int) -> pa.RecordBatch:
+        columns = [column if column.type == field.type else column.cast(field.type)
+                   for column, field in zip([*keys, *results], self._schema, strict=True)]  # fmt: skip
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Results that may be shown.
+
+    Args:
+        after, before: results behind each change, and before it.
+        has_after, has_before: whether the group has any row then.
+        places: the row that brings it.
+    """
+
+    after: Columns
+    before: Columns
+    has_after: Truths
+    has_before: Truths
+    places: Numbers
+
+
+def _each_row(
+    results: Columns, earlier: Columns, has_result: Truths, has_base: Truths, segments: Segments, order: Numbers
+) -> _Shown:
+    """Return the results behind each row, and those of the row before it or of the state."""
+    count = segments.rows
+    previous = np.arange(count) - 1
+    previous[segments.starts] = count + np.arange(len(segments))
+    has_before = np.ones(count, dtype=np.bool_)
+    has_before[segments.starts] = has_base
+    both = concatenated([results, earlier]) if results else []
+    return _Shown(results, take_rows(both, previous), has_result, has_before, order)
+
+
+def _counted(weights: Numbers, groups: Segments, before: Numbers) -> tuple[Numbers, Numbers, Truths]:
+    """Return the weights of rows, the number of rows of the group behind each, and which rows begin a group anew.
+
+    A row that is taken back from an empty group is dropped: its weight is 0. A group begins anew behind
+    the row that emptied it.
+    """
+    totals = groups.sums(weights, before)
+    least = groups.accumulated(np.minimum, totals, np.zeros(len(groups), dtype=np.int64))
+    previous = np.append(0, least[:-1])
+    previous[groups.starts] = 0
+    is_dropped = least < previous
+    counts = totals - least
+    is_new = np.append(True, counts[:-1] == 0)
+    is_new[groups.starts] = True
+    return np.where(is_dropped, 0, weights), counts, is_new
+
+
+def _stored_before(groups: FoundKeys, wanted: Numbers, has_base: Truths) -> Columns:
+    """Return what is stored of some groups, nulls where nothing is."""
+    numbers = np.cumsum(groups.rows >= 0) - 1
+    places = np.where(has_base, numbers[wanted], 0)
+    return [column.take(pa.array(places, mask=~has_base)) for column in groups.stored]
+
+
+__all__ = ["GroupChanges", "GroupSpec", "distinct_arguments"]
