@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -17,6 +17,12 @@ LARGEST_DATA_BYTES = 1 << 20
 _CODE = (".py", ".so", ".pyd")
 _LEFT_OUT = {"__pycache__", ".git", ".venv", "venv", "node_modules"}
 _OURS = {"rayflink", "ray"}
+_STATEMENT = re.compile(
+    rb"(?:^|[:;])[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import\b|import[ \t]+((?:[^\n#;\\]|\\\r?\n)+))", re.MULTILINE
+)
+"""An import statement: the module that names come from, or the modules."""
+_TOP_LEVEL = re.compile(r"^[\s\\]+|[.\s\\][\S\s]*$")
+"""What surrounds the first part of a module's name, such as "as x" behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +130,22 @@ def _code_of(place: Path) -> Iterator[Path]:
 
 
 def _imported(file: Path, folder: Path) -> list[str]:
-    """Return the top-level names that a file imports by a statement; none where it cannot be read as Python."""
+    """Return the top-level names that a file imports by a statement; none where it cannot be read.
+
+    Lines that look like such a statement are enough: parsing a large project would take seconds. A name too many, out
+    of a string, does no harm.
+    """
     try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        text = file.read_bytes()
+    except OSError:
         return []
     names: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name.partition(".")[0] for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names.append((node.module or "").partition(".")[0])
-        elif isinstance(node, ast.ImportFrom) and file.is_relative_to(folder):
-            names.append(file.relative_to(folder).parts[0])
-    return names
+    for source, modules in _STATEMENT.findall(text):
+        if source.startswith(b"."):
+            names += file.relative_to(folder).parts[:1] if file.is_relative_to(folder) else ()
+        else:
+            names += [_TOP_LEVEL.sub("", name) for name in (source or modules).decode("utf-8", "replace").split(",")]
+    return [name for name in dict.fromkeys(names) if name.isidentifier()]
 
 
 __all__ = ["LARGEST_DATA_BYTES", "Program", "copy_modules", "modules_beside"]

@@ -91,3 +91,15 @@ def test_a_package_is_copied_with_small_data_and_large_data_is_named(tmp_path, s
 @pytest.mark.slow
 def test_the_modules_of_this_process_are_looked_through_without_error():
     assert isinstance(modules_beside(Program.of(sys.modules["__main__"]), dict(sys.modules)), tuple)
+
+
+def test_import_statements_of_every_form_are_found(tmp_path: Path) -> None:
+    for name in "abcdefghijkl":
+        (tmp_path / f"{name}.py").write_text("")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import a, b.x as y, \\\n  c\nfrom d.x import (\n  z,\n)\nimportant = 1\nif 1: import e; import f  # import k\n"
+        "def function():\n\timport g\ntry: from h import z\nexcept ImportError: pass\nfrom i import *\nfrom .j import z\n"
+    )
+    modules = modules_beside(Program(str(program), str(tmp_path)), {})
+    assert [Path(path).stem for path in modules] == list("abcdefghi")
