@@ -99,7 +99,8 @@ def test_import_statements_of_every_form_are_found(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import a, b.x as y, \\\n  c\nfrom d.x import (\n  z,\n)\nimportant = 1\nif 1: import e; import f\n"
-        "# import k\ndef function():\n\timport g\ntry: from h import z\nexcept ImportError: pass\nfrom i import *\nfrom .j import z\n"
+        "# import k\ndef function():\n\timport g\ntry: from h import z\nexcept ImportError: pass\n"
+        "from i import *\nfrom .j import z\n"
     )
     modules = modules_beside(Program(str(program), str(tmp_path)), {})
     assert [Path(path).stem for path in modules] == list("abcdefghi")
