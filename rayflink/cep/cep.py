@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from rayflink.common.errors import shorten
 from rayflink.common.functions.function_classes import NullByteKeySelector
 from rayflink.common.user_code.call_sites import call_site, warn_user
 from rayflink.datastream.streams.keyed import KeyedStream
@@ -15,8 +16,10 @@ from .errors import MalformedPatternException
 from .growth import growth_of
 from .nfa.column_units import check_columns
 from .nfa.compiler import compile_pattern
-from .pattern import Pattern
+from .pattern import AnyPattern, Pattern
 from .pattern_stream import PatternStream
+from .patterns_stream import PatternsStream
+from .rules import PatternRule
 
 Event = TypeVar("Event")
 
@@ -64,15 +67,87 @@ class CEP:
             problem = f"CEP.pattern() was passed {comparator!r:.100} as its comparator"
             raise MalformedPatternException(problem, "pass a callable of two events, which gives a number", call_site())
         check_columns(compile_pattern(pattern), transformation_of(stream).declared_type())
-        growth = growth_of(pattern)
-        if growth is not None and growth.explodes:
-            warn_user(
-                f"the pattern {pattern!r} may have up to {growth} partial matches of a key after n events; call "
-                "within(...) to bound them by time, or max_partial_matches(...) on the pattern stream by number"
-            )
-        keyed = stream if isinstance(stream, KeyedStream) else stream.key_by(NullByteKeySelector())
-        pattern_stream: PatternStream[Event] = PatternStream(keyed, pattern)
+        _warn_of_growth(pattern)
+        pattern_stream: PatternStream[Event] = PatternStream(_keyed(stream), pattern)
         return pattern_stream if comparator is None else pattern_stream.with_comparator(comparator)
+
+    @staticmethod
+    def patterns(
+        stream: DataStream[Event],
+        rules: Sequence[PatternRule] = (),
+        changes: DataStream[PatternRule] | None = None,
+    ) -> PatternsStream[Event]:
+        """Return the pattern stream of a stream and several patterns, each with an id and a version.
+
+        Conditions on an event alone that are equal are evaluated once for all patterns.
+
+        Args:
+            stream: as of `pattern`.
+            rules: those that are in effect from the beginning. A program that is restored with a newer version of one
+                replaces it.
+            changes: a stream of rules that replace and remove patterns while the job runs; every subtask receives all.
+                A rule with a timestamp applies to events from that time on, another one as soon as it arrives.
+
+        Raises:
+            PlanError: the first argument is no stream, or the third one is none.
+            MalformedPatternException: the second is no list of rules, two of them have one id, one removes a pattern,
+                or there are no patterns at all.
+
+        >>> from rayflink.common import WatermarkStrategy
+        >>> from rayflink.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment.get_execution_environment({"execution.target": "local"})
+        >>> times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda number, _: number)
+        >>> numbers = env.from_collection([2, 15, 30, 40]).assign_timestamps_and_watermarks(times)
+        >>> def above(limit): return Pattern.begin("above").where(lambda number: number > limit)
+        >>> changes = env.from_collection([(20, PatternRule("large", 2, above(35)))]).assign_timestamps_and_watermarks(
+        ...     WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda change, _: change[0])
+        ... )
+        >>> matches = CEP.patterns(numbers, [PatternRule("large", 1, above(10))], changes.map(lambda change: change[1]))
+        >>> list(matches.select(lambda match: (match["above"], match.version)).execute_and_collect())
+        [([15], 1), ([40], 2)]
+        """
+        ensure_stream(stream, "CEP.patterns")
+        if changes is not None:
+            ensure_stream(changes, "CEP.patterns, as the changes of rules,")
+        program_rules = _checked(rules, changes)
+        for rule in program_rules:
+            check_columns(compile_pattern(rule.pattern()), transformation_of(stream).declared_type())
+            _warn_of_growth(rule.pattern())
+        return PatternsStream(_keyed(stream), program_rules, changes)
+
+
+def _checked(rules: Sequence[PatternRule], changes: DataStream[PatternRule] | None) -> tuple[PatternRule, ...]:
+    """Return the rules of a program."""
+    remedy = "pass a list of PatternRule(id, version, pattern), and a stream of rules as changes"
+    if isinstance(rules, DataStream) or not isinstance(rules, Sequence):
+        raise MalformedPatternException(f"CEP.patterns() was passed {shorten(rules, 100)}", remedy, call_site())
+    ids: set[str] = set()
+    for rule in rules:
+        if not isinstance(rule, PatternRule):
+            raise MalformedPatternException(f"CEP.patterns() was passed {shorten(rule, 100)}", remedy, call_site())
+        if rule.removes:
+            remedy = "leave it out: a pattern that the program does not have is removed"
+            raise MalformedPatternException(f"{rule!r} removes a pattern", remedy, call_site())
+        if rule.pattern_id in ids:
+            remedy = "give each pattern an id of its own, and of each pattern the newest version"
+            raise MalformedPatternException(f"two rules have the id {rule.pattern_id!r}", remedy, call_site())
+        ids.add(rule.pattern_id)
+    if not ids and changes is None:
+        raise MalformedPatternException("CEP.patterns() was passed no rules", remedy, call_site())
+    return tuple(rules)
+
+
+def _keyed(stream: DataStream[Event]) -> KeyedStream[Event, Any]:
+    return stream if isinstance(stream, KeyedStream) else stream.key_by(NullByteKeySelector())
+
+
+def _warn_of_growth(pattern: AnyPattern) -> None:
+    growth = growth_of(pattern)
+    if growth is not None and growth.explodes:
+        warn_user(
+            f"the pattern {pattern!r} may have up to {growth} partial matches of a key after n events; call "
+            "within(...) to bound them by time, or max_partial_matches(...) on the pattern stream by number"
+        )
 
 
 __all__ = ["CEP"]

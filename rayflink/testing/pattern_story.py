@@ -42,7 +42,7 @@ class _Story:
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
-        self._conditions = EventConditions(automaton)
+        self._conditions = EventConditions(automaton.units)
         self._matcher = Matcher(automaton, self)
         self._matches = KeyMatches()
 

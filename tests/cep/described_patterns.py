@@ -107,7 +107,7 @@ class Conditions:
 
     def __init__(self, automaton: Automaton) -> None:
         self._tests = automaton.tests
-        self.units = EventConditions(automaton)
+        self.units = EventConditions(automaton.units)
 
     def unit(self, index: int, event: Any) -> bool:
         return self.units.evaluate(index, event)

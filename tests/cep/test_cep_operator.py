@@ -10,8 +10,9 @@ import pytest
 
 from rayflink.cep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from rayflink.cep.pattern import Pattern
-from rayflink.cep.runtime.cep_operator import CepOperator, MatchOptions
+from rayflink.cep.runtime.cep_operator import CepOperator
 from rayflink.cep.runtime.match_state import ChangedPattern
+from rayflink.cep.runtime.matching_operator import MatchOptions
 from rayflink.cep.skip_strategies import AfterMatchSkipStrategy
 from rayflink.common.output_tag import OutputTag
 from rayflink.operators.base import UserCodeError

@@ -49,7 +49,7 @@ def matching(pattern=SMALL_THEN_LARGE, **options):
 
 
 def masks(pattern, events):
-    return EventConditions(compile_pattern(pattern)).masks(events)
+    return EventConditions(compile_pattern(pattern).units).masks(events)
 
 
 @pytest.mark.parametrize(

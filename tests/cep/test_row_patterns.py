@@ -103,7 +103,7 @@ def test_sequences_of_variables_match_as_in_the_pattern_api(parts, skip, events)
         return  # the Pattern API refuses an optional step behind a greedy one
     own = compile_row_pattern(pattern, NAMES[: len(parts)], conditions(len(parts)), skip)
     other = compile_pattern(api_pattern(parts, skip))
-    expected = found(Matcher(other, Never()), events, EventConditions(other).masks(events))
+    expected = found(Matcher(other, Never()), events, EventConditions(other.units).masks(events))
     assert found(Matcher(own, Never()), events, events) == expected
 
 

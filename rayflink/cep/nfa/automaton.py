@@ -92,6 +92,10 @@ class Automaton:
     window_ms: int | None
     skip_strategy: AfterMatchSkipStrategy
 
+    def all_tests(self) -> tuple[Test, ...]:
+        """Return the user's conditions, of the event alone and of the partial match."""
+        return (*(test for unit in self.units for test in unit.tests), *self.tests)
+
 
 @dataclass(frozen=True, eq=False)
 class Unit:

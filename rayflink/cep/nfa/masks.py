@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rayflink.user_types import UserRecord
 
 from ..column_conditions import EventColumns
 from ..conditions import AllOf, Always, AnyOf, Condition, Negation, Test
-from .automaton import Automaton, Unit
+from .automaton import Unit
 from .column_units import ColumnUnit
 from .matcher import UNKNOWN
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
+Truths: TypeAlias = "Sequence[bool] | NDArray[np.bool_]"
+"""Which events meet a condition."""
 _BITS = 62
 """Conditions that fit into the masks of one array."""
 
@@ -43,22 +45,22 @@ class NoBoolean(RayflinkError, TypeError):
 
 
 class EventConditions:
-    """The units of an automaton, ready to be evaluated.
+    """Conditions on an event alone, ready to be evaluated.
 
     Args:
-        automaton: whose units these are.
+        units: of an automaton, or of several.
 
     Attributes:
         tried: number of events for which each unit was evaluated.
         true: number of those that met it.
     """
 
-    def __init__(self, automaton: Automaton) -> None:
-        self._calls = [_call_of(unit.condition) for unit in automaton.units]
-        self._units = automaton.units
-        self._on_columns = {index: ColumnUnit(unit) for index, unit in enumerate(automaton.units) if unit.is_on_columns}
-        self.tried = [0] * len(automaton.units)
-        self.true = [0] * len(automaton.units)
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._calls = [_call_of(unit.condition) for unit in units]
+        self._units = units
+        self._on_columns = {index: ColumnUnit(unit) for index, unit in enumerate(units) if unit.is_on_columns}
+        self.tried = [0] * len(units)
+        self.true = [0] * len(units)
 
     def masks(self, events: list[UserRecord]) -> list[int]:
         """Return the mask of each event: bit i is set if it meets unit i.
@@ -66,18 +68,22 @@ class EventConditions:
         An event for which a condition raises has the mask UNKNOWN: the condition is evaluated again, and may fail the
         job, only where a partial match needs it.
         """
-        failed: set[int] = set()
-        columns: list[Sequence[bool] | NDArray[np.bool_]] = [
-            self._answers(index, events, failed) for index in range(len(self._units))
-        ]
-        if self._on_columns and events:
-            rows = EventColumns(events)
-            for index, unit in self._on_columns.items():
-                columns[index] = self._counted(index, unit.of_events(rows, len(events), failed))
-        masks = _combine(columns, len(events))
-        for place in failed:
-            masks[place] = UNKNOWN
-        return masks
+        answers = self.answers(events)
+        failed = set().union(*(places for _, places in answers))
+        return combine([column for column, _ in answers], len(events), failed)
+
+    def answers(self, events: list[UserRecord]) -> list[tuple[Truths, set[int]]]:
+        """Return for each unit which events meet it, and the places of those for which a condition raises."""
+        rows = EventColumns(events) if self._on_columns and events else None
+        answers: list[tuple[Truths, set[int]]] = []
+        for index in range(len(self._units)):
+            failed: set[int] = set()
+            if rows is None or index not in self._on_columns:
+                truths: Truths = self._answers(index, events, failed)
+            else:
+                truths = self._counted(index, self._on_columns[index].of_events(rows, len(events), failed))
+            answers.append((truths, failed))
+        return answers
 
     @property
     def are_on_columns(self) -> bool:
@@ -180,7 +186,20 @@ def _one_by_one(call: Callable[[Any], Any], events: list[UserRecord], failed: se
     return answers
 
 
-def _combine(columns: Sequence[Sequence[bool] | NDArray[np.bool_]], count: int) -> list[int]:
+def combine(columns: Sequence[Truths], count: int, failed: Iterable[int]) -> list[int]:
+    """Return the masks of `count` events.
+
+    Args:
+        columns: which events meet each unit.
+        failed: places of the events whose mask is UNKNOWN.
+    """
+    masks = _combine(columns, count)
+    for place in failed:
+        masks[place] = UNKNOWN
+    return masks
+
+
+def _combine(columns: Sequence[Truths], count: int) -> list[int]:
     if not columns:
         return [0] * count
     if len(columns) > _BITS:
@@ -213,4 +232,4 @@ def _strict(condition: Condition) -> Callable[[Any], bool]:
     return lambda event: first(event) or second(event)
 
 
-__all__ = ["EventConditions", "NoBoolean", "as_bool"]
+__all__ = ["EventConditions", "NoBoolean", "Truths", "as_bool", "combine"]

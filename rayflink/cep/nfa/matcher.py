@@ -411,6 +411,13 @@ class Matcher:
         return -1
 
 
+class EndingMatcher(Matcher):
+    """Lets partial matches go on to their ends; no match begins."""
+
+    def may_start(self, mask: int) -> bool:
+        return False
+
+
 class _Undecided(Exception):
     """A mask does not decide an edge."""
 
@@ -482,4 +489,4 @@ def first_kept(skip: AfterMatchSkipStrategy, match: PartialMatch, steps: tuple[s
     return limit
 
 
-__all__ = ["UNKNOWN", "Evaluator", "MatchSoFar", "Matcher", "Move", "TimedOut", "first_kept"]
+__all__ = ["UNKNOWN", "EndingMatcher", "Evaluator", "MatchSoFar", "Matcher", "Move", "TimedOut", "first_kept"]

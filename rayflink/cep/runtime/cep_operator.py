@@ -16,8 +16,7 @@ from __future__ import annotations
 import pickle
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cmp_to_key
+from dataclasses import replace
 from heapq import merge
 from itertools import compress
 from operator import itemgetter
@@ -25,7 +24,6 @@ from typing import Any
 
 from rayflink.common.functions.callables import UserFunction
 from rayflink.common.functions.function_classes import RuntimeContext
-from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element, RowBatch
 from rayflink.common.user_code.iterate_results import iterate_results
 from rayflink.operators.base import OperatorSnapshot, UserCodeError, shortened
@@ -50,18 +48,20 @@ from ..saved_matches import MEANING, meaning_of
 from .column_batches import RowChoice
 from .match_metrics import MatchMetrics
 from .match_state import (
-    EVENT,
+    OLD_ENTRY,
+    SIGNATURE_ENTRY,
     STAMP,
     ChangedPattern,
     MatchState,
     TimerBatch,
     WaitingEvent,
     signature,
+    signatures_in,
     state_names,
 )
+from .matching_operator import EventContext, MatchOptions, order_of
 from .recent_events import EventBatch, RecentEvents, events_by_key
 
-_SIGNATURE_ENTRY = "_pattern"
 _KEYS = 256
 """Keys whose state is read and written together."""
 _MOST_RECENT = 262_144
@@ -71,27 +71,6 @@ _RECENT_BYTES = 64 << 20
 _PLAIN_KEYS = frozenset({int, str, bytes, bool})
 """Types of keys that are in canonical form."""
 _stamp_of = itemgetter(STAMP)
-
-
-@dataclass(frozen=True)
-class MatchOptions:
-    """Settings of an operator that matches events.
-
-    Args:
-        is_processing_time: whether events are matched when they arrive, by the wall clock.
-        late_tag: side output of events that come behind the watermark; None: they are counted and dropped.
-        comparator: (event, event) -> negative, 0 or positive: the order of events of one time; None: as they arrive.
-        max_partial_matches: of a key; beyond it those that began first are dropped; None for any number.
-        dropped_tag: side output of the partial matches that were dropped for that; None: they are counted alone.
-        drops_on_change: whether partial matches of another pattern are dropped when a snapshot is restored.
-    """
-
-    is_processing_time: bool = False
-    late_tag: str | None = None
-    comparator: Callable[[Any, Any], int] | None = None
-    max_partial_matches: int | None = None
-    dropped_tag: str | None = None
-    drops_on_change: bool = False
 
 
 class CepOperator(KeyedOperator, ProcessingTimers):
@@ -113,7 +92,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         self._function = as_match_function(function)
         self._on_timeout = timeout_handler(function)
         self._automaton = compile_pattern(pattern)
-        self._conditions = EventConditions(self._automaton)
+        self._conditions = EventConditions(self._automaton.units)
         self._options = options
         self._meaning = pickle.dumps(meaning_of(self._automaton))
         self._matcher = Matcher(self._automaton, self)
@@ -121,7 +100,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         self._tests = (*(test for unit in self._automaton.units for test in unit.tests), *self._automaton.tests)
         super().__init__(key_selector, _with_conditions(self._function, self._tests))
         order = options.comparator
-        self._order = _stamp_of if order is None else _order_of(order)
+        self._order = _stamp_of if order is None else order_of(order)
 
     # the evaluator of the matcher
 
@@ -157,18 +136,18 @@ class CepOperator(KeyedOperator, ProcessingTimers):
             return
         self._waits_until = self._state.forget_masks()
         own = signature(self._automaton)
-        written = {entry for snapshot in snapshots for entry in snapshot.lists.get(_SIGNATURE_ENTRY, ("union", ()))[1]}
-        if written - {own}:
+        written = signatures_in(snapshots, SIGNATURE_ENTRY) - {own}
+        others = written | signatures_in(snapshots, OLD_ENTRY)
+        if others:
             if not self._options.drops_on_change:
-                other = min(written - {own})
-                raise ChangedPattern(self.ctx.label, state_names(other), state_names(own))
-            self._metrics.dropped += self._state.drop_matches()
+                raise ChangedPattern(self.ctx.label, state_names(min(others)), state_names(own))
+            self._metrics.dropped += self._state.drop_matches(None if written else own)
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         self._store_recent()
         snapshot = super().snapshot_state(checkpoint_id)
         assert snapshot is not None, "keyed state has a snapshot"
-        own = {_SIGNATURE_ENTRY: signature(self._automaton), MEANING: self._meaning}
+        own = {SIGNATURE_ENTRY: signature(self._automaton), MEANING: self._meaning}
         return replace(snapshot, lists={**snapshot.lists, **{name: ("union", (data,)) for name, data in own.items()}})
 
     def open(self) -> None:
@@ -500,7 +479,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         shown = None if self._options.is_processing_time else stamp
         match = events_of(node, self._automaton.steps, isolated)
         try:
-            results = function(match, _Context(self, stamp, shown, out))
+            results = function(match, EventContext(self, stamp, shown, out))
             if results is not None:
                 out.add_results(iterate_results(results), shown)
         except Exception as error:
@@ -538,24 +517,6 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         return UserCodeError(self.ctx.operator_name, site, shortened(event), f"the condition {test.label!r}")
 
 
-class _Context(MatchContext):
-    """The context of a match."""
-
-    __slots__ = ("_operator", "_out", "_shown", "_stamp")
-
-    def __init__(self, operator: CepOperator, stamp: int, shown: int | None, out: OutputBuffer) -> None:
-        self._operator, self._stamp, self._shown, self._out = operator, stamp, shown, out
-
-    def timestamp(self) -> int:
-        return self._stamp
-
-    def current_processing_time(self) -> int:
-        return self._operator.now_ms()
-
-    def output(self, tag: OutputTag[Any], value: UserRecord) -> None:
-        self._out.add_side(tag.tag_id, value, self._shown)
-
-
 def _with_conditions(function: UserFunction, tests: tuple[Test, ...]) -> UserFunction:
     """Return the function with a life cycle that includes those of the conditions."""
 
@@ -570,12 +531,6 @@ def _with_conditions(function: UserFunction, tests: tuple[Test, ...]) -> UserFun
             test.function.close()
 
     return function._replace(open=open_all, close=close_all)
-
-
-def _order_of(comparator: Callable[[Any, Any], int]) -> Callable[[WaitingEvent], Any]:
-    """Return a sort key: by time, and by the comparator among events of one time."""
-    key = cmp_to_key(comparator)
-    return lambda event: (event[STAMP], key(event[EVENT]))
 
 
 __all__ = ["CepOperator", "MatchOptions"]

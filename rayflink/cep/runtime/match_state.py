@@ -7,23 +7,29 @@ an automaton of the same states only, whatever its conditions are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final, TypeAlias
 
 from rayflink.common.records.batches import MIN_TIMESTAMP
 from rayflink.state.backend import KeyedBackend, Timers
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.errors import StateError
+from rayflink.state.snapshots import OperatorSnapshot
 from rayflink.user_types import UserKey
 
 from ..nfa.automaton import Automaton
 from ..nfa.matcher import UNKNOWN
+from ..nfa.partial_matches import KeyMatches
 
 WaitingEvent: TypeAlias = tuple[int, int, Any]
 """(timestamp, mask, event)."""
 STAMP: Final = 0
 MASK: Final = 1
 EVENT: Final = 2
+SIGNATURE_ENTRY: Final = "_pattern"
+"""List of a snapshot: the signature of the pattern of which its partial matches are, where they do not say so."""
+OLD_ENTRY: Final = "_old_patterns"
+"""List of a snapshot: signatures of other patterns of which it has partial matches."""
 
 
 class ChangedPattern(StateError):
@@ -42,8 +48,9 @@ class ChangedPattern(StateError):
     def __str__(self) -> str:
         return (
             f"the pattern of operator {self.operator!r} has the states {self.declared}, and the snapshot has partial "
-            f"matches in the states {self.written}; restore with the pattern as it was, or call "
-            "drop_partial_matches_on_change() on the pattern stream to begin without them"
+            f"matches in the states {self.written}; on the pattern stream call finish_partial_matches_of(old pattern) "
+            "to let them go on to their ends, or drop_partial_matches_on_change() to begin without them; or restore "
+            "with the pattern as it was"
         )
 
 
@@ -100,15 +107,27 @@ class MatchState:
                 latest = max(latest, max(event[STAMP] for event in events))
         return latest
 
-    def drop_matches(self) -> int:
-        """Drop all partial matches; return their number."""
+    def drop_matches(self, own: bytes | None) -> int:
+        """Drop partial matches of other patterns; return their number.
+
+        Args:
+            own: the signature of the pattern; None where all that do not say so are of another, too.
+        """
         dropped = 0
         for key in list(dict.fromkeys(key for key, _ in self.matches.walk())):
-            matches = self.matches.get(key)
-            if matches is not None:
-                dropped += len(matches.partial) + len(matches.completed)
+            stored = self.matches.get(key)
+            by_signature = {own: stored} if isinstance(stored, KeyMatches) else _by_signature(stored)
+            remaining = None if own is None else by_signature.pop(own, None)
+            dropped += sum(len(matches.partial) + len(matches.completed) for matches in by_signature.values())
+            if remaining is None:
                 self.matches.remove(key)
+            elif by_signature:
+                self.matches.put(key, remaining)
         return dropped
+
+
+def _by_signature(stored: dict[tuple[str, bytes], KeyMatches] | None) -> dict[bytes | None, KeyMatches]:
+    return {name[1]: matches for name, matches in (stored or {}).items()}
 
 
 class TimerBatch:
@@ -132,6 +151,11 @@ class TimerBatch:
         keys[key] = None
 
 
+def signatures_in(snapshots: Collection[OperatorSnapshot], entry: str) -> set[bytes]:
+    """Return the signatures in a list of snapshots."""
+    return {written for snapshot in snapshots for written in snapshot.lists.get(entry, ("union", ()))[1]}
+
+
 def signature(automaton: Automaton) -> bytes:
     """Return what two automata have in common whose partial matches are interchangeable, as text in bytes."""
     states = (
@@ -147,5 +171,6 @@ def state_names(signature_of_states: bytes) -> str:
 
 
 __all__ = [
-    "EVENT", "MASK", "STAMP", "ChangedPattern", "MatchState", "TimerBatch", "WaitingEvent", "signature", "state_names",
+    "EVENT", "MASK", "OLD_ENTRY", "SIGNATURE_ENTRY", "STAMP", "ChangedPattern", "MatchState", "TimerBatch",
+    "WaitingEvent", "signature", "signatures_in", "state_names",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from tests.cep.words import begin, find, is_
 
 
 def conditions_of(pattern: Pattern) -> EventConditions:
-    return EventConditions(compile_pattern(pattern))
+    return EventConditions(compile_pattern(pattern).units)
 
 
 def has_two(word: str) -> bool:
