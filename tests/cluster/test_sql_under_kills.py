@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
@@ -77,6 +78,33 @@ TABLES = {
     ),
 }  # fmt: skip
 
+NUMBERS = """CREATE TABLE numbers (id BIGINT, k AS MOD(id * 31, 13), v AS MOD(id * 7919, 101),
+  ts AS TIMESTAMPADD(SECOND, CAST(id AS INT), TIMESTAMP '2026-01-01 00:00:00.000'),
+  WATERMARK FOR ts AS ts - INTERVAL '40' SECOND)
+  WITH ('connector' = 'datagen', 'rows-per-second' = '{rate}', 'number-of-rows' = '4000',
+  'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '3999')"""
+RISES = """INSERT INTO rises SELECT k, low, high, n, before FROM numbers MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
+  MEASURES A.id AS low, LAST(B.id) AS high, COUNT(*) AS n, PREV(A.v) AS before
+  PATTERN (A B+ C) WITHIN INTERVAL '5' MINUTE DEFINE B AS B.v > PREV(B.v), C AS C.v < LAST(B.v))"""
+
+
+def rises(folder: Path, target: str, rate: int) -> Any:
+    """The job of a query with a row pattern."""
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    places = {"execution.checkpointing.dir": f"file://{folder}/checkpoints", "parallelism.default": "2"}
+    for key, value in {**OPTIONS, **places, "execution.target": target}.items():
+        t_env.get_config().set_string(key, value)
+    t_env.execute_sql(NUMBERS.format(rate=rate))
+    options = f"'connector' = 'filesystem', 'path' = '{folder}/{target}', 'format' = 'parquet'"
+    columns = "k BIGINT, low BIGINT, high BIGINT, n BIGINT, `before` BIGINT"
+    t_env.execute_sql(f"CREATE TABLE rises ({columns}) WITH ({options})")
+    return t_env.execute_sql(RISES).get_job_client()
+
+
+def rows_of(folder: Path) -> list[tuple[Any, ...]]:
+    tables = [pq.read_table(path) for path in folder.rglob("[!.]*.parquet")]
+    return sorted(tuple(row.values()) for table in tables for row in table.to_pylist())
+
 
 def submitted(folder: Path, width: int, path: str = "") -> Any:
     """The program's job, from a savepoint where there is one."""
@@ -114,6 +142,16 @@ def goes_on(client: Any, width: int) -> list[int]:
     before = completed()
     assert found and watching.eventually(lambda: completed() > before, within_s=30)
     return found
+
+
+def test_row_patterns_match_the_same_rows_where_a_slot_is_killed(cluster, tmp_path):
+    client = rises(tmp_path, "ray", 1000)
+    os.kill(goes_on(client, 2)[1], signal.SIGKILL)
+    assert watching.eventually(lambda: client.status()["metrics"]["numRestarts"], within_s=30)
+    client.get_job_execution_result().result()
+    rises(tmp_path, "local", 1_000_000).get_job_execution_result().result()
+    expected = rows_of(tmp_path / "local")
+    assert len(expected) > 500 and rows_of(tmp_path / "ray") == expected
 
 
 @pytest.mark.soak

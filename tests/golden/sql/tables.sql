@@ -25,7 +25,7 @@ CREATE TABLE nexmark_events (
     ELSE bid.`dateTime`
   END,
   WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND
-) WITH ('connector' = 'nexmark', 'first-event.rate' = '1000', 'next-event.rate' = '1000', 'events.num' = '800');
+) WITH ('connector' = 'nexmark', 'first-event.rate' = '1000', 'next-event.rate' = '1000', 'events.num' = '400');
 CREATE VIEW bid AS
 SELECT bid.auction, bid.bidder, bid.price, bid.channel, bid.url, `dateTime`, bid.extra
 FROM nexmark_events WHERE event_type = 2;
