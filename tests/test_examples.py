@@ -26,6 +26,7 @@ AS_STATED = (
     "columnar",
     "connected_streams",
     "exactly_once",
+    "fraud_rules",
     "rescale",
     "sessionisation",
     "side_outputs",
