@@ -19,7 +19,9 @@ from rayflink.cep.runtime.matching_operator import MatchOptions
 from rayflink.cep.runtime.pattern_runs import PatternRun, SharedConditions
 from rayflink.common import Row
 from rayflink.common.output_tag import OutputTag
+from rayflink.common.records.batches import MAX_TIMESTAMP
 from rayflink.common.typeinfo import Types
+from rayflink.operators.keyed.sorted_input import SortedInput
 from rayflink.table.expressions import col
 from rayflink.testing import OperatorHarness, in2, rec, side, verify, wm
 from rayflink.testing.cases import TO_ALL
@@ -273,6 +275,24 @@ def test_processing_time_matches_with_the_rules_that_have_come() -> None:
         harness.process(PatternRule("large", 2), input_index=1)
         harness.process(("x", 902))
         assert harness.output == [rec("large1: [901]")]
+
+
+def test_in_batch_mode_rules_change_between_the_events_of_a_key() -> None:
+    with OperatorHarness(SortedInput(dynamic(FRAUD1)), inputs=2) as harness:
+        harness.process(FRAUD2, timestamp=100, input_index=1)
+        for key in ("x", "y"):
+            for amount, stamp in ((3, 1), (900, 2), (3, 90), (4, 110), (600, 120), (801, 121)):
+                harness.process((key, amount), timestamp=stamp)
+        both_advance(harness, MAX_TIMESTAMP)
+        assert harness.output_values() == 2 * ["fraud1: [3, 900]", "fraud2: [4, 600]", "fraud1: [3, 801]"]
+        assert not any("numTimersIgnored" in path for path in harness.metrics.snapshot())
+
+
+def test_in_batch_mode_rules_are_rejected_where_no_key_is() -> None:
+    with OperatorHarness(SortedInput(dynamic(FRAUD2, rejected="rejected")), inputs=2) as harness:
+        harness.process(FRAUD1, timestamp=100, input_index=1)
+        both_advance(harness, MAX_TIMESTAMP)
+        assert [record.value.rule for record in harness.side_output("rejected")] == [FRAUD1]
 
 
 def test_rules_and_old_matches_are_rescaled() -> None:

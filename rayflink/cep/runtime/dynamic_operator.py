@@ -270,6 +270,8 @@ class DynamicRulesOperator(FixedRulesOperator, BroadcastInput):
         book = RuleBook(dict(self.book.current), list(self.book.pending))
         rules, runs = dict(self._rules), self.runs
         self._replayed = {} if self._replayed is None else self._replayed
+        if self.book.pending:  # what waits for the events behind a rule has timers, which would be refused below
+            yield from self.on_event_time(self.book.pending[-1].timestamp)
         yield from super().end_of_keys()
         self.book, self._rules = book, rules
         self.keys_with.clear()

@@ -79,10 +79,14 @@ class SortedInputOperator(SortedOperator[KeyedOperator], EventHandler):
         return ()
 
     def process_sorted(self) -> Iterator[Element]:
+        has_keys = False
         for chunk, ends_keys in _chunks(self._sort.sorted(), CHUNK_ROWS if self._inner.gives_running_results else 1):
+            has_keys = True
             yield from self._process_chunk(chunk, ends_keys)
             if ends_keys:
                 yield from self._inner.end_of_keys()
+        if not has_keys:  # what a broadcast input leaves to the end of a key happens in each subtask
+            yield from self._inner.end_of_keys()
 
     def _process_chunk(self, chunk: list[Entry], ends_keys: bool) -> Iterator[Element]:
         keyed = self._inner
