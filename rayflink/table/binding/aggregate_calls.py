@@ -14,7 +14,7 @@ from ..parsing.statements import Tree
 from ..plan.logical import AggregateCall, Attribute, Project, Relation
 from ..plan.typed import Column, Expr, Literal, Place
 from ..runtime.aggregates.aggregates import AggregateKind, result_type
-from ..types import DataType, DataTypes
+from ..types import DataType, DataTypes, Root
 from . import json_aggregates
 from .expressions import AGGREGATES, ExpressionBinder, call, place_of
 from .numbering import numberings_in, parts_of
@@ -104,6 +104,8 @@ class AggregateInput:
         options = tuple(argument.value for argument in bound[1:] if isinstance(argument, Literal))
         operands = bound[:1] if options else bound
         kind = _result_type(name, operands, filter_condition is not None, place_of(tree))
+        if is_distinct or name == AggregateKind.COLLECT.value:
+            _ensure_comparable(name, is_distinct, operands, place_of(tree))
         is_not_null = call("IS NOT NULL", operands, place_of(tree)) if ignores_nulls else None
         condition = self._condition_column(filter_condition, is_not_null, tree)
         columns = tuple(self.column(operand) for operand in operands)
@@ -150,6 +152,19 @@ class AggregateInput:
             attribute = self.relation.schema[expr.index] if isinstance(expr, Column) else None
             schema.append(attribute or Attribute(f"$f{position}", expr.type))
         return Project(tuple(schema), self.relation, tuple(self.exprs)), positions
+
+
+def _ensure_comparable(name: str, is_distinct: bool, operands: list[Expr], place: Place | None) -> None:
+    """Check that values which are counted each once can be compared.
+
+    Raises:
+        SqlError: they cannot.
+    """
+    for operand in operands:
+        if operand.type.items or operand.type.root is Root.ROW:
+            described = f"{name}(DISTINCT)" if is_distinct else name
+            remedy = "aggregate a part of them, or CAST them to STRING"
+            raise SqlError(f"{described} of {operand.type}: its values cannot be compared", remedy, "", place)
 
 
 def _result_type(name: str, arguments: list[Expr], is_filtered: bool, place: Place | None) -> DataType:

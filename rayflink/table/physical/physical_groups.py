@@ -11,6 +11,7 @@ from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
+from ..errors import SqlError
 from ..plan.changelog import Change
 from ..plan.groups import GroupAggregate, MiniBatch
 from ..plan.lineage import all_of, groups_of, lineage
@@ -21,10 +22,13 @@ from ..runtime.groups.distinct_values import DistinctValuesOperator
 from ..runtime.groups.group_changes import GroupSpec, distinct_arguments
 from ..runtime.groups.group_operators import MiniBatchGroupOperator, StreamGroupOperator
 from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
+from ..types import Root
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
 _NO_WINDOWS = WindowSpec(WindowKind.TUMBLE, size_ms=1, is_event_time=False)
 """In place of windows, where there are none."""
+_STORED_ONE_BY_ONE = {AggregateKind.ARRAY_AGG.value, AggregateKind.FIRST_VALUE.value, AggregateKind.LAST_VALUE.value}
+"""Aggregates that find the value of a row that is taken back among those of its group."""
 
 
 def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
@@ -70,12 +74,15 @@ def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> S
     """Change the results of groups with each row of a stream, or with each mini-batch."""
     ttl_ms = translation.ttl_ms(plan)
     changes, limits = translation.changes(plan.input), _limits(translation)
+    retracts = bool(changes & (Change.UPDATE | Change.DELETE))
+    if retracts:
+        _ensure_values_can_be_taken_back(plan)
     spec = GroupSpec(
         tuple(column.type.to_arrow() for column in plan.input.schema),
         plan.grouping,
         aggregates_of(plan.calls),
         ttl_ms,
-        bool(changes & (Change.UPDATE | Change.DELETE)),
+        retracts,
         translation.wants_before(plan),
         groups_of(plan),
     )
@@ -89,6 +96,19 @@ def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> S
     step = add_keyed_operator(rows, "GroupAggregate", factory, names, identity)
     line = plan.explain_line()
     return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+
+
+def _ensure_values_can_be_taken_back(plan: GroupAggregate) -> None:
+    """Check that values which are stored one by one can be found again.
+
+    Raises:
+        SqlError: they cannot be compared.
+    """
+    for call in plan.calls:
+        kinds = [plan.input.schema[argument].type for argument in call.arguments]
+        if call.name in _STORED_ONE_BY_ONE and any(kind.items or kind.root is Root.ROW for kind in kinds):
+            problem = f"{call.name} of {kinds[0]} over rows that may be taken back: its values cannot be compared"
+            raise SqlError(problem, "aggregate a part of them, or CAST them to STRING", "", plan.place)
 
 
 def _limits(translation: Translation) -> MiniBatch | None:

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 
 from ..errors import SqlError
 from .groups import GroupAggregate
-from .logical import Project, Relation, Scan, Union, WatermarkAssigner
-from .typed import Column
+from .logical import Filter, Project, Relation, Scan, Union, WatermarkAssigner
+from .typed import Call, Column, Expr
 
 
 def upsert_key(relation: Relation) -> tuple[int, ...] | None:
@@ -56,6 +56,39 @@ def needs_before(relation: Relation, key: Collection[str]) -> bool:
     return bool(key) and has_groups and not is_same
 
 
+def ensure_one_group(relation: Relation, wanted: Iterable[int]) -> None:
+    """Check that no two groups of a stream replace the rows of each other, as one that goes deletes the other's row.
+
+    Args:
+        wanted: numbers of the columns of the result's key; none: it has none.
+
+    Raises:
+        SqlError: the key lacks a column of GROUP BY.
+    """
+    asked, at = set(wanted), {number: number for number in range(len(relation.schema))}
+    groups = relation
+    while isinstance(groups, (Project, Filter)):
+        if isinstance(groups, Project):
+            exprs = [(number, _without_casts(groups.exprs[place])) for number, place in at.items()]
+            at = {number: expr.index for number, expr in exprs if isinstance(expr, Column)}
+        groups = groups.input
+    if not asked or not isinstance(groups, GroupAggregate) or groups.is_whole or not groups.calls:
+        return
+    missing = set(range(len(groups.grouping))) - {at[number] for number in asked if number in at}
+    if missing:
+        lacking = ", ".join(groups.names[number] for number in sorted(missing))
+        problem = f"the key of the result is {', '.join(relation.names[number] for number in sorted(asked))}"
+        problem += f", and lacks {lacking}, which GROUP BY has: several groups may have one key"
+        remedy = "let the PRIMARY KEY have the columns of GROUP BY, or group once more by the key"
+        raise SqlError(problem, remedy, "", relation.place)
+
+
+def _without_casts(expr: Expr) -> Expr:
+    while isinstance(expr, Call) and expr.function.name == "CAST":
+        expr = expr.args[0]
+    return expr
+
+
 def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
     """Check that rows which replace others can be found by columns of the result.
 
@@ -83,4 +116,4 @@ def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
         ensure_key(below)
 
 
-__all__ = ["ensure_key", "needs_before", "upsert_key"]
+__all__ = ["ensure_key", "ensure_one_group", "needs_before", "upsert_key"]

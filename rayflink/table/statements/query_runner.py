@@ -30,7 +30,7 @@ from ..plan.changelog import ChangelogMode, ChangelogModes, changelog_modes
 from ..plan.changelog_fold import materialized
 from ..plan.explain_steps import ShownPlan
 from ..plan.logical import Attribute, Relation, Scan, Sink
-from ..plan.upsert_keys import ensure_key, needs_before
+from ..plan.upsert_keys import ensure_key, ensure_one_group, needs_before
 from ..table_result import CloseableIterator, Printing, TableResult
 from ..types import DataTypes
 from .insert_plan import fit_columns
@@ -118,7 +118,10 @@ class QueryRunner:
     def add_inserts(self, sinks: Sequence[Sink]) -> None:
         """Make queries and the tables they write part of the environment's program."""
         for sink in sinks:
-            ensure_key(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
+            key = [sink.input.names.index(name) for name in sink.sink.key]
+            ensure_key(sink.input, key)
+            if not sink.sink.requires_update_before:
+                ensure_one_group(sink.input, key)
         plans = self.optimize(sinks)
         planner = self._planner(plans)
         for plan in plans:
@@ -169,6 +172,8 @@ class QueryRunner:
         key = () if definition is None else definition.primary_key
         key_columns = [index for index, column in enumerate(columns) if column.name in key]
         ensure_key(plan, key_columns)
+        if not mode.before:
+            ensure_one_group(plan, key_columns)
         fitted = plan if definition is None else fit_columns(plan, definition, None, "the target schema")
         sink = sink_of(fitted, definition, mode)
         declared = tuple(column.type for column in columns if column.type is not None)

@@ -146,6 +146,26 @@ def test_upserts_without_their_key_are_refused(t_env):
     ]
 
 
+def test_groups_that_would_replace_each_other_in_a_table_are_refused(t_env):
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env)))
+    by_n = Schema.new_builder().column("w", "STRING").column("n", "BIGINT NOT NULL").primary_key("n").build()
+    by_both = Schema.new_builder().column("w", "STRING").column("n", "BIGINT NOT NULL").primary_key("w", "n").build()
+    query = "SELECT CAST(word AS STRING) AS w, COUNT(*) AS n FROM t GROUP BY word HAVING COUNT(*) > 0"
+    for key, wanted in ((by_n, query), (by_both, query.replace("CAST(word AS STRING)", "'x'"))):
+        with pytest.raises(SqlError, match="and lacks word, which GROUP BY has: .* have the columns of GROUP BY"):
+            t_env.to_changelog_stream(t_env.sql_query(wanted), key, ChangelogMode.upsert())
+    found = t_env.to_changelog_stream(t_env.sql_query(query), by_both, ChangelogMode.upsert())
+    assert dict(tuple(row)[::-1] for row in found.execute_and_collect()) == {1: "b"}
+
+
+def test_values_that_cannot_be_compared_are_not_taken_back(t_env):
+    kind = Types.ROW_NAMED(["id", "items"], [Types.INT(), Types.OBJECT_ARRAY(Types.STRING())])
+    changes = [Row.of_kind(NEW, 1, ["x"]), Row.of_kind(GONE, 1, ["x"])]
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(t_env._queries.env.from_collection(changes, kind)))
+    with pytest.raises(SqlError, match="LAST_VALUE of ARRAY<STRING> over rows that may be taken back"):
+        t_env.execute_sql("SELECT LAST_VALUE(items) FROM t")
+
+
 @pytest.mark.parametrize(
     "query",
     [

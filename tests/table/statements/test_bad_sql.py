@@ -51,6 +51,9 @@ BAD = [
     ("SELECT id FROM other.orders", 16, "there is no database 'other'", "the databases are default_database"),
     ("SELECT MODD(id, 2) FROM orders", 8, "there is no function MODD (did you mean MOD?)", ""),
     ("SELECT TRY_PARSE_JSON(product) FROM orders", 8, "TRY_PARSE_JSON is not supported yet", "JSON_VALUE"),
+    ("SELECT COUNT(DISTINCT ARRAY[id]) FROM orders", 8, "COUNT(DISTINCT) of ARRAY<BIGINT> NOT NULL: its values cannot",
+     "CAST them"),
+    ("SELECT COLLECT(ROW(id, id)) FROM orders", 8, "COLLECT of ROW<", "aggregate a part of them"),
     ("SELECT BITMAP_CARDINALITY(id) FROM orders", 8, "BITMAP_CARDINALITY is not supported yet", "COUNT(DISTINCT"),
     ("DROP TABLE nothing", 12, "there is no table 'nothing'", "IF EXISTS"),
     # types
