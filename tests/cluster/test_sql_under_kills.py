@@ -5,9 +5,11 @@ The rows are made up, and written as they came, too: of these DuckDB computes wh
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+from rayflink.common import Encoder, Types
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.connectors.file_system import FileSink
+from rayflink.table import DataTypes, EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 from rayflink.table.udf import udtf
 from tests.cluster import watching
 
@@ -106,6 +111,24 @@ def rows_of(folder: Path) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for table in tables for row in table.to_pylist())
 
 
+COUNTS = "SELECT k, COUNT(*) AS n, SUM(id) AS total, MAX(v) AS high, COUNT(DISTINCT v) AS c FROM numbers GROUP BY k"
+
+
+def changes_of_counts(folder: Path) -> Any:
+    """The job that writes the changes of groups as JSON, on Ray with mini-batches."""
+    options = {
+        **OPTIONS, "execution.checkpointing.dir": f"file://{folder}/checkpoints", "parallelism.default": "2",
+        "execution.checkpointing.interval": "100 ms", "table.exec.mini-batch.enabled": "true",
+        "table.exec.mini-batch.allow-latency": "50 ms", "table.exec.mini-batch.size": "500",
+    }  # fmt: skip
+    t_env = StreamTableEnvironment.create(StreamExecutionEnvironment(options))
+    t_env.execute_sql(NUMBERS.format(rate=1000))
+    changes = t_env.to_changelog_stream(t_env.sql_query(COUNTS))
+    lines = changes.map(lambda row: json.dumps([row.get_row_kind().name, *row]), Types.STRING())
+    lines.sink_to(FileSink.for_row_format(str(folder / "out"), Encoder.simple_string_encoder()).build())
+    return t_env._queries.env.execute_async("counts")
+
+
 def submitted(folder: Path, width: int, path: str = "") -> Any:
     """The program's job, from a savepoint where there is one."""
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -152,6 +175,22 @@ def test_row_patterns_match_the_same_rows_where_a_slot_is_killed(cluster, tmp_pa
     rises(tmp_path, "local", 1_000_000).get_job_execution_result().result()
     expected = rows_of(tmp_path / "local")
     assert len(expected) > 500 and rows_of(tmp_path / "ray") == expected
+
+
+def test_changes_of_groups_fold_to_the_rows_of_batch_mode_where_a_slot_is_killed(cluster, tmp_path):
+    client = changes_of_counts(tmp_path)
+    os.kill(goes_on(client, 2)[1], signal.SIGKILL)
+    assert watching.eventually(lambda: client.status()["metrics"]["numRestarts"], within_s=30)
+    client.get_job_execution_result().result()
+    folded: Counter[tuple[Any, ...]] = Counter()
+    for path in (tmp_path / "out").rglob("[!.]*"):
+        for kind, *values in map(json.loads, path.read_text().splitlines() if path.is_file() else ()):
+            folded[tuple(values)] += 1 if kind in ("INSERT", "UPDATE_AFTER") else -1
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    t_env.execute_sql(NUMBERS.format(rate=1_000_000))
+    expected = Counter(map(tuple, t_env.execute_sql(COUNTS).collect()))
+    assert len(expected) == 13 and {row: count for row, count in folded.items() if count} == dict(expected)
 
 
 @pytest.mark.soak
