@@ -11,8 +11,9 @@ import pytest
 
 from rayflink.cep import CEP, MalformedPatternException, Pattern, PatternRule
 from rayflink.cep.runtime.cep_operator import CepOperator
+from rayflink.cep.runtime.dynamic_operator import FixedRulesOperator
 from rayflink.cep.runtime.finishing_operator import FinishingOperator
-from rayflink.cep.runtime.match_state import ChangedPattern
+from rayflink.cep.runtime.match_state import ChangedPattern, OtherCall
 from rayflink.cep.runtime.matching_operator import MatchOptions
 from rayflink.common import JobExecutionError
 from rayflink.datastream import StreamExecutionEnvironment
@@ -191,3 +192,17 @@ def test_a_version_of_a_rule_changes_over_a_savepoint(tmp_path: Path) -> None:
     savepoint = savepoint_of(lambda stream: CEP.patterns(stream, [first_version]), tmp_path)
     first, late = first_result(lambda stream: CEP.patterns(stream, [second]), savepoint)
     assert first == 1 and late > 5_000
+
+
+def test_state_of_another_call_is_refused_with_the_remedy() -> None:
+    rules = partial(FixedRulesOperator, _key, (PatternRule("p", 1, OLD),), numbers, MatchOptions())
+    with OperatorHarness(rules) as harness:
+        feed(harness, "a", since=1, until=5)
+        of_rules = harness.snapshot()
+    for operator, snapshot, calls in (
+        (rules, begun(), "written by CEP.pattern, and the program calls CEP.patterns,"),
+        (single(OLD), of_rules, "written by CEP.patterns, and the program calls CEP.pattern,"),
+        (finishing(NEW, OLD), of_rules, "written by CEP.patterns, and the program calls CEP.pattern,"),
+    ):
+        with pytest.raises(OtherCall, match=calls):
+            OperatorHarness(operator, restore=[snapshot])

@@ -55,6 +55,7 @@ from .match_state import (
     MatchState,
     TimerBatch,
     WaitingEvent,
+    refuse_other_call,
     signature,
     signatures_in,
     state_names,
@@ -130,6 +131,7 @@ class CepOperator(KeyedOperator, ProcessingTimers):
         """At least the timestamp of the last event that waits in state; MIN_TIMESTAMP where none does."""
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        refuse_other_call(self.ctx.label, snapshots, has_rules=False)
         super().initialize_state(snapshots)
         self._metrics = MatchMetrics(self.ctx.metrics, self._automaton, self._conditions, self._matcher)
         if not snapshots:

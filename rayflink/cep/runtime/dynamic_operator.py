@@ -33,7 +33,7 @@ from ..nfa.column_units import check_columns
 from ..nfa.compiler import compile_pattern
 from ..nfa.partial_matches import Node
 from ..rules import PatternMatch, PatternRule, RejectedRule, RuleName, UnreadableRule
-from .match_state import signature, state_names
+from .match_state import RULES, refuse_other_call, signature, state_names
 from .matching_operator import MatchOptions
 from .pattern_runs import PatternRun, RunName
 from .patterns_operator import PatternsOperator
@@ -41,7 +41,7 @@ from .rule_book import PendingRule, RuleBook
 
 log = get_logger(__name__)
 _entry = itemgetter(0)
-_CURRENT: MapStateDescriptor[str, PatternRule] = MapStateDescriptor("cep/rules")
+_CURRENT: MapStateDescriptor[str, PatternRule] = MapStateDescriptor(RULES)
 _PENDING: MapStateDescriptor[tuple[int, str, int], PatternRule] = MapStateDescriptor("cep/pending-rules")
 _OLD: ListStateDescriptor[PatternRule] = ListStateDescriptor("cep/old-rules")
 
@@ -93,6 +93,7 @@ class FixedRulesOperator(PatternsOperator):
     # state
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        refuse_other_call(self.ctx.label, snapshots, has_rules=True)
         super().initialize_state(snapshots)
         store = self.function_state.store
         self._current = store.get_broadcast_state(_CURRENT)

@@ -14,7 +14,15 @@ from rayflink.user_types import UserCode
 from ..nfa.compiler import compile_pattern
 from ..nfa.partial_matches import KeyMatches
 from ..pattern import AnyPattern
-from .match_state import OLD_ENTRY, SIGNATURE_ENTRY, ChangedPattern, signature, signatures_in, state_names
+from .match_state import (
+    OLD_ENTRY,
+    SIGNATURE_ENTRY,
+    ChangedPattern,
+    refuse_other_call,
+    signature,
+    signatures_in,
+    state_names,
+)
 from .matching_operator import MatchOptions
 from .pattern_runs import MatchesByPattern, PatternRun, RunName
 from .patterns_operator import PatternsOperator
@@ -52,6 +60,7 @@ class FinishingOperator(PatternsOperator):
         self.set_runs(runs.values())
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        refuse_other_call(self.ctx.label, snapshots, has_rules=False)
         super().initialize_state(snapshots)
         self._show_counts()
         written = signatures_in(snapshots, SIGNATURE_ENTRY) - {self._signature}

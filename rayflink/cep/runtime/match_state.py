@@ -30,6 +30,8 @@ SIGNATURE_ENTRY: Final = "_pattern"
 """List of a snapshot: the signature of the pattern of which its partial matches are, where they do not say so."""
 OLD_ENTRY: Final = "_old_patterns"
 """List of a snapshot: signatures of other patterns of which it has partial matches."""
+RULES: Final = "cep/rules"
+"""Broadcast state of `CEP.patterns`; its list in a snapshot has a prefix."""
 
 
 class ChangedPattern(StateError):
@@ -52,6 +54,42 @@ class ChangedPattern(StateError):
             "to let them go on to their ends, or drop_partial_matches_on_change() to begin without them; or restore "
             "with the pattern as it was"
         )
+
+
+class OtherCall(StateError):
+    """State of `CEP.pattern` is restored by `CEP.patterns`, or the other way round.
+
+    Args:
+        operator: its uid or name.
+        written, declared: the calls.
+    """
+
+    def __init__(self, operator: str, written: str, declared: str) -> None:
+        super().__init__(operator, written, declared)
+        self.operator, self.written, self.declared = operator, written, declared
+
+    def __str__(self) -> str:
+        return (
+            f"the snapshot of operator {self.operator!r} was written by {self.written}, and the program calls "
+            f"{self.declared}, which has other state; call {self.written} again, or give the operator another uid and "
+            "allow state that is not restored, to begin without its partial matches"
+        )
+
+
+def refuse_other_call(operator: str, snapshots: Collection[OperatorSnapshot], has_rules: bool) -> None:
+    """Check that the operator of the same call wrote the snapshots.
+
+    Args:
+        has_rules: whether it is that of `CEP.patterns`.
+
+    Raises:
+        OtherCall: another one did.
+    """
+    calls = "CEP.pattern", "CEP.patterns"
+    for snapshot in snapshots:
+        had_rules = any(name.endswith(RULES) for name in snapshot.lists)
+        if had_rules != has_rules and (had_rules or SIGNATURE_ENTRY in snapshot.lists):
+            raise OtherCall(operator, calls[had_rules], calls[has_rules])
 
 
 class MatchState:
@@ -171,6 +209,6 @@ def state_names(signature_of_states: bytes) -> str:
 
 
 __all__ = [
-    "EVENT", "MASK", "OLD_ENTRY", "SIGNATURE_ENTRY", "STAMP", "ChangedPattern", "MatchState", "TimerBatch",
-    "WaitingEvent", "signature", "signatures_in", "state_names",
+    "EVENT", "MASK", "OLD_ENTRY", "RULES", "SIGNATURE_ENTRY", "STAMP", "ChangedPattern", "MatchState", "OtherCall",
+    "TimerBatch", "WaitingEvent", "refuse_other_call", "signature", "signatures_in", "state_names",
 ]  # fmt: skip
