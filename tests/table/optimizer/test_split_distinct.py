@@ -77,7 +77,6 @@ def test_distinct_of_one_column_is_split(calls):
         f"SELECT COUNT(DISTINCT amount), LISTAGG(product) {TUMBLE}",
         f"SELECT COUNT(DISTINCT amount), STDDEV_POP(amount) {TUMBLE}",
         f"SELECT SUM(DISTINCT CAST(price AS DECIMAL(30, 2))) {TUMBLE}",
-        f"SELECT COUNT(DISTINCT ARRAY[amount]) {TUMBLE}",
         f"SELECT product, COUNT(DISTINCT product) {TUMBLE}, product",
         "SELECT COUNT(DISTINCT amount) FROM orders GROUP BY SESSION(ts, INTERVAL '20' SECOND)",
         "SELECT COUNT(DISTINCT amount) FROM TABLE(SESSION(TABLE orders, DESCRIPTOR(ts), INTERVAL '2' SECOND)) "
