@@ -155,7 +155,7 @@ def goes_on(client: Any, width: int) -> list[int]:
 
     def processes() -> list[int]:
         vertices = client.status()["vertices"]
-        if any({"RUNNING"} != set(one["states"]) - {"FINISHED"} for one in vertices):  # a source without numbers ends
+        if any(set(one["states"]) - {"RUNNING", "FINISHED"} for one in vertices):  # a source without numbers ends
             return []
         metrics = [subtask["metrics"] for one in vertices for subtask in one["subtasks"]]
         found = sorted({int(one["pid"]) for one in metrics if "pid" in one})
