@@ -49,7 +49,7 @@ def matches_of(events: list[tuple[str, str, int]], is_strict: bool) -> tuple[lis
             if number % 5 == 4:
                 harness.advance_watermark(number - 8)
         harness.advance_watermark(99)
-        return sorted(harness.output_values()), harness.operators[0]._metrics.skipped
+        return sorted(harness.output_values()), harness.operators[0].counts.skipped
 
 
 @pytest.mark.parametrize("is_strict", [True, False])

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
 from functools import cmp_to_key
+from heapq import merge
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -38,7 +39,7 @@ from ..conditions import Test
 from ..functions import Match, MatchContext, as_match_function, timeout_handler
 from .match_state import EVENT, STAMP, MatchState, TimerBatch, WaitingEvent
 
-_KEYS = 256
+KEYS = 256
 """Keys whose state is read and written together."""
 _stamp_of = itemgetter(STAMP)
 
@@ -95,7 +96,7 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         key_selector: a KeySelector or a callable.
         function: a PatternProcessFunction, or a callable of match and context.
         options: see `MatchOptions`.
-        user_function: the function with its life cycle; None: as it is.
+        with_life_cycle: adds to the life cycle of the function; None: as it is.
     """
 
     def __init__(
@@ -103,13 +104,13 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         key_selector: UserCode,
         function: UserCode,
         options: MatchOptions,
-        user_function: UserFunction | None = None,
+        with_life_cycle: Callable[[UserFunction], UserFunction] | None = None,
     ) -> None:
         self.options = options
         self.function = as_match_function(function)
         self.on_timeout = timeout_handler(function)
-        super().__init__(key_selector, self.function if user_function is None else user_function)
-        self._order = _stamp_of if options.comparator is None else order_of(options.comparator)
+        super().__init__(key_selector, self.function if with_life_cycle is None else with_life_cycle(self.function))
+        self.order = _stamp_of if options.comparator is None else order_of(options.comparator)
 
     counts: EventCounts
 
@@ -148,6 +149,14 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
     ) -> Matches | None:
         """Match events of a key and let its time pass; return its partial matches, None where nothing changed."""
 
+    def take_newer(self, until: int) -> dict[UserKey, list[WaitingEvent]]:
+        """Remove and return the events up to a time that are not in state, by key, in the order of matching."""
+        return {}
+
+    def unchanged(self, matches: Matches | None, until: int) -> Matches | None:
+        """Return partial matches that are stored again although no event has changed them; None: they are not."""
+        return None
+
     # life cycle and state
 
     def now_ms(self) -> int:
@@ -167,23 +176,23 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         out = OutputBuffer()
         if self.options.is_processing_time:
             return paced(self.match_at_once(batch, out), out, self.ctx.clock)
-        self._enqueue(batch, out)
+        self.enqueue(batch, out)
         return iter(out.take())
 
-    def _enqueue(self, batch: Batch, out: OutputBuffer) -> None:
+    def enqueue(self, batch: Batch, out: OutputBuffer) -> None:
         """Let the events of a batch wait for the watermark."""
         batch, masks = self.with_masks(batch, self.watermark)
         values = batch.values
         if not values:
             return
-        keys, stamps = self.keys_of(batch), self._stamps(batch)
+        keys, stamps = self.keys_of(batch), self.stamps_of(batch)
         matters, watermark = self.matters, self.watermark
         accepted: list[tuple[Any, WaitingEvent]] = []
         owners: dict[Any, Any] = {}
         skipped = 0
         for key, value, stamp, mask in zip(keys, values, stamps, masks, strict=True):
             if stamp <= watermark:
-                self._emit_late(value, stamp, out)
+                self.emit_late(value, stamp, out)
             elif matters(mask):
                 owner = owners.get(key, NO_KEY)
                 if owner is NO_KEY:
@@ -192,9 +201,9 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
             else:
                 skipped += 1
         self.counts.skipped += skipped
-        self._let_wait(owners, accepted)
+        self.let_wait(owners, accepted)
 
-    def _let_wait(self, owners: Iterable[Any], events: list[tuple[Any, WaitingEvent]]) -> None:
+    def let_wait(self, owners: Iterable[Any], events: list[tuple[Any, WaitingEvent]]) -> None:
         if events:
             waiting = self.state.waiting
             keys = self.state.wait_for_time(events, waiting.load(owners))
@@ -233,65 +242,81 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
                 continue
             owner = self.canonical(key, value)
             if waits:
-                self._let_wait((owner,), [(owner, (now, mask, value))])
+                self.let_wait((owner,), [(owner, (now, mask, value))])
                 continue
             matches = self.state.matches.get(owner)
             after = self.match(owner, matches, [(now, mask, value)], now, out)
             if after is not None and not after.is_empty:
-                self._store([owner], [after])
+                self.store([owner], [after], MIN_TIMESTAMP)
             elif after is not None and matches is not None:
-                self.state.matches.remove(owner)
+                self.remove([owner], [after], MIN_TIMESTAMP)
             yield
         self.context.key = NO_KEY
 
     def fire(self, until: int, out: OutputBuffer) -> Iterator[None]:
         """Match the events up to a time of all keys that have one, or a partial match whose time has passed."""
+        newer = self.take_newer(until)
+        keys_at: dict[int, list[Any]] = {}
+        for key, events in newer.items():
+            keys_at.setdefault(events[0][STAMP], []).append(key)
+        timers = ((stamp, due) for stamp, _, due in self.state.timers.due_keys(until, KEYS))
         keys: dict[Any, None] = {}
-        for _, _, due in self.state.timers.due_keys(until, _KEYS):
+        for _, due in merge(timers, sorted(keys_at.items()), key=itemgetter(0)):
             keys.update(dict.fromkeys(due))
-            if len(keys) >= _KEYS:
-                yield from self._match_keys(list(keys), until, out)
+            if len(keys) >= KEYS:
+                yield from self._match_keys(list(keys), newer, until, out)
                 keys = {}
         if keys:
-            yield from self._match_keys(list(keys), until, out)
+            yield from self._match_keys(list(keys), newer, until, out)
         self.context.key = NO_KEY
 
-    def _match_keys(self, keys: list[Any], until: int, out: OutputBuffer) -> Iterator[None]:
-        """Match the events up to a time of a few keys, whose state is read and written together."""
-        due = self.prepare(self._take_due(keys, until))
+    def _match_keys(
+        self, keys: list[Any], newer: MutableMapping[Any, list[WaitingEvent]], until: int, out: OutputBuffer
+    ) -> Iterator[None]:
+        """Match the events up to a time of a few keys, whose state is read and written together.
+
+        Args:
+            newer: events that are not in state; those of the keys are removed.
+        """
+        due = self.prepare(self.take_due(keys, newer, until))
         known = self.state.matches.load(keys)
         before = [known.get(key) for key in keys]
-        stored: list[Any] = []
-        gone: list[Any] = []
+        stored: list[Matches] = []
+        stored_keys: list[Any] = []
+        gone: list[Matches] = []
+        gone_keys: list[Any] = []
         for key, events, matches in zip(keys, due, before, strict=True):
             after = self.match(key, matches, events, until, out) if events or matches is not None else None
             if after is None:
-                continue
+                after = self.unchanged(matches, until)
+                if after is None:
+                    continue
             if not after.is_empty:
                 stored.append(after)
-                stored.append(key)
+                stored_keys.append(key)
             elif matches is not None:
-                gone.append(key)
+                gone.append(after)
+                gone_keys.append(key)
             if out.count:
                 yield
-        self._store(stored[1::2], stored[::2])
-        if gone:
-            self.state.matches.remove_all(gone)
+        self.store(stored_keys, stored, until)
+        self.remove(gone_keys, gone, until)
 
-    def _take_due(self, keys: list[Any], until: int) -> list[list[WaitingEvent]]:
-        """Remove and return the waiting events of keys up to a time, in the order in which they are matched."""
-        state, order = self.state, self._order
+    def take_due(
+        self, keys: list[Any], newer: MutableMapping[Any, list[WaitingEvent]], until: int
+    ) -> list[list[WaitingEvent]]:
+        """Remove and return the events of keys up to a time, in the order in which they are matched."""
+        state, order = self.state, self.order
         entries = state.waiting.load(keys)
         due: list[list[WaitingEvent]] = []
         empty: list[Any] = []
         remaining: list[tuple[Any, list[WaitingEvent]]] = []
         for key in keys:
-            events = entries.get(key)
-            if events is None:
-                due.append([])
+            waiting, fresh = entries.get(key), newer.pop(key, [])
+            if waiting is None:
+                due.append(fresh)
                 continue
-            if len(events) > 1:
-                events = sorted(events, key=order)
+            events = sorted([*waiting, *fresh], key=order) if fresh or len(waiting) > 1 else waiting
             if events[-1][STAMP] <= until:
                 empty.append(key)
             else:
@@ -306,8 +331,12 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         state.waiting.remove_all(empty)
         return due
 
-    def _store(self, keys: list[Any], stored: list[Matches]) -> None:
-        """Store the partial matches of keys, and set the timers of the earliest that will time out."""
+    def store(self, keys: list[Any], stored: list[Matches], fired: int) -> None:
+        """Store the partial matches of keys, and set the timers of the earliest that will time out.
+
+        Args:
+            fired: time up to which timers have fired.
+        """
         if not keys:
             return
         table, timers = self.state.matches, TimerBatch(self.state.timers)
@@ -319,6 +348,11 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
                 timers.register(deadline, key)
         if table.tracks_changes:
             table.changed(keys)
+
+    def remove(self, keys: list[Any], matches: list[Matches], fired: int) -> None:
+        """Remove the entries of keys without partial matches."""
+        if keys:
+            self.state.matches.remove_all(keys)
 
     # results
 
@@ -334,7 +368,7 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         except Exception as error:
             raise self.failure(where, shortened(match)) from error
 
-    def _emit_late(self, value: UserRecord, stamp: int, out: OutputBuffer) -> None:
+    def emit_late(self, value: UserRecord, stamp: int, out: OutputBuffer) -> None:
         if self.options.late_tag is not None:
             out.add_side(self.options.late_tag, value, stamp)
         elif self._late_dropped is not None:
@@ -342,7 +376,7 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
 
     # errors
 
-    def _stamps(self, batch: Batch) -> list[int]:
+    def stamps_of(self, batch: Batch) -> list[int]:
         stamps = timestamps_of(batch)
         if stamps is None or MIN_TIMESTAMP in stamps:
             value = list_of(batch)[0 if stamps is None else stamps.index(MIN_TIMESTAMP)]
@@ -393,5 +427,6 @@ def order_of(comparator: Callable[[Any, Any], int]) -> Callable[[WaitingEvent], 
 
 
 __all__ = [
-    "Emptiable", "EventContext", "EventCounts", "Mask", "MatchOptions", "Matches", "MatchingOperator", "order_of",
+    "KEYS", "Emptiable", "EventContext", "EventCounts", "Mask", "MatchOptions", "Matches", "MatchingOperator",
+    "order_of",
 ]  # fmt: skip

@@ -239,8 +239,7 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
 
     def match_of(self, run: PatternRun, node: Node) -> Match:
         """Return the events of a match, or of a partial match."""
-        steps = run.automaton.steps
-        return {name: [isolated(event) for event in events] for name, events in events_of(node, steps).items()}
+        return events_of(node, run.automaton.steps, isolated)
 
     def _bound(self, run: PatternRun, matches: KeyMatches, limit: int, stamp: int, out: OutputBuffer) -> None:
         for match in run.matcher.drop_earliest(matches, limit):
