@@ -119,7 +119,7 @@ def run(data_path: str | None, jobs: Sequence[Sequence[Any]], **options: str) ->
 
     Args:
         jobs: of each the case, the number of events, the percentage of relevant ones, the CSV file or "", and "warm"
-            or "told".
+            or "measured".
         options: of the jobs.
     """
     began = time.time()

@@ -28,7 +28,8 @@ import org.apache.flink.util.Collector;
  * Patterns of three steps over the events of benchmarks/cep_events.py, one job after the other in one JVM, parallelism
  * 1, heap state, no checkpoints. Arguments: accounts, events a millisecond, seconds of `within`, the DDL and the query
  * with {path} in them; then of each job a case, how many events, the share of relevant ones, the CSV file or "", and
- * "warm", if it is not to be told. The case "memory" has as many accounts as events, and each begins a match.
+ * "warm", if its time does not count, else "measured". The case "memory" has as many accounts as events, and each
+ * begins a match.
  */
 public final class CepJobs {
     private static final LongAdder matches = new LongAdder();
@@ -125,7 +126,7 @@ public final class CepJobs {
     public static void main(String[] args) throws Exception {
         double spawned = Double.parseDouble(System.getenv("RAYFLINK_BENCH_SPAWNED"));
         var os = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        var told = new ArrayList<String>();
+        var measured = new ArrayList<String>();
         double bytesPerKey = 0;
         for (int at = 5; at < args.length; at += 5) {
             String name = args[at];
@@ -147,14 +148,14 @@ public final class CepJobs {
             if (name.equals("memory")) {
                 bytesPerKey = (heapAfter - heapBefore) / (double) events;
             } else if (!args[at + 4].equals("warm")) {
-                told.add(String.format(Locale.ROOT,
+                measured.add(String.format(Locale.ROOT,
                         "{\"query\": \"%s\", \"events\": %d, \"seconds\": %.3f, \"cpu_seconds\": %.3f, \"matches\": %d}",
                         name, events, seconds, busy, matches.sum()));
             }
         }
         double total = System.currentTimeMillis() / 1e3 - spawned;
         System.out.printf(Locale.ROOT, "%n{\"seconds_total\": %.3f, \"bytes_a_key\": %.1f, \"jobs\": [%s]}%n",
-                total, bytesPerKey, String.join(", ", told));
+                total, bytesPerKey, String.join(", ", measured));
     }
 
     private static void pattern(StreamExecutionEnvironment env, String[] args, String name, long count, int share) {

@@ -32,8 +32,11 @@ _JARS = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=Fa
 _LIMIT_S = 1800
 
 
-def flink_answers(pairs: Iterable[Described]) -> list[dict[str, Any]]:
-    """Return what Flink finds for each pair: `found` and, where it fails, `error`.
+def java_program(source: Path, log_level: str = "ERROR") -> list[str]:
+    """Return the command that runs a Java program with Flink on its class path, without its arguments.
+
+    Args:
+        source: its only file, named like its class; compiled when it has changed.
 
     Raises:
         Unavailable: there is no JDK, or Flink's jars cannot be installed.
@@ -42,15 +45,24 @@ def flink_answers(pairs: Iterable[Described]) -> list[dict[str, Any]]:
     if java is None or javac is None:
         raise Unavailable("no java and javac on PATH: install a JDK 17 (openjdk-17-jdk-headless)")
     jars = f"{_JARS.site_packages(cache_directory()) / 'pyflink' / 'lib'}/*"
-    classes = cache_directory() / f"classes-{hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:12]}"
-    if not (classes / "CepOracle.class").exists():
-        command = [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(_SOURCE)]
+    classes = cache_directory() / f"classes-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
+    if not (classes / f"{source.stem}.class").exists():
+        command = [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(source)]
         subprocess.run(command, check=True, timeout=_LIMIT_S)
+    return [java, "-Xmx1g", f"-Dlog4j2.level={log_level}", "-cp", f"{classes}:{jars}", source.stem]
+
+
+def flink_answers(pairs: Iterable[Described]) -> list[dict[str, Any]]:
+    """Return what Flink finds for each pair: `found` and, where it fails, `error`.
+
+    Raises:
+        Unavailable: there is no JDK, or Flink's jars cannot be installed.
+    """
+    program = java_program(_SOURCE)
     with tempfile.TemporaryDirectory() as folder:
         asked, answered = Path(folder) / "pairs", Path(folder) / "answers"
         asked.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-        command = [java, "-Xmx1g", "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}", "CepOracle"]
-        subprocess.run([*command, str(asked), str(answered)], check=True, timeout=_LIMIT_S)
+        subprocess.run([*program, str(asked), str(answered)], check=True, timeout=_LIMIT_S)
         return [json.loads(line) for line in answered.read_text().splitlines()]
 
 

@@ -228,7 +228,7 @@ def test_processing_time_matches_events_as_they_arrive() -> None:
 
 def test_a_key_has_one_timer_for_its_partial_matches() -> None:
     with OperatorHarness(matching(a_then_b().within(20))) as harness:
-        timers = harness.operators[0]._state.timers
+        timers = harness.operators[0].state.timers
         for stamp in (10, 12, 14):
             harness.process(("x", "a", stamp), timestamp=stamp)
             harness.advance_watermark(stamp)

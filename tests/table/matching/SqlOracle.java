@@ -22,7 +22,7 @@ import org.apache.flink.util.CloseableIterator;
 /**
  * Runs queries of Flink SQL with one subtask. Arguments: a file with the statements that create the tables, a JSON list;
  * a file with one query a line, as a JSON string; the file to write, one line for each query: the "rows", each a list of
- * texts, numbers and nulls, or an "error".
+ * strings, numbers and nulls, or an "error".
  *
  * <p>Queries run together in jobs of several. Those of a job that fails run again, in halves.
  */

@@ -10,7 +10,7 @@ from rayflink.common.errors import JobFailed
 from rayflink.table import SqlError, TableEnvironment
 
 Answer = dict[str, Any]
-"""`rows`, each a list of texts, numbers and nulls, or `error`."""
+"""`rows`, each a list of strings, numbers and nulls, or `error`."""
 
 REFUSED, FAILED = "refused: ", "failed: "
 """How an error of ours begins: of a query that is not taken, and of one that fails while it runs."""

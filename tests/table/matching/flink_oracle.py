@@ -9,9 +9,7 @@ It needs a JDK; Flink's jars are downloaded from PyPI the first time. The querie
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,10 +19,11 @@ from pathlib import Path
 from random import Random
 
 from benchmarks import nexmark
-from benchmarks.environments import Environment, Unavailable, cache_directory
+from benchmarks.environments import Unavailable
 from rayflink.connectors.nexmark import Nexmark
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.parsing.statement_parser import script_parts
+from tests.cep.flink_oracle import java_program
 from tests.source_files import ROOT
 from tests.table.matching.flink_differences import Answer, our_answer, verdict_on
 from tests.table.matching.random_matches import COLUMNS, RandomMatches, random_rows
@@ -35,25 +34,7 @@ _TABLES = 12
 _EVENTS = 400
 """Events of Nexmark in the tables of golden queries."""
 _SOURCE = Path(__file__).with_name("SqlOracle.java")
-_JARS = Environment("flink", ("apache-flink-libraries==2.3.0",), dependencies=False)
 _LIMIT_S = 7200
-
-
-def oracle() -> list[str]:
-    """Return the command that runs queries by Flink SQL, without its arguments.
-
-    Raises:
-        Unavailable: there is no JDK, or Flink's jars cannot be installed.
-    """
-    java, javac = shutil.which("java"), shutil.which("javac")
-    if java is None or javac is None:
-        raise Unavailable("no java and javac on PATH: install a JDK 17 (openjdk-17-jdk-headless)")
-    jars = f"{_JARS.site_packages(cache_directory()) / 'pyflink' / 'lib'}/*"
-    classes = cache_directory() / f"classes-{hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:12]}"
-    if not (classes / "SqlOracle.class").exists():
-        command = [javac, "-nowarn", "-cp", jars, "-d", str(classes), str(_SOURCE)]
-        subprocess.run(command, check=True, timeout=_LIMIT_S)
-    return [java, "-Xmx1g", "-Dlog4j2.level=OFF", "-cp", f"{classes}:{jars}", "SqlOracle"]
 
 
 def flink_answers(command: Sequence[str], queries: Sequence[str], tables: Sequence[str]) -> list[Answer]:
@@ -126,20 +107,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="write the file that the tests read, of random queries")
     options = parser.parse_args(arguments)
     try:
-        command = oracle()
+        command = java_program(_SOURCE, "OFF")
     except Unavailable as reason:
         print(f"skipped: {reason}")
         return 0
     rows, queries, golden = random_tables(options.seed), random_queries(options.queries, options.seed), row_patterns()
     with tempfile.TemporaryDirectory() as folder:
         tables = [*golden_tables(Path(folder)), *csv_tables(rows, Path(folder))]
-        texts = [query.text for query in golden]
-        answers = flink_answers(command, [*texts, *queries], tables)
+        statements = [query.text for query in golden]
+        answers = flink_answers(command, [*statements, *queries], tables)
         t_env = environment(tables)
         ours = [*(our_answer(query.environment(), query.text) for query in golden),
                 *(our_answer(t_env, query) for query in queries)]  # fmt: skip
     verdicts: Counter[str] = Counter()
-    for query, answer, our in zip([*texts, *queries], answers, ours, strict=True):
+    for query, answer, our in zip([*statements, *queries], answers, ours, strict=True):
         verdict = verdict_on(answer, our)
         verdicts[verdict] += 1
         if verdict.startswith("DIFFERENT") and sum(verdicts[known] for known in _different(verdicts)) <= options.show:

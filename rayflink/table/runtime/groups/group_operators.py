@@ -19,7 +19,7 @@ from rayflink.operators.capabilities import EventHandler, PreBarrier, Processing
 
 from ...plan.groups import MiniBatch
 from .group_changes import GroupChanges, GroupSpec
-from .mini_batch import WaitingRows
+from .mini_batch import MiniBatchRows
 from .table_state import TableOperator
 
 
@@ -54,7 +54,7 @@ class MiniBatchGroupOperator(StreamGroupOperator, ProcessingTimers, EventHandler
 
     def __init__(self, spec: GroupSpec, schema: pa.Schema, limits: MiniBatch) -> None:
         super().__init__(spec, schema, True)
-        self._waiting = WaitingRows(limits)
+        self._waiting = MiniBatchRows(limits)
         self._watermark = MIN_TIMESTAMP
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:

@@ -13,7 +13,7 @@ from ...plan.groups import MiniBatch
 from ..keyed_state.frame_snapshots import one_batch
 
 
-class WaitingRows:
+class MiniBatchRows:
     """Rows that wait until there are many, or have waited long enough.
 
     Args:
@@ -52,4 +52,4 @@ def merged_rows(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return one_batch(batches)
 
 
-__all__ = ["WaitingRows", "merged_rows"]
+__all__ = ["MiniBatchRows", "merged_rows"]

@@ -11,9 +11,6 @@ import pytest
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.table.runtime.keyed_state import (
     changes_by_barrier,
-    frame_memory,
-    key_index,
-    key_rows,
     table_capture,
     table_records,
 )
@@ -38,15 +35,8 @@ def in_memory(keys, values, ttl_ms, identity, ctx):
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch, small_pages):
     """Pages of a few rows, blocks and slices of fewer."""
-    monkeypatch.setattr(key_index, "BUCKETS", 4)
-    monkeypatch.setattr(key_index, "PLACES", 32)
-    monkeypatch.setattr(key_index, "PAGE_BYTES", 256)
-    monkeypatch.setattr(key_rows, "BLOCK_BITS", 3)
-    monkeypatch.setattr(key_rows, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)
-    monkeypatch.setattr(frame_memory, "LEAST_BYTES", 256)
     monkeypatch.setattr(table_records, "SLICE_ROWS", 16)
     monkeypatch.setattr(table_records, "_LEAST_ROOM", 4)
     monkeypatch.setattr(table_capture, "SHARED_BYTES", 0)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rayflink.common.managed_memory import MemoryManager
-from rayflink.table.runtime.keyed_state import frame_memory, key_index, key_rows, seen_keys
+from rayflink.table.runtime.keyed_state import seen_keys
 from rayflink.table.runtime.keyed_state.key_index import KeyIndex, TooManyEqualPrints
 from rayflink.table.runtime.keyed_state.seen_keys import SeenKeys
 from rayflink.table.runtime.ranks.first_rows import first_rows
@@ -20,15 +20,8 @@ from ..windows.test_window_memory import told, with_memory
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch, small_pages):
     """Pages of a few rows, blocks of fewer."""
-    monkeypatch.setattr(key_index, "BUCKETS", 4)
-    monkeypatch.setattr(key_index, "PLACES", 32)
-    monkeypatch.setattr(key_index, "PAGE_BYTES", 256)
-    monkeypatch.setattr(key_rows, "BLOCK_BITS", 3)
-    monkeypatch.setattr(key_rows, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(frame_memory, "STEP_BYTES", 256)
-    monkeypatch.setattr(frame_memory, "LEAST_BYTES", 256)
     monkeypatch.setattr(seen_keys, "FRAME_ROWS", 100)
 
 
