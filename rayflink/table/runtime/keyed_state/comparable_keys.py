@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from rayflink.state.keys.key_columns import digest_columns
@@ -81,4 +82,13 @@ def fingerprints(keys: Sequence[pa.Array]) -> NDArray[np.uint32]:
     return prints
 
 
-__all__ = ["KeyForms", "fingerprints"]
+def equal_keys(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
+    """Return whether values of two columns of keys are equal, or both null: bool[n]."""
+    equal = pc.equal(keys, others)
+    if keys.null_count or others.null_count:
+        equal = pc.or_(pc.fill_null(equal, False), pc.and_(keys.is_null(), others.is_null()))
+    is_equal: NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return is_equal
+
+
+__all__ = ["KeyForms", "equal_keys", "fingerprints"]

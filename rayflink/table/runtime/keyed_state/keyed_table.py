@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .comparable_keys import KeyForms, fingerprints
+from .comparable_keys import KeyForms, equal_keys, fingerprints
 from .frame_memory import Columns, FrameMemory
 from .frame_snapshots import key_groups_of_rows
 from .heap_columns import HeapColumns
 from .key_index import KeyIndex
 from .record_layout import ACCESSED, FLAGS, GROUP, IN_USE, KEY_HEAP, PRINT, VALUE_HEAP, RecordLayout
 from .table_records import TableRecords
+from .vacated_numbers import VacatedNumbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class KeyedTable:
         self._max_parallelism = _MAX_PARALLELISM
         self._memory: FrameMemory | None = None
         self._swept, self._round_began_ms = 0, 0
-        self._vacated: list[tuple[Rows, NDArray[np.uint16]]] = []
+        self._vacated = VacatedNumbers()
         self.sweep_at: int | None = None
         """Epoch milliseconds at which the next slice of the sweep is due; None: no row could expire."""
         self.beside = 0
@@ -114,7 +114,7 @@ class KeyedTable:
             chosen = pa.array(which)
             columns = self.key_heap.take(stored[KEY_HEAP])
             for number, column in zip(self.layout.heap_keys, columns, strict=True):
-                is_equal &= _equal(keys[number].take(chosen), column)
+                is_equal &= equal_keys(keys[number].take(chosen), column)
         return is_equal
 
     def add(self, keys: Columns, values: Columns, now_ms: int) -> Rows:
@@ -196,7 +196,7 @@ class KeyedTable:
         if len(rows):
             records = self.records.take(rows)
             self.index.remove(records[PRINT], rows)
-            self._vacated.append((rows, records[GROUP].copy()))
+            self._vacated.add(rows, records[GROUP].copy(), self.records.top)
             if self.layout.heap_keys:
                 self.key_heap.remove(records[KEY_HEAP])
             if self.layout.heap_values:
@@ -218,11 +218,8 @@ class KeyedTable:
             heap.drop(int(rows.min()))
 
     def take_vacated(self) -> tuple[Rows, NDArray[np.uint16]]:
-        """Return the numbers of rows that were removed since the last call, and their key groups."""
-        vacated, self._vacated = self._vacated, []
-        if not vacated:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint16)
-        return np.concatenate([rows for rows, _ in vacated]), np.concatenate([groups for _, groups in vacated])
+        """Return the numbers that rows had at the last call and that were removed since, and their key groups."""
+        return self._vacated.take()
 
     # memory
 
@@ -285,14 +282,6 @@ def _filled(
     stored = heap(records[field]) if len(records) else [pa.array([], kinds[number]) for number in missing]
     rest = iter(stored)
     return [next(rest) if column is None else column for column in columns]
-
-
-def _equal(values: pa.Array, others: pa.Array) -> Truths:
-    equal = pc.equal(values, others)
-    if values.null_count or others.null_count:
-        equal = pc.or_(pc.fill_null(equal, False), pc.and_(values.is_null(), others.is_null()))
-    is_equal: Truths = equal.to_numpy(zero_copy_only=False)
-    return is_equal
 
 
 __all__ = ["SWEEP_MS", "KeyedTable"]

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
-from .comparable_keys import KeyForms, fingerprints
+from .comparable_keys import KeyForms, equal_keys, fingerprints
 from .frame_memory import Columns, FrameMemory
 from .key_index import KeyIndex
 from .key_rows import KeyRows, take_rows
@@ -110,7 +109,7 @@ class SeenKeys:
         stored, order = self._rows.gather(rows)
         is_equal = np.ones(len(rows), dtype=np.bool_)
         for column, other in zip(take_rows(keys, which[order]), stored, strict=True):
-            is_equal &= _equal(column, other)
+            is_equal &= equal_keys(column, other)
         unsorted = np.empty(len(rows), dtype=np.bool_)
         unsorted[order] = is_equal
         return unsorted
@@ -254,14 +253,6 @@ class SeenKeys:
 
 def _batch(columns: Columns, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _equal(values: pa.Array, others: pa.Array) -> Truths:
-    equal = pc.equal(values, others)
-    if values.null_count or others.null_count:
-        equal = pc.or_(pc.fill_null(equal, False), pc.and_(values.is_null(), others.is_null()))
-    is_equal: Truths = equal.to_numpy(zero_copy_only=False)
-    return is_equal
 
 
 __all__ = ["ACCESSED", "SWEEP_MS", "SeenKeys"]
