@@ -12,6 +12,9 @@ DOCS_READY := $(VENV)/.docs-ready
 SEED ?= 1
 ROWS ?= 100
 
+# Modules are compiled when they are imported first, and kept: the tests start a thousand processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test local cluster fast soak times lint spec mutants docs wheel clean
 
@@ -51,14 +54,13 @@ lint: $(READY)
 	@"$(BIN)/mypy"
 
 # All parts run even where one fails: one run shows everything. Jobs on Ray wait for processes to start, most of the time;
-# the other tests get the processors' idle time meanwhile, and what they print comes at the end.
+# lint and the other tests get the processors' idle time meanwhile, and what they print comes at the end.
 test: $(READY) $(DOCS_READY)
-	@failed=0; $(MAKE) --no-print-directory lint || failed=1; \
-	log=$$(mktemp) || exit 1; \
-	nice -n 19 $(MAKE) --no-print-directory local >"$$log" 2>&1 & local=$$!; \
-	trap 'kill $$local 2>/dev/null' INT TERM; \
+	@failed=0; log=$$(mktemp) || exit 1; \
+	nice -n 19 $(MAKE) --no-print-directory --keep-going lint local >"$$log" 2>&1 & beside=$$!; \
+	trap 'kill $$beside 2>/dev/null' INT TERM; \
 	$(MAKE) --no-print-directory cluster || failed=1; \
-	wait $$local || failed=1; cat "$$log"; rm -f "$$log"; exit $$failed
+	wait $$beside || failed=1; cat "$$log"; rm -f "$$log"; exit $$failed
 
 # SOAK=3/12 runs a part of the long tests beside those of every day; OPTIONS are of pytest.
 local: $(READY) $(DOCS_READY)
@@ -73,7 +75,7 @@ soak: $(READY) $(DOCS_READY)
 	    "$(BIN)/python" -m pytest -m "soak and $$part" --soak $(SLICE) || [ $$? = 5 ] || failed=1; \
 	done; exit $$failed
 
-# PART=1/3 runs a third of them.
+# PART=1/3 takes a third of the files.
 fast: $(READY)
 	@"$(BIN)/python" -m pytest $(OPTIONS) -q -m "not slow and not ray" $(if $(PART),--part $(PART))
 

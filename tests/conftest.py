@@ -36,9 +36,13 @@ def pytest_configure(config: pytest.Config) -> None:
     soak.sample_jobs(config)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return soak.is_left_out(collection_path, config) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    soak.check_marks(items)
     soak.deselect(config, items)
-    soak.deselect_all_but(config, items)
     if DAILY == PROFILE:
         soak.limit_examples(config, items)
 

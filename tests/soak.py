@@ -1,4 +1,4 @@
-"""Which of the long tests run: those marked `soak` stay out of a run unless `--soak` asks for all or for a slice.
+"""Which tests a run takes. Those marked `soak` stay out of it unless `--soak` asks for all or for a slice.
 
 A slice is a part of them chosen by a hash of their names, so each test is in one slice of a number, whatever else there
 is. Continuous integration runs one slice, chosen by the commit, so that many commits together run all.
@@ -23,6 +23,8 @@ Hardship = Callable[[Any, Any, str], None]
 WHOLE_JOBS = {"as a job in this process", "as a simulated job"}
 FEW_EXAMPLES = 12
 SHARE_OF_EXAMPLES = 4
+_ONLY_ON_RAY = re.compile(r"\s*(soak\s+and\s+)?ray\s*")
+"""Expressions of marks that only tests on Ray match."""
 SETTINGS = "_hypothesis_internal_use_settings"
 """Where hypothesis keeps what a test's own `@settings` says; there is no other way to it once a test is made."""
 
@@ -65,16 +67,37 @@ def add_option(parser: pytest.Parser) -> None:
     """Add `--soak` to the command line."""
     message = "run the tests marked `soak` too: all of them, or the part K of N, such as 3/8"
     parser.addoption("--soak", metavar="all|K/N", default="", help=message)
-    message = "of all tests that would run, run only the part K of N"
+    message = "of all files of tests, take only the part K of N"
     parser.addoption("--part", metavar="K/N", default="", help=message)
 
 
-def deselect_all_but(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one slice of all tests where `--part` asks for it."""
-    if asked := config.getoption("--part"):
-        part = Slice.parse(asked)
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in part])
-        items[:] = [item for item in items if item.nodeid in part]
+def is_left_out(file: Path, config: pytest.Config) -> bool:
+    """Return whether a file of tests is not of the part that `--part` takes, or has none on Ray where only those run.
+
+    Such a file is not imported. To import and collect all of them takes longer than a third of the fast tests.
+    """
+    if not file.name.startswith("test_"):
+        return False
+    asked = config.getoption("--part")
+    if asked and os.path.relpath(file, config.rootpath) not in Slice.parse(asked):
+        return True
+    return bool(_ONLY_ON_RAY.fullmatch(config.option.markexpr)) and not marks_ray(file)
+
+
+def marks_ray(file: Path) -> bool:
+    """Return whether a file of tests names the mark of those on Ray."""
+    return "mark.ray" in file.read_text(encoding="utf-8")
+
+
+def check_marks(items: list[pytest.Item]) -> None:
+    """Check that each test on Ray says so in its file, for the others are left out by that.
+
+    Raises:
+        pytest.UsageError: a test on Ray is in a file without the mark.
+    """
+    for file in {item.path for item in items if item.get_closest_marker("ray")}:
+        if not marks_ray(file):
+            raise pytest.UsageError(f"{file} has tests on Ray, but `mark.ray` is not in it: `-m ray` leaves it out")
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:

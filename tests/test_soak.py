@@ -34,9 +34,12 @@ class Plugin:
     def pytest_addoption(self, parser: pytest.Parser) -> None:
         soak.add_option(parser)
 
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        return soak.is_left_out(collection_path, config) or None
+
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        soak.check_marks(items)
         soak.deselect(config, items)
-        soak.deselect_all_but(config, items)
         soak.limit_examples(config, items)
 
     def pytest_runtest_call(self, item: pytest.Item) -> None:
@@ -79,14 +82,43 @@ def test_long_tests_run_when_they_are_asked_for_and_never_otherwise(tmp_path):
     assert ran(tmp_path, "-m", "soak") == ALL
     halves = [ran(tmp_path, "-m", "soak", "--soak", f"{number}/2") for number in (1, 2)]
     assert all(halves) and sorted(sum(halves, [])) == sorted(ALL)
-    thirds = [ran(tmp_path, "--soak", "all", "--part", f"{number}/3") for number in (1, 2, 3)]
-    assert all(thirds) and sorted(sum(thirds, [])) == sorted([*ALL, "test_daily"])
 
 
 @pytest.mark.slow
 def test_a_long_test_that_is_named_runs(tmp_path):
     assert ran(tmp_path, name="::test_long[7]") == ["test_long[7]"]
     assert ran(tmp_path, name="::test_long") == ALL
+
+
+def left_out(file: Path, part: str = "", marks: str = "") -> bool:
+    asked = SimpleNamespace(getoption=lambda name: part, rootpath=file.parent, option=SimpleNamespace(markexpr=marks))
+    return soak.is_left_out(file, asked)
+
+
+def test_parts_divide_the_files_and_each_gets_its_share(tmp_path):
+    files = [tmp_path / f"test_{number}.py" for number in range(300)]
+    parts = [[file for file in files if not left_out(file, f"{number}/3")] for number in (1, 2, 3)]
+    assert sorted(sum(parts, [])) == sorted(files) and all(len(part) > 70 for part in parts)
+    assert not any(left_out(tmp_path / "conftest.py", f"{number}/3") for number in (1, 2, 3))
+
+
+def test_where_only_tests_on_ray_run_files_without_them_are_left_out(tmp_path):
+    with_ray, without = tmp_path / "test_a.py", tmp_path / "test_b.py"
+    with_ray.write_text("@pytest.mark.ray\ndef test_a(): ...", encoding="utf-8")
+    without.write_text("@pytest.mark.slow\ndef test_b(): ...", encoding="utf-8")
+    only_on_ray = {"ray": True, "soak and ray": True, "not ray": False, "ray or slow": False, "": False}
+    for marks, wanted in only_on_ray.items():
+        assert (left_out(with_ray, marks=marks), left_out(without, marks=marks)) == (False, wanted), marks
+
+
+def test_a_test_on_ray_in_a_file_that_does_not_name_the_mark_is_refused(tmp_path):
+    file = tmp_path / "test_a.py"
+    item = SimpleNamespace(path=file, get_closest_marker=lambda name: name == "ray")
+    file.write_text("@pytest.mark.ray\ndef test_a(): ...", encoding="utf-8")
+    soak.check_marks([item])
+    file.write_text("@on_ray\ndef test_a(): ...", encoding="utf-8")
+    with pytest.raises(pytest.UsageError, match="`-m ray` leaves it out"):
+        soak.check_marks([item])
 
 
 TRIES = """
