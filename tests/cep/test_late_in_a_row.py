@@ -1,4 +1,4 @@
-"""The example of late departures, beside a loop over the sorted flights of each carrier and airport."""
+"""The example of late departures, by the API and by SQL, beside a loop over the flights of each carrier and airport."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.test_examples import stated_output
 LIMIT_MS = 6 * 3_600_000
 
 
-def series_of(departures: list[tuple[int, int]]) -> tuple[int, int]:
-    """The number of series with and without a recovery among (time, delay) in order of time."""
+def series_of(departures: list[tuple[int, int, int]]) -> tuple[int, int]:
+    """The number of series with and without a recovery among (time, flight, delay) in their order."""
     recovered = unrecovered = 0
     waiting: list[tuple[int, int]] = []  # (time of the first departure, late ones so far)
-    for time, delay in departures:
+    for time, _, delay in departures:
         over = [one for one in waiting if time - one[0] >= LIMIT_MS]
         unrecovered += sum(late == 3 for _, late in over)
         waiting = [one for one in waiting if time - one[0] < LIMIT_MS]
@@ -50,10 +50,10 @@ def test_the_example_finds_the_series_that_a_loop_finds(tmp_path: Path) -> None:
         if row["dep_time"] not in ("", "NA"):
             delay = int(row["dep_delay"])
             time = hours(row["time_hour"]) + (int(row["minute"]) + delay) * 60_000
-            departures[row["origin"], row["carrier"]].append((time, delay))
+            departures[row["origin"], row["carrier"]].append((time, int(row["flight"]), delay))
     counts: Counter[tuple[str, int]] = Counter()
     for (_, carrier), of_carrier in departures.items():
-        recovered, unrecovered = series_of(sorted(of_carrier, key=lambda one: one[0]))
+        recovered, unrecovered = series_of(sorted(of_carrier))
         counts[carrier, 0] += recovered
         counts[carrier, 1] += unrecovered
     command = [sys.executable, str(ROOT / "examples" / "late_in_a_row.py")]
@@ -61,7 +61,7 @@ def test_the_example_finds_the_series_that_a_loop_finds(tmp_path: Path) -> None:
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=90, cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout == stated_output("late_in_a_row")
-    lines = [line.split() for line in finished.stdout.splitlines()[2:]]
-    assert len(lines) == 5
+    *lines, comparison = (line.split() for line in finished.stdout.splitlines()[2:])
+    assert len(lines) == 5 and comparison == "the query gives the same rows".split()
     for carrier, recovered, unrecovered in lines:
         assert (int(recovered), int(unrecovered)) == (counts[carrier, 0], counts[carrier, 1]), carrier
