@@ -11,13 +11,14 @@ from rayflink.common.options import registry as options
 from ..plan.logical import Relation
 from ..plan.typed import Session
 from .estimates import Estimates
-from .phases import BATCH_ONLY, LOGICAL, PHASES, Rule, name_of
+from .phases import BATCH_ONLY, LOGICAL, PHASES, STREAM_ONLY, Rule, name_of
 from .planner_config import PlannerConfig
 from .rules.broadcast_join import broadcast_join
 from .rules.fold_constants import fold_constants
 from .rules.one_phase_aggregate import one_phase_aggregate
 from .rules.reorder_joins import reorder_joins
 from .rules.split_distinct import split_distinct
+from .rules.two_phase_groups import two_phase_groups
 from .user_rules import applied
 
 MOST_ROUNDS = 10
@@ -38,6 +39,7 @@ class RuleSettings:
         most_broadcast_bytes: of the small side of a join that is sent to all subtasks; below 0: none is.
         phases: how whole groups are aggregated.
         distinct_buckets: into how many DISTINCT aggregates of streams are split; 0: they are not.
+        has_mini_batch: rows of streams wait to be aggregated together.
     """
 
     is_batch: bool = False
@@ -47,6 +49,7 @@ class RuleSettings:
     most_broadcast_bytes: int = -1
     phases: options.AggPhaseStrategy = options.AggPhaseStrategy.AUTO
     distinct_buckets: int = 0
+    has_mini_batch: bool = False
 
 
 def optimized(plan: Relation, session: Session, settings: RuleSettings | None = None) -> Relation:
@@ -64,7 +67,7 @@ def optimized(plan: Relation, session: Session, settings: RuleSettings | None = 
     def once(plan: Relation, rule: Rule, is_own: bool) -> Relation:
         if is_own:
             return applied(rule, plan)
-        if not settings.is_batch and name_of(rule) in BATCH_ONLY:
+        if name_of(rule) in (STREAM_ONLY if settings.is_batch else BATCH_ONLY):
             return plan
         return bound.get(rule, rule)(plan)
 
@@ -87,6 +90,10 @@ def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[
         broadcast_join: partial(broadcast_join, estimates=estimates, most_bytes=settings.most_broadcast_bytes),
         one_phase_aggregate: partial(one_phase_aggregate, estimates=estimates, strategy=settings.phases),
         split_distinct: partial(split_distinct, buckets=settings.distinct_buckets),
+        two_phase_groups: partial(
+            two_phase_groups, has_mini_batch=settings.has_mini_batch, strategy=settings.phases,
+            splits=settings.distinct_buckets > 0,
+        ),
         reorder_joins: reorder if settings.reorders_joins else _as_it_is,
     }
 

@@ -34,6 +34,7 @@ from .rules.recognize_interval_join import recognize_interval_join
 from .rules.recognize_window_join import recognize_window_join
 from .rules.reorder_joins import reorder_joins
 from .rules.split_distinct import split_distinct
+from .rules.two_phase_groups import two_phase_groups
 from .rules.window_into_aggregate import window_into_aggregate
 
 Rule: TypeAlias = Callable[..., Relation]
@@ -74,6 +75,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         push_limit_into_scan,
         broadcast_join,
         one_phase_aggregate,
+        two_phase_groups,
     ),
 }
 """The rules in their order; those of `logical` are repeated until the plan no longer changes, at most ten times."""
@@ -89,6 +91,7 @@ NEEDED = frozenset(
     }
 )
 """Rules without which some queries cannot run."""
+STREAM_ONLY = frozenset({"two_phase_groups"})
 BATCH_ONLY = frozenset({"broadcast_join", "drop_watermarks", "one_phase_aggregate", "reorder_joins"})
 
 
@@ -101,4 +104,6 @@ def name_of(rule: Rule) -> str:
     return getattr(rule, "__name__", type(rule).__name__)
 
 
-__all__ = ["BATCH_ONLY", "LOGICAL", "NEEDED", "NORMALIZE", "PHASES", "PHYSICAL", "SOURCES", "Rule", "name_of"]
+__all__ = [
+    "BATCH_ONLY", "LOGICAL", "NEEDED", "NORMALIZE", "PHASES", "PHYSICAL", "SOURCES", "STREAM_ONLY", "Rule", "name_of",
+]  # fmt: skip

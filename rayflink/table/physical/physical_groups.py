@@ -20,7 +20,13 @@ from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from ..runtime.groups.distinct_values import DistinctValuesOperator
 from ..runtime.groups.group_changes import GroupSpec, distinct_arguments
-from ..runtime.groups.group_operators import MiniBatchGroupOperator, StreamGroupOperator
+from ..runtime.groups.group_operators import (
+    GlobalGroupOperator,
+    LocalGroupOperator,
+    MiniBatchGroupOperator,
+    StreamGroupOperator,
+)
+from ..runtime.groups.group_phases import part_names
 from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
 from ..types import Root
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
@@ -87,14 +93,23 @@ def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> S
         groups_of(plan),
     )
     names = [plan.input.names[key] for key in plan.grouping]
-    rows = hash_partition(translation.stream(plan.input), names)
+    rows = translation.stream(plan.input)
+    if not plan.splits_distinct and not plan.has_local_phase:
+        rows = hash_partition(rows, names)
     rows = _find_distinct_values(rows, spec, names, plan)
-    schema, identity = arrow_schema(plan.schema), f"groups: {spec.state_identity}"
+    schema, line = arrow_schema(plan.schema), plan.explain_line()
     factory = Factory(StreamGroupOperator, spec, schema)
-    if limits is not None:
+    if plan.has_local_phase:
+        assert limits is not None, "there are two phases with mini-batches only"
+        local = rows.add_operator("LocalGroupAggregate", Factory(LocalGroupOperator, spec, limits))
+        rows = translation.keep_order(plan.input, rows, local).set_description(f"Local{line}")
+        names, line = part_names(len(names)), f"Global{line}"
+        factory = Factory(GlobalGroupOperator, spec, schema, limits.of_parts())
+    elif limits is not None:
         factory = Factory(MiniBatchGroupOperator, spec, schema, limits)
-    step = add_keyed_operator(rows, "GroupAggregate", factory, names, identity)
-    line = plan.explain_line()
+    if plan.splits_distinct or plan.has_local_phase:
+        rows = hash_partition(rows, names)
+    step = add_keyed_operator(rows, "GroupAggregate", factory, names, f"groups: {spec.state_identity}")
     return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
 
 
@@ -130,16 +145,25 @@ def _limits(translation: Translation) -> MiniBatch | None:
 def _find_distinct_values(
     rows: StreamBuilder, spec: GroupSpec, names: Sequence[str], plan: GroupAggregate
 ) -> StreamBuilder:
-    """Add a step for each argument of a DISTINCT aggregate, which adds a column to partitioned rows."""
+    """Add a step for each argument of a DISTINCT aggregate, which adds a column to rows.
+
+    Rows are partitioned by group, or, where they are not yet, by group and value.
+    """
     for argument in distinct_arguments(spec):
         described = lineage(plan.input, argument.column)
         condition = "" if argument.filter is None else f" where {lineage(plan.input, argument.filter)}"
         identity = f"{described}{condition} by {all_of(plan.input, spec.keys) or 'nothing'}"
+        value, is_split = plan.input.names[argument.column], plan.splits_distinct
         factory = Factory(
-            DistinctValuesOperator, spec.columns, spec.keys, argument, spec.ttl_ms, spec.retracts, identity
+            DistinctValuesOperator, spec.columns, spec.keys, argument, spec.ttl_ms, spec.retracts, identity, is_split
         )
-        step = add_keyed_operator(rows, "DistinctValues", factory, names, f"distinct values: {identity}")
-        rows = step.set_description(f"DistinctValues(value=[{plan.input.names[argument.column]}])")
+        uid = f"distinct values: {identity}"
+        if is_split:
+            keys = list(dict.fromkeys([*names, value]))
+            step = add_keyed_operator(hash_partition(rows, keys), "DistinctValues", factory, keys, f"split {uid}")
+        else:
+            step = add_keyed_operator(rows, "DistinctValues", factory, names, uid)
+        rows = step.set_description(f"DistinctValues(value=[{value}]{', split=[true]' if is_split else ''})")
     return rows
 
 

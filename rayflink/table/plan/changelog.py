@@ -103,6 +103,11 @@ class ChangelogMode:
         return f"[{','.join(shown) or 'NONE'}]"
 
 
+def changes_of(step: Step) -> Change:
+    """Return the changes of a step's rows, whether or not other steps take them."""
+    return step.gives_changes([changes_of(below) for below in step.inputs])
+
+
 class ChangelogModes:
     """The changelog modes of the steps of plans.
 
@@ -178,4 +183,4 @@ def _refusal(step: Step, below: Step, refused: Change) -> SqlError:
     return SqlError(problem, remedy, "", step.place or below.place)
 
 
-__all__ = ["Change", "ChangelogMode", "ChangelogModes", "Step", "changelog_modes"]
+__all__ = ["Change", "ChangelogMode", "ChangelogModes", "changes_of", "Step", "changelog_modes"]

@@ -55,8 +55,11 @@ class ShownPlan:
                 return ShownStep(text, node, (self.of(below),))
             case WindowAggregate() if node.has_local_phase and self.two_phase:
                 return self._two_phases(node, node.input)
-            case GroupAggregate() if node.is_whole and not node.is_one_phase:
-                return self._two_phases(node, node.input)
+            case GroupAggregate() if node.has_local_phase or (node.is_whole and not node.is_one_phase):
+                return self._two_phases(node, node.input, self._with_distinct_values(node))
+            case GroupAggregate() if node.splits_distinct:
+                rows = _exchanged(node, 0, self._with_distinct_values(node))
+                return ShownStep(node.explain_line(), node, (rows,))
             case Rank() if node.last is not None and not isinstance(node, Deduplicate):
                 return self._two_phases(node, node.input)
             case Sort() if node.limit is not None:
@@ -67,9 +70,22 @@ class ShownPlan:
                 inputs = tuple(_exchanged(node, index, step) for index, step in enumerate(below_all))
                 return ShownStep(node.explain_line(), node, inputs)
 
-    def _two_phases(self, node: Relation, below: Relation) -> ShownStep:
-        """Return a step that works rows before they are partitioned, too."""
-        local = ShownStep(f"Local{node.explain_line()}", below, (self.of(below),))
+    def _with_distinct_values(self, node: GroupAggregate) -> ShownStep:
+        """Return the input of groups, behind the steps that find values by group and value."""
+        step, names = self.of(node.input), node.input.names
+        for value in node.distinct_arguments if node.splits_distinct else ():
+            hashed = ", ".join(names[key] for key in dict.fromkeys((*node.grouping, value)))
+            exchange = ShownStep(f"Exchange(distribution=[hash[{hashed}]])", node.input, (step,))
+            step = ShownStep(f"DistinctValues(value=[{names[value]}], split=[true])", node.input, (exchange,))
+        return step
+
+    def _two_phases(self, node: Relation, below: Relation, step: ShownStep | None = None) -> ShownStep:
+        """Return a step that works rows before they are partitioned, too.
+
+        Args:
+            step: gives the rows of `below`; None: the step of that.
+        """
+        local = ShownStep(f"Local{node.explain_line()}", below, (step or self.of(below),))
         return ShownStep(f"Global{node.explain_line()}", node, (_exchanged(node, 0, local),))
 
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .changelog import Change
+from .changelog import Change, changes_of
 from .logical import AggregateCall, Relation
+
+_ORDERED = {"FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG", "COLLECT", "PERCENTILE"}
+"""Aggregates to which the order of rows makes a difference, or that store all values."""
+_MERGEABLE = {"COUNT", "SUM", "AVG", "STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP"}
+_MERGEABLE_IF_ROWS_STAY = {"MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"}
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,10 @@ class MiniBatch:
     rows: int
     latency_ms: int
 
+    def of_parts(self) -> MiniBatch:
+        """Return the size of mini-batches of rows that were in mini-batches before: they wait a tenth as long."""
+        return replace(self, latency_ms=max(self.latency_ms // 10, 1))
+
 
 @dataclass(frozen=True)
 class GroupAggregate(Relation):
@@ -33,7 +42,10 @@ class GroupAggregate(Relation):
     Args:
         grouping: numbers of the columns; rows with NULL in one are a group, too.
         is_whole: it runs in batch mode: results wait for the end of the input.
-        is_one_phase: rows are partitioned as they are, and not aggregated before.
+        is_one_phase: rows are partitioned as they are, and not aggregated before; in batch mode.
+        has_local_phase: on streams, rows of a mini-batch are aggregated before they are partitioned as well.
+        splits_distinct: on streams, the values of DISTINCT aggregates are found by group and value, so that several
+            subtasks share those of one group.
         ttl: (table, time after which a group without new rows is forgotten), on streams; None: the time is
             `table.exec.state.ttl`.
     """
@@ -43,6 +55,8 @@ class GroupAggregate(Relation):
     calls: tuple[AggregateCall, ...]
     is_whole: bool = True
     is_one_phase: bool = False
+    has_local_phase: bool = False
+    splits_distinct: bool = False
     ttl: tuple[str, str] | None = None
 
     @property
@@ -67,6 +81,25 @@ class GroupAggregate(Relation):
 
     def requires_update_before(self, is_wanted: bool) -> bool:
         return True  # what the row before added to a group is taken back
+
+    @property
+    def is_mergeable(self) -> bool:
+        """Return whether results of parts of the rows of a stream can be merged."""
+        retracts = bool(changes_of(self.input) & (Change.UPDATE | Change.DELETE))
+        return all(call.name in _MERGEABLE or (call.name in _MERGEABLE_IF_ROWS_STAY and not retracts)
+                   for call in self.calls)  # fmt: skip
+
+    @property
+    def distinct_arguments(self) -> tuple[int, ...]:
+        """Return the columns whose values DISTINCT aggregates count once; MIN and MAX take all."""
+        selecting = ("MIN", "MAX")
+        return tuple(dict.fromkeys(call.arguments[0] for call in self.calls
+                                   if call.distinct and call.name not in selecting))  # fmt: skip
+
+    @property
+    def is_splittable(self) -> bool:
+        """Return whether DISTINCT aggregates are there, and no aggregate depends on the order of rows."""
+        return bool(self.distinct_arguments) and not any(call.name in _ORDERED for call in self.calls)
 
     @property
     def instead(self) -> str:

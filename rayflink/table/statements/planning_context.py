@@ -194,6 +194,7 @@ class PlanningContext:
             get(options.BROADCAST_JOIN),
             get(options.AGG_PHASE_STRATEGY),
             get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self.is_batch else 0,
+            get(options.MINI_BATCH) and not self.is_batch,
         )
 
     def planner_settings(self) -> PlannerSettings:

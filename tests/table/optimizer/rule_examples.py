@@ -88,6 +88,8 @@ class RuleExample:
     def explain(self, folder: Path, leave_out: bool) -> str:
         """Return the optimized plan as EXPLAIN prints it, with short names of tables; an error where there is none."""
         t_env = environment(folder, self.is_batch)
+        t_env.get_config().set_string("table.exec.mini-batch.allow-latency", "1 s")
+        t_env.get_config().set_string("table.exec.mini-batch.size", "1000")
         if self.option is not None:
             t_env.get_config().set_string(*self.option)
         if leave_out:

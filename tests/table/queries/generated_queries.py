@@ -147,6 +147,8 @@ MINI_BATCHES = {
     "table.exec.mini-batch.enabled": "true", "table.exec.mini-batch.allow-latency": "10 ms",
     "table.exec.mini-batch.size": "7",
 }  # fmt: skip
+ONE_PHASE = {**MINI_BATCHES, "table.optimizer.agg-phase-strategy": "ONE_PHASE"}
+SPLIT = {**MINI_BATCHES, "table.optimizer.distinct-agg.split.enabled": "true"}
 
 
 @dataclass(frozen=True)

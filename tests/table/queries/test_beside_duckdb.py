@@ -10,8 +10,10 @@ from tests.table.queries.generated_queries import (
     CONDITIONS,
     KEYS,
     MINI_BATCHES,
+    ONE_PHASE,
     PHASES,
     SESSIONS,
+    SPLIT,
     WINDOWS,
     checked,
     grouped,
@@ -67,7 +69,7 @@ def test_grouping_sets(rows, window, sets):
 
 
 @pytest.mark.slow
-@given(rows=tables().filter(bool), query=grouped(), options=st.sampled_from([{}, MINI_BATCHES]))
+@given(rows=tables().filter(bool), query=grouped(), options=st.sampled_from([{}, MINI_BATCHES, ONE_PHASE, SPLIT]))
 @settings(max_examples=25, phases=PHASES)
 def test_groups_of_streams(rows, query, options):
     checked(rows, query, options=options)

@@ -38,15 +38,19 @@ class DistinctValuesOperator(TableOperator):
         ttl_ms: how long a value is known that does not come again; 0: for ever.
         retracts: whether rows may be taken back.
         state_identity: which rows of the query the state belongs to.
+        is_split: rows are partitioned by the values as well, not by the group alone.
     """
 
     def __init__(
         self, columns: Sequence[pa.DataType], keys: Sequence[int], argument: DistinctArgument, ttl_ms: int,
-        retracts: bool, state_identity: str,
+        retracts: bool, state_identity: str, is_split: bool = False,
     ) -> None:  # fmt: skip
-        self._keys, self._argument, self._puts_again = tuple(keys), argument, retracts or ttl_ms > 0
-        kinds, values = [columns[key] for key in keys], [columns[argument.column]]
-        super().__init__(TableState(kinds, values, [pa.int64()], ttl_ms, f"distinct values: {state_identity}"))
+        self._keys = tuple(dict.fromkeys((*keys, argument.column))) if is_split else tuple(keys)
+        self._more = [] if is_split else [argument.column]
+        self._argument, self._puts_again = argument, retracts or ttl_ms > 0
+        kinds, more = ([columns[column] for column in chosen] for chosen in (self._keys, self._more))
+        identity = f"{'split ' if is_split else ''}distinct values: {state_identity}"
+        super().__init__(TableState(kinds, more, [pa.int64()], ttl_ms, identity))
 
     def add(self, rows: pa.RecordBatch) -> Iterable[Element]:
         kinds, rows = kinds_of(rows), without_kinds(rows)
@@ -64,7 +68,8 @@ class DistinctValuesOperator(TableOperator):
             return changes
         state, now_ms = self._state, self._state.now_ms
         keys = state.keys_of([rows.column(key) for key in self._keys], rows.num_rows)
-        found = state.find(take_rows([*keys, rows.column(self._argument.column)], chosen), len(chosen), now_ms)
+        values = [rows.column(column) for column in self._more]
+        found = state.find(take_rows([*keys, *values], chosen), len(chosen), now_ms)
         counts = np.zeros(len(found.rows), dtype=np.int64)
         counts[found.rows >= 0] = to_numpy(found.stored[0])
         order = np.argsort(found.codes, kind="stable")

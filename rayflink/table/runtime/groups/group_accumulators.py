@@ -24,7 +24,7 @@ from .present_values import (
     RunningWeights,
 )
 from .running_choices import RunningEarliest, RunningExtreme
-from .running_sums import GroupRows, RunningCount, RunningMoments, RunningSum, RunningValue
+from .running_sums import GroupRows, RunningCount, RunningMoments, RunningSum, RunningValue, Stepwise
 from .segments import Segments
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class GroupAccumulators:
         """The values that are counted once; their weights are further columns of the rows."""
         self.is_listed = any(slot.is_listed for slot in self._slots)
         """True if a result contains all values of a group."""
+        self.merges = all(isinstance(slot, Stepwise) for slot in self._slots)
+        """True if states of parts of the rows can be merged."""
 
     def describe(self) -> str:
         """Describe the accumulators without column numbers, which differ between plans."""
@@ -107,6 +109,18 @@ class GroupAccumulators:
             shown[slot], after = slot.run(base[first:stop], GroupRows(values, own, segments, is_folded))
             state += after
         return self._results(shown), state
+
+    def no_rows(self, groups: int) -> Columns:
+        """Return the states of groups without rows."""
+        return [pa.nulls(groups, kind) for kind in self.types]
+
+    def merge(self, base: Columns, partials: Columns, segments: Segments) -> Columns:
+        """Return the state behind each segment, whose rows are states of parts of the rows; see `merges`."""
+        state: Columns = []
+        for slot, (first, stop) in self._spans.items():
+            assert isinstance(slot, Stepwise), f"{slot} does not merge"
+            state += slot.merge(base[first:stop], partials[first:stop], segments)
+        return state
 
     def results(self, state: Columns) -> Columns:
         """Return the results of the aggregates for some states."""

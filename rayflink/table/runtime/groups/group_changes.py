@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,11 @@ from rayflink.common.records.row_kinds import kinds_of, without_kinds
 from ..aggregates.aggregates import Aggregate
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
-from ..changes import changed, replaced_rows
 from ..keyed_state.frame_memory import Columns
 from ..keyed_state.key_rows import take_rows
 from .group_accumulators import GroupAccumulators
 from .group_rows import DistinctArgument, signs_of
+from .result_changes import ResultChanges, Shown
 from .segments import Segments, first_of_runs
 from .table_state import FoundKeys, TableState
 
@@ -71,11 +71,11 @@ class GroupChanges:
     """
 
     def __init__(self, spec: GroupSpec, schema: pa.Schema, is_folded: bool) -> None:
-        self._spec, self._schema, self._is_folded = spec, schema, is_folded
+        self._spec, self._is_folded = spec, is_folded
+        self._changes = ResultChanges(schema, spec.ttl_ms > 0, spec.with_before)
         self._accumulators = accumulators = GroupAccumulators(spec.aggregates, spec.columns, spec.retracts)
         kinds = [spec.columns[key] for key in spec.keys]
-        about = f"groups of {accumulators.describe()}: {spec.state_identity}"
-        self.state = TableState(kinds, [], [pa.int64(), *accumulators.types], spec.ttl_ms, about)
+        self.state = state_of_groups(kinds, accumulators, spec)
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield the changes that rows make, in their order."""
@@ -105,7 +105,7 @@ class GroupChanges:
             segments = Segments(is_first)
             counts = segments.sums(weights, running[codes[is_first]])
         has_base = is_first[segments.starts] & (groups.rows[codes[segments.starts]] >= 0)
-        base = _stored_before(groups, codes[segments.starts], has_base)[1:]
+        base = stored_before(groups, codes[segments.starts], has_base)[1:]
         sorted_rows = rows.take(pa.array(order))
         results, state = self._accumulators.run(base, sorted_rows, weights, segments, self._is_folded)
         ends = np.flatnonzero(np.append(is_first[1:], True))  # the last row of each group
@@ -118,52 +118,16 @@ class GroupChanges:
         earlier = self._accumulators.results(base)
         if self._is_folded:
             firsts = segments.codes[np.flatnonzero(is_first)]
-            shown = _Shown(take_rows(results, last_segments), take_rows(earlier, firsts),
+            shown = Shown(take_rows(results, last_segments), take_rows(earlier, firsts),
                            counts[ends] > 0, has_base[firsts], order[np.flatnonzero(is_first)])  # fmt: skip
         else:
             shown = _each_row(results, earlier, counts > 0, has_base, segments, order)
-        return self._changes(rows, shown)
-
-    def _changes(self, rows: pa.RecordBatch, shown: _Shown) -> pa.RecordBatch:
-        both = shown.has_before & shown.has_after
-        is_shown = shown.has_before | shown.has_after
-        if not self._spec.ttl_ms:  # else an update shows that the group is in use, as in Flink
-            is_shown &= ~both | changed(shown.after, shown.before, both) if shown.after else ~both
-        chosen = np.flatnonzero(is_shown)
-        chosen = chosen[np.argsort(shown.places[chosen], kind="stable")]
-        keys = take_rows([rows.column(key) for key in self._spec.keys], shown.places[chosen])
-        return replaced_rows(
-            self._batch(keys, take_rows(shown.after, chosen), len(chosen)),
-            self._batch(keys, take_rows(shown.before, chosen), len(chosen)),
-            shown.has_after[chosen], shown.has_before[chosen], self._spec.with_before,
-        )  # fmt: skip
-
-    def _batch(self, keys: Columns, results: Columns, rows: int) -> pa.RecordBatch:
-        columns = [column if column.type == field.type else column.cast(field.type)
-                   for column, field in zip([*keys, *results], self._schema, strict=True)]  # fmt: skip
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """Results that may be shown.
-
-    Args:
-        after, before: results behind each change, and before it.
-        has_after, has_before: whether the group has any row then.
-        places: the row that brings it.
-    """
-
-    after: Columns
-    before: Columns
-    has_after: Truths
-    has_before: Truths
-    places: Numbers
+        return self._changes.of([rows.column(key) for key in self._spec.keys], shown)
 
 
 def _each_row(
     results: Columns, earlier: Columns, has_result: Truths, has_base: Truths, segments: Segments, order: Numbers
-) -> _Shown:
+) -> Shown:
     """Return the results behind each row, and those of the row before it or of the state."""
     count = segments.rows
     previous = np.arange(count) - 1
@@ -171,7 +135,13 @@ def _each_row(
     has_before = np.ones(count, dtype=np.bool_)
     has_before[segments.starts] = has_base
     both = concatenated([results, earlier]) if results else []
-    return _Shown(results, take_rows(both, previous), has_result, has_before, order)
+    return Shown(results, take_rows(both, previous), has_result, has_before, order)
+
+
+def state_of_groups(keys: Sequence[pa.DataType], accumulators: GroupAccumulators, spec: GroupSpec) -> TableState:
+    """Return the state of groups: by key the number of rows, and the accumulators."""
+    about = f"groups of {accumulators.describe()}: {spec.state_identity}"
+    return TableState(keys, [], [pa.int64(), *accumulators.types], spec.ttl_ms, about)
 
 
 def _counted(weights: Numbers, groups: Segments, before: Numbers) -> tuple[Numbers, Numbers, Truths]:
@@ -191,11 +161,11 @@ def _counted(weights: Numbers, groups: Segments, before: Numbers) -> tuple[Numbe
     return np.where(is_dropped, 0, weights), counts, is_new
 
 
-def _stored_before(groups: FoundKeys, wanted: Numbers, has_base: Truths) -> Columns:
+def stored_before(groups: FoundKeys, wanted: Numbers, has_base: Truths) -> Columns:
     """Return what is stored of some groups, nulls where nothing is."""
     numbers = np.cumsum(groups.rows >= 0) - 1
     places = np.where(has_base, numbers[wanted], 0)
     return [column.take(pa.array(places, mask=~has_base)) for column in groups.stored]
 
 
-__all__ = ["GroupChanges", "GroupSpec", "distinct_arguments"]
+__all__ = ["GroupChanges", "GroupSpec", "distinct_arguments", "state_of_groups", "stored_before"]

@@ -1,4 +1,4 @@
-"""The operators of GROUP BY over a stream: each row by itself, or the rows of a mini-batch together."""
+"""The operators of GROUP BY over a stream: each row by itself, or the rows of a mini-batch in one phase or two."""
 
 from __future__ import annotations
 
@@ -6,20 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from rayflink.common.records.batches import (
-    MAX_TIMESTAMP,
-    MIN_TIMESTAMP,
-    ArrowBatch,
-    Batch,
-    Element,
-    Watermark,
-    WatermarkStatus,
-)
-from rayflink.operators.capabilities import EventHandler, PreBarrier, ProcessingTimers
+from rayflink.common.records.batches import ArrowBatch, Element
 
 from ...plan.groups import MiniBatch
 from .group_changes import GroupChanges, GroupSpec
-from .mini_batch import MiniBatchRows
+from .group_phases import GroupParts, MergedGroups
+from .mini_batch import MiniBatchOperator
 from .table_state import TableOperator
 
 
@@ -41,10 +33,8 @@ class StreamGroupOperator(TableOperator):
             yield ArrowBatch(changes)
 
 
-class MiniBatchGroupOperator(StreamGroupOperator, ProcessingTimers, EventHandler, PreBarrier):
+class MiniBatchGroupOperator(MiniBatchOperator, StreamGroupOperator):
     """Emits one change of the result of a group for all rows of a mini-batch.
-
-    Rows are worked before a barrier, so they are no state. A watermark waits for the rows before it.
 
     Args:
         spec: the groups.
@@ -53,44 +43,47 @@ class MiniBatchGroupOperator(StreamGroupOperator, ProcessingTimers, EventHandler
     """
 
     def __init__(self, spec: GroupSpec, schema: pa.Schema, limits: MiniBatch) -> None:
-        super().__init__(spec, schema, True)
-        self._waiting = MiniBatchRows(limits)
-        self._watermark = MIN_TIMESTAMP
+        StreamGroupOperator.__init__(self, spec, schema, True)
+        MiniBatchOperator.__init__(self, limits)
 
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        is_full = len(batch) > 0 and self._waiting.add(batch.data, self._state.now_ms)
-        return self._fold() if is_full else ()
-
-    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
-        if self._waiting and watermark.timestamp < MAX_TIMESTAMP:
-            self._watermark = watermark.timestamp
-            return
-        yield from self._fold()
-        yield watermark
-
-    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
-        yield from self._fold()
-        yield status
-
-    def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
-        return self._fold()
-
-    def finish(self) -> Iterable[Element]:
-        return self._fold()
-
-    def next_processing_time(self) -> int | None:
-        return self._waiting.due_ms
-
-    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
-        return self._fold()
-
-    def _fold(self) -> Iterator[Element]:
-        if self._waiting:
-            yield from self.add(self._waiting.take())
-        if self._watermark > MIN_TIMESTAMP:
-            watermark, self._watermark = Watermark(self._watermark), MIN_TIMESTAMP
-            yield watermark
+    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
+        return self.add(rows)
 
 
-__all__ = ["MiniBatchGroupOperator", "StreamGroupOperator"]
+class LocalGroupOperator(MiniBatchOperator):
+    """Emits one part of a group for all rows of a mini-batch, before rows are partitioned by group.
+
+    Args:
+        spec: the groups.
+        limits: of a mini-batch.
+    """
+
+    def __init__(self, spec: GroupSpec, limits: MiniBatch) -> None:
+        super().__init__(limits)
+        self._parts = GroupParts(spec)
+
+    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
+        yield ArrowBatch(self._parts.of(rows))
+
+
+class GlobalGroupOperator(MiniBatchOperator, TableOperator):
+    """Emits one change of the result of a group for all its parts of a mini-batch.
+
+    Args:
+        spec: the groups.
+        schema: of the result.
+        limits: of a mini-batch.
+    """
+
+    def __init__(self, spec: GroupSpec, schema: pa.Schema, limits: MiniBatch) -> None:
+        self._merged = MergedGroups(spec, schema)
+        TableOperator.__init__(self, self._merged.state)
+        MiniBatchOperator.__init__(self, limits)
+
+    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
+        changes = self._merged.add(rows)
+        if changes.num_rows:
+            yield ArrowBatch(changes)
+
+
+__all__ = ["GlobalGroupOperator", "LocalGroupOperator", "MiniBatchGroupOperator", "StreamGroupOperator"]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from rayflink.common.records.batches import (
+    MAX_TIMESTAMP,
+    MIN_TIMESTAMP,
+    ArrowBatch,
+    Batch,
+    Element,
+    Watermark,
+    WatermarkStatus,
+)
 from rayflink.common.records.row_kinds import has_kinds, with_kinds
+from rayflink.operators.base import Operator
+from rayflink.operators.capabilities import EventHandler, PreBarrier, ProcessingTimers
 
 from ...plan.groups import MiniBatch
 from ..keyed_state.frame_snapshots import one_batch
@@ -52,4 +64,57 @@ def merged_rows(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return one_batch(batches)
 
 
-__all__ = ["MiniBatchRows", "merged_rows"]
+class MiniBatchOperator(Operator, ProcessingTimers, EventHandler, PreBarrier):
+    """An operator that works the rows of a mini-batch together.
+
+    Rows are worked before a barrier, so they are no state. A watermark waits for the rows before it.
+
+    Args:
+        limits: of a mini-batch.
+    """
+
+    def __init__(self, limits: MiniBatch) -> None:
+        self._waiting = MiniBatchRows(limits)
+        self._watermark = MIN_TIMESTAMP
+
+    @abstractmethod
+    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
+        """Called with the rows of a mini-batch. Return what they emit."""
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        is_full = len(batch) > 0 and self._waiting.add(batch.data, self.ctx.clock.now_ms())
+        return self._fold() if is_full else ()
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        if self._waiting and watermark.timestamp < MAX_TIMESTAMP:
+            self._watermark = watermark.timestamp
+            return
+        yield from self._fold()
+        yield watermark
+
+    def process_status(self, status: WatermarkStatus) -> Iterable[Element]:
+        yield from self._fold()
+        yield status
+
+    def prepare_snapshot(self, checkpoint_id: int) -> Iterable[Element]:
+        return self._fold()
+
+    def finish(self) -> Iterable[Element]:
+        return self._fold()
+
+    def next_processing_time(self) -> int | None:
+        return self._waiting.due_ms
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        return self._fold()
+
+    def _fold(self) -> Iterator[Element]:
+        if self._waiting:
+            yield from self.fold(self._waiting.take())
+        if self._watermark > MIN_TIMESTAMP:
+            watermark, self._watermark = Watermark(self._watermark), MIN_TIMESTAMP
+            yield watermark
+
+
+__all__ = ["MiniBatchOperator", "MiniBatchRows", "merged_rows"]

@@ -93,9 +93,24 @@ class Stepwise(RunningValue):
 
     def run(self, base: Columns, rows: GroupRows) -> tuple[Columns, Columns]:
         states = self.states(base, rows)
-        lasts = pa.array(rows.segments.lasts)
-        final = [column.take(lasts) for column in states]
+        final = behind_segments(states, rows.segments)
         return self.shown(final if rows.is_folded else states), final
+
+    def merge(self, base: Columns, partials: Columns, segments: Segments) -> Columns:
+        """Return the state behind each segment, whose rows are states of parts of the rows.
+
+        Args:
+            base: the state before each segment.
+            partials: rows of state, segment by segment, each from `run` with a base of nulls.
+        """
+        has_value = partials[0].is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+        return behind_segments(self.states(base, GroupRows(partials[0], has_value, segments, True)), segments)
+
+
+def behind_segments(states: Columns, segments: Segments) -> Columns:
+    """Return the states behind the last rows of segments."""
+    lasts = pa.array(segments.lasts)
+    return [column.take(lasts) for column in states]
 
 
 def numbers_or_zero(column: pa.Array) -> NDArray[Any]:
@@ -112,8 +127,15 @@ class RunningCount(Stepwise):
     def states(self, base: Columns, rows: GroupRows) -> Columns:
         return [to_arrow(rows.segments.sums(rows.weights, numbers_or_zero(base[0])), pa.int64())]
 
+    def merge(self, base: Columns, partials: Columns, segments: Segments) -> Columns:
+        return behind_segments([_running_counts(base[0], partials[0], segments)], segments)
+
     def shown(self, state: Columns) -> Columns:
         return [pc.fill_null(state[0], 0)]
+
+
+def _running_counts(base: pa.Array, counts: pa.Array, segments: Segments) -> pa.Array:
+    return to_arrow(segments.sums(numbers_or_zero(counts), numbers_or_zero(base)), pa.int64())
 
 
 class RunningSum(Stepwise):
@@ -145,6 +167,20 @@ class RunningSum(Stepwise):
             numbers = np.where(weights == 0, 0.0, numbers * weights)
             totals = segments.accumulated(np.add, numbers, numbers_or_zero(base[0]))
         return [to_arrow(totals, pa.float64()), count, *odd]
+
+    def merge(self, base: Columns, partials: Columns, segments: Segments) -> Columns:
+        kind = base[0].type
+        counts = [_running_counts(*both, segments) for both in zip(base[1:], partials[1:], strict=True)]
+        if types.is_decimal(kind):
+            ones = np.ones(segments.rows, dtype=np.int64)
+            total = _running_decimals(GroupRows(partials[0], ones, segments, True), base[0])
+        elif types.is_integer(kind):
+            total = _running_counts(base[0], partials[0], segments)
+        else:
+            numbers = numbers_or_zero(partials[0]), numbers_or_zero(base[0])
+            with np.errstate(invalid="ignore", over="ignore"):
+                total = to_arrow(segments.accumulated(np.add, *numbers), pa.float64())
+        return behind_segments([total, *counts], segments)
 
     def shown(self, state: Columns) -> Columns:
         total, count, *odd = state
@@ -202,25 +238,27 @@ class RunningMoments(Stepwise):
         odd = segments.sums(np.where(is_odd, rows.weights, 0), numbers_or_zero(base[4]))
         weights = np.where(is_odd, 0, rows.weights).astype(np.float64)
         numbers = np.where(weights == 0, 0.0, numbers)
-        counts, origins, first, second = (numbers_or_zero(column) for column in base[:4])
-        shifts = _quotients(first, counts)
-        is_far = (weights[segments.starts] != 0) & (first * shifts > 4 * (second - first * shifts))
+        before = _Moments(*(numbers_or_zero(column) for column in base[:4]))
         fresh = _quotients(
             np.add.reduceat(numbers * np.abs(weights), segments.starts),
             np.add.reduceat(np.abs(weights), segments.starts),
         )
-        near = np.where(counts > 0, origins + np.where(is_far, shifts, 0.0), fresh)
+        near = np.where(before.counts > 0, before.nearer(weights[segments.starts] != 0), fresh)
         if types.is_integer(rows.values.type):
             near = np.rint(near)
-        moved = np.where(counts > 0, origins - near, 0.0)
         away = np.where(weights == 0, 0.0, numbers - near[segments.codes])
-        columns = [
-            segments.accumulated(np.add, weights, counts),
-            near[segments.codes],
-            segments.accumulated(np.add, weights * away, first + counts * moved),
-            segments.accumulated(np.add, weights * away * away, second + 2 * moved * first + counts * moved * moved),
-        ]
-        return [*(to_arrow(column, pa.float64()) for column in columns), to_arrow(odd, pa.int64())]
+        added = _Moments(weights, near[segments.codes], weights * away, weights * away * away)
+        return [*_added(before.moved(near), added, segments), to_arrow(odd, pa.int64())]
+
+    def merge(self, base: Columns, partials: Columns, segments: Segments) -> Columns:
+        before = _Moments(*(numbers_or_zero(column) for column in base[:4]))
+        parts = _Moments(*(numbers_or_zero(column) for column in partials[:4]))
+        firsts = segments.first_rows(parts.counts != 0)
+        fresh = parts.origins[np.minimum(firsts, segments.rows - 1)]
+        near = np.where(before.counts > 0, before.origins, fresh)
+        odd = _running_counts(base[4], partials[4], segments)
+        states = _added(before.moved(near), parts.moved(near[segments.codes]), segments)
+        return behind_segments([*states, odd], segments)
 
     def shown(self, state: Columns) -> Columns:
         counts, origins, first, second = (numbers_or_zero(column) for column in state[:4])
@@ -231,9 +269,44 @@ class RunningMoments(Stepwise):
         return [to_arrow(column, pa.float64()) for column in columns]
 
 
+class _Moments(NamedTuple):
+    """The number of values, a number near their mean, the sum of differences from it and that of their squares."""
+
+    counts: NDArray[np.float64]
+    origins: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+    def nearer(self, may_move: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the mean where the origin is far away from it, else the origin."""
+        shifts = _quotients(self.first, self.counts)
+        is_far = may_move & (self.first * shifts > 4 * (self.second - self.first * shifts))
+        return self.origins + np.where(is_far, shifts, 0.0)
+
+    def moved(self, near: NDArray[np.float64]) -> _Moments:
+        """Return the same moments about other origins."""
+        by = np.where(self.counts != 0, self.origins - near, 0.0)
+        first, second = self.first + self.counts * by, self.second + 2 * by * self.first + self.counts * by * by
+        return _Moments(self.counts, near, first, second)
+
+
+def _added(before: _Moments, added: _Moments, segments: Segments) -> Columns:
+    """Return running moments about the same origins."""
+    columns = [
+        segments.accumulated(np.add, added.counts, before.counts),
+        added.origins,
+        segments.accumulated(np.add, added.first, before.first),
+        segments.accumulated(np.add, added.second, before.second),
+    ]
+    return [to_arrow(column, pa.float64()) for column in columns]
+
+
 def _quotients(numbers: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return numbers divided by counts, 0 where nothing was counted."""
     return np.divide(numbers, counts, out=np.zeros(len(numbers)), where=counts > 0)
 
 
-__all__ = ["GroupRows", "RunningCount", "RunningMoments", "RunningSum", "RunningValue", "Stepwise", "numbers_or_zero"]
+__all__ = [
+    "GroupRows", "RunningCount", "RunningMoments", "RunningSum", "RunningValue", "Stepwise", "behind_segments",
+    "numbers_or_zero",
+]  # fmt: skip

@@ -21,7 +21,12 @@ from rayflink.table.plan.groups import MiniBatch
 from rayflink.table.runtime.aggregates.aggregates import Aggregate, AggregateKind
 from rayflink.table.runtime.groups.distinct_values import DistinctValuesOperator
 from rayflink.table.runtime.groups.group_changes import GroupSpec, distinct_arguments
-from rayflink.table.runtime.groups.group_operators import MiniBatchGroupOperator, StreamGroupOperator
+from rayflink.table.runtime.groups.group_operators import (
+    GlobalGroupOperator,
+    LocalGroupOperator,
+    MiniBatchGroupOperator,
+    StreamGroupOperator,
+)
 from rayflink.table.types import DataTypes
 from rayflink.testing.elements import Columns, Record, columns, rec
 
@@ -86,6 +91,7 @@ class Groups:
     ttl_ms: int = 0
     with_before: bool = True
     mini_batch: MiniBatch | None = None
+    is_two_phase: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -98,8 +104,12 @@ class Groups:
         types = [ROWS.fields[key].type for key in self.keys] + [one.result for one in self.aggregates]
         fields = [one.to_arrow_field(name) for name, one in zip(self.names, types, strict=True)]
         schema = pa.schema([one.with_nullable(True) for one in fields])
-        distinct = [DistinctValuesOperator(kinds, self.keys, argument, self.ttl_ms, self.retracts, f"{number}")
+        distinct = [DistinctValuesOperator(kinds, self.keys, argument, self.ttl_ms, self.retracts, f"{number}",
+                                           self.is_two_phase)
                     for number, argument in enumerate(distinct_arguments(spec))]  # fmt: skip
+        if self.mini_batch is not None and self.is_two_phase:
+            local, whole = LocalGroupOperator(spec, self.mini_batch), GlobalGroupOperator(spec, schema, self.mini_batch)
+            return [*distinct, local, whole]
         if self.mini_batch is not None:
             return [*distinct, MiniBatchGroupOperator(spec, schema, self.mini_batch)]
         return [*distinct, StreamGroupOperator(spec, schema)]
