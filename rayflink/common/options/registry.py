@@ -508,8 +508,8 @@ LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: the machine's time zone.")
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
                              AggPhaseStrategy.AUTO,
-                             "Whether windows, and groups in batch mode or with mini-batches, are also aggregated before "
-                             "the exchange. AUTO: unless groups of whole tables leave more than half of the rows.")
+                             "Whether windows, and groups in batch mode or with mini-batches, are also aggregated "
+                             "before the exchange. AUTO: unless groups of whole tables leave more than half of the rows.")
 SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
                          "Compute DISTINCT aggregates in two steps, the first by key and value (in windows: by key and "
                          "a hash bucket of the value), so that several subtasks share the work of a hot key.")
