@@ -11,9 +11,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bids import QUERIES, bid_file
-from benchmarks.cep_events import CASES
-from benchmarks.contestants import (
+from benchmarks.inputs import nexmark
+from benchmarks.inputs.bids import QUERIES, bid_file
+from benchmarks.inputs.cep_events import CASES
+from benchmarks.inputs.kafka_events import EVENTS, broker_with_bids
+from benchmarks.inputs.nexmark import UNLIKE, kept_rows
+from benchmarks.inputs.words import WORDS_A_LINE, word_file
+from benchmarks.keyed_state.state_large import KEYS
+from benchmarks.runs import machine, report
+from benchmarks.runs.contestants import (
     FLINK_CHECKPOINTS,
     W1_PEERS,
     Contestant,
@@ -30,14 +36,8 @@ from benchmarks.contestants import (
     sql,
     sql_latency,
 )
-from benchmarks.environments import cache_directory
-from benchmarks.kafka_events import EVENTS, broker_with_bids
-from benchmarks.nexmark import UNLIKE, kept_rows
-from benchmarks.rounds import Record, measure
-from benchmarks.state_large import KEYS
-from benchmarks.words import WORDS_A_LINE, word_file
-
-from . import machine, nexmark, report
+from benchmarks.runs.environments import cache_directory
+from benchmarks.runs.rounds import Record, measure
 
 _ABOUT = {
     "w1": "word count of one text file: split, key by word, running count, every update to a sink that discards",
@@ -194,7 +194,7 @@ def _debloating_cost(asked: argparse.Namespace) -> list[Record]:
 
 
 def _state_large(asked: argparse.Namespace) -> list[Record]:
-    from benchmarks.state_preload import sst_folder
+    from benchmarks.keyed_state.state_preload import sst_folder
 
     params, cache = _params(asked), cache_directory()
     _say("preparing the preloaded keys of ours, which are kept")

@@ -25,7 +25,7 @@ import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import org.apache.flink.util.Collector;
 
 /**
- * Patterns of three steps over the events of benchmarks/cep_events.py, one job after the other in one JVM, parallelism
+ * Patterns of three steps over the events of benchmarks/inputs/cep_events.py, one job after the other in one JVM, parallelism
  * 1, heap state, no checkpoints. Arguments: accounts, events a millisecond, seconds of `within`, the DDL and the query
  * with {path} in them; then of each job a case, how many events, the share of relevant ones, the CSV file or "", and
  * "warm", if its time does not count, else "measured". The case "memory" has as many accounts as events, and each

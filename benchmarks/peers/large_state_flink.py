@@ -17,11 +17,11 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.job_numbers import flat, medians
-from benchmarks.large_job import KEYED, VALUE_BYTES, LargeJob, Rescaled, Size, await_true, job_folder
-from benchmarks.ours_checkpoint_sync import CHECKPOINTS, numbers_of
-from benchmarks.ours_recovery import lost_process
-from benchmarks.ours_rescale_pause import up_and_down
+from benchmarks.keyed_state.large_job import KEYED, VALUE_BYTES, LargeJob, Rescaled, Size, await_true, job_folder
+from benchmarks.keyed_state.ours_checkpoint_sync import CHECKPOINTS, numbers_of
+from benchmarks.keyed_state.ours_recovery import lost_process
+from benchmarks.keyed_state.ours_rescale_pause import up_and_down
+from benchmarks.runs.job_numbers import flat, medians
 
 _HOST = "127.0.0.1"
 _JOB_MANAGER = "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint"

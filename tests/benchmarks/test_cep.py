@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.cep_events import event_columns, event_file
-from benchmarks.contestants import PythonModule
-from benchmarks.ours_cep import run
-from benchmarks.report import equal_counts
-from benchmarks.rounds import Record, RunFailed
+from benchmarks.inputs.cep_events import event_columns, event_file
+from benchmarks.runs.contestants import PythonModule
+from benchmarks.runs.report import equal_counts
+from benchmarks.runs.rounds import Record, RunFailed
+from benchmarks.streams.ours_cep import run
 
 
 def test_the_events_are_those_that_java_computes() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ours_in_flight import run
+from benchmarks.streams.ours_in_flight import run
 
 
 @pytest.mark.slow

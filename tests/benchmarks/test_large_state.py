@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 import benchmarks.__main__ as program
-from benchmarks.contestants import PythonModule, flink_large_state
-from benchmarks.environments import cache_directory
-from benchmarks.large_job import VALUE_BYTES, Output, Size, await_true
-from benchmarks.large_state import Updates
+from benchmarks.keyed_state.large_job import VALUE_BYTES, Output, Size, await_true
+from benchmarks.keyed_state.large_state import Updates
 from benchmarks.peers import large_state_flink
-from benchmarks.report import cost_table
-from benchmarks.rounds import Record
+from benchmarks.runs.contestants import PythonModule, flink_large_state
+from benchmarks.runs.environments import cache_directory
+from benchmarks.runs.report import cost_table
+from benchmarks.runs.rounds import Record
 from rayflink.common.connector_base.source import PENDING
 from rayflink.common.records.batches import RowBatch
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.nexmark import QUERIES, TABLES, VIEWS, event_files, kept_rows, statements
+from benchmarks.inputs.nexmark import QUERIES, TABLES, VIEWS, event_files, kept_rows, statements
 from rayflink.connectors.nexmark import Nexmark
 from rayflink.table import EnvironmentSettings, TableEnvironment
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.job_numbers import flat, shuffle_numbers
-from benchmarks.ours_arrow_shuffle import BATCH_ROWS, CASES, make_batches, shuffle
-from benchmarks.ours_latency import LatencySink, Line, bucket, quantile
-from benchmarks.ours_scaling import Case, table, word_count
-from benchmarks.ours_startup import measure_job
-from benchmarks.ours_windows import StampedSource, open_sessions, windowed
+from benchmarks.runs.job_numbers import flat, shuffle_numbers
+from benchmarks.streams.ours_arrow_shuffle import BATCH_ROWS, CASES, make_batches, shuffle
+from benchmarks.streams.ours_latency import LatencySink, Line, bucket, quantile
+from benchmarks.streams.ours_scaling import Case, table, word_count
+from benchmarks.streams.ours_startup import measure_job
+from benchmarks.streams.ours_windows import StampedSource, open_sessions, windowed
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream.environment import StreamExecutionEnvironment
 

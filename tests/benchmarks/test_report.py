@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.contestants import PythonModule
-from benchmarks.report import (
+from benchmarks.runs.contestants import PythonModule
+from benchmarks.runs.report import (
     Spread,
     as_json,
     jobs_table,
@@ -18,7 +18,7 @@ from benchmarks.report import (
     table,
     whole_rate,
 )
-from benchmarks.rounds import Record
+from benchmarks.runs.rounds import Record
 
 
 def _record(name: str, seconds: list[float], missing: str | None = None) -> Record:

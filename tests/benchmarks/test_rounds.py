@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks.contestants import FlinkJvm
-from benchmarks.environments import Unavailable
-from benchmarks.rounds import RunFailed, measure, run
+from benchmarks.runs.contestants import FlinkJvm
+from benchmarks.runs.environments import Unavailable
+from benchmarks.runs.rounds import RunFailed, measure, run
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def test_a_benchmark_of_ours_that_is_not_there_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RAYFLINK_BENCH_CACHE", str(tmp_path))
-    monkeypatch.setattr("benchmarks.contestants.importlib.util.find_spec", lambda module: None)
-    monkeypatch.setattr("benchmarks.machine.describe", lambda: {"cores": 2, "packages": {}})
+    monkeypatch.setattr("benchmarks.runs.contestants.importlib.util.find_spec", lambda module: None)
+    monkeypatch.setattr("benchmarks.runs.machine.describe", lambda: {"cores": 2, "packages": {}})
     assert program.main(["latency", "--runs", "1"]) == 2
-    assert "not measured: ours: there is no benchmarks/ours_latency.py" in capsys.readouterr().out
+    assert "not measured: ours: there is no benchmarks/streams/ours_latency.py" in capsys.readouterr().out
 
 
 def test_an_unknown_peer_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:

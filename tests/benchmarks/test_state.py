@@ -19,16 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import benchmarks.__main__ as program
-from benchmarks import ours_checkpoint_sync, ours_state_count, ours_state_large, state_preload
-from benchmarks.contestants import flink_state_large
-from benchmarks.environments import Unavailable, cache_directory
-from benchmarks.keyed_counts import HOT_KEYS, Count, CountAndTell, Draw, DrawnKeys, Kind
-from benchmarks.ours_state_count import CASES, Case, state_count
-from benchmarks.ours_state_large import update
-from benchmarks.page_cache import page_cache_cap
-from benchmarks.rounds import run
-from benchmarks.state_large import Size
-from benchmarks.state_preload import sst_folder
+from benchmarks.keyed_state import ours_checkpoint_sync, ours_state_count, ours_state_large, state_preload
+from benchmarks.keyed_state.keyed_counts import HOT_KEYS, Count, CountAndTell, Draw, DrawnKeys, Kind
+from benchmarks.keyed_state.ours_state_count import CASES, Case, state_count
+from benchmarks.keyed_state.ours_state_large import update
+from benchmarks.keyed_state.state_large import Size
+from benchmarks.keyed_state.state_preload import sst_folder
+from benchmarks.runs.contestants import flink_state_large
+from benchmarks.runs.environments import Unavailable, cache_directory
+from benchmarks.runs.page_cache import page_cache_cap
+from benchmarks.runs.rounds import run
 from rayflink.common.errors import JobExecutionError
 from rayflink.datastream.environment import StreamExecutionEnvironment
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.words import word_chunks, word_file
+from benchmarks.inputs.words import word_chunks, word_file
 
 
 def test_the_first_words_are_fixed_for_ever() -> None:
@@ -29,7 +29,7 @@ def test_a_shorter_file_is_a_prefix_of_a_longer_one(tmp_path: Path) -> None:
 
 def test_chunks_do_not_show_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = b"".join(word_chunks(8_000))
-    monkeypatch.setattr("benchmarks.words._CHUNK", 80)
+    monkeypatch.setattr("benchmarks.inputs.words._CHUNK", 80)
     assert b"".join(word_chunks(8_000)) == whole
 
 

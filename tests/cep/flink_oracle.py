@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.environments import Environment, Unavailable, cache_directory
+from benchmarks.runs.environments import Environment, Unavailable, cache_directory
 from tests.cep.described_patterns import Described
 from tests.cep.flink_differences import difference_of, our_answer
 from tests.cep.random_patterns import RandomPatterns

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.environments import cache_directory
+from benchmarks.runs.environments import cache_directory
 from tests.cep.described_patterns import find
 from tests.cep.flink_differences import difference_of
 from tests.cep.flink_oracle import GOLDEN, main

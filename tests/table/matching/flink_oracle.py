@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from benchmarks import nexmark
-from benchmarks.environments import Unavailable
+from benchmarks.inputs import nexmark
+from benchmarks.runs.environments import Unavailable
 from rayflink.connectors.nexmark import Nexmark
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.parsing.statement_parser import script_parts

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.environments import cache_directory
+from benchmarks.runs.environments import cache_directory
 from tests.table.matching.flink_differences import our_answer, verdict_on
 from tests.table.matching.flink_oracle import RECORD, csv_tables, environment, main
 
