@@ -236,6 +236,13 @@ def test_only_one_folder_imports_ray():
     assert not broken, "only actors/on_ray/ imports ray:\n" + "\n".join(broken)
 
 
+def test_benchmarks_import_nothing_of_the_tests():
+    """A benchmark ships what it imports to Ray, with all that lies beside it."""
+    for file in source_files(("benchmarks",)):
+        found = [f"{file.name}:{each.line}" for each in file.imports if each.module.partition(".")[0] == "tests"]
+        assert not found, f"what both need belongs in benchmarks/servers: {found}"
+
+
 def test_the_folders_at_the_root_are_imported_through_rayflink_only():
     broken = [
         f"{file.name}:{node.lineno}"

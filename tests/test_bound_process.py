@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.bound_process import is_binding, start_bound
+from benchmarks.servers.bound_process import is_binding, start_bound
 
 ROOT = Path(__file__).parent.parent
 STARTS_AND_WAITS = """
 import time
-from tests.bound_process import start_bound
+from benchmarks.servers.bound_process import start_bound
 print(start_bound(["sleep", "600"]).pid, flush=True)
 time.sleep(600)
 """

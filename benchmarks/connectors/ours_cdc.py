@@ -61,7 +61,7 @@ def run(data_path: str, rows: int = 1_500_000, changes: int = 200_000) -> dict[s
     """
     import psycopg
 
-    from tests.connectors.postgres.postgres_server import programs, running_server
+    from benchmarks.servers.postgres_server import programs, running_server
 
     with running_server(wal_level="logical", shared_buffers="256MB", max_wal_size="4GB") as server:
         db = psycopg.connect(server.dsn, autocommit=True)

@@ -31,7 +31,7 @@ def run(data_path: str, rows: int = 1_000_000, changes: int = 100_000) -> dict[s
         Rows a second of the snapshot and updates a second of the log, with CPU seconds of the reading process a
         million, of the job, of a query by PyMySQL, and of the events of python-mysql-replication.
     """
-    from tests.connectors.mysql.mysql_server import running_server
+    from benchmarks.servers.mysql_server import running_server
 
     with running_server() as server:
         with server.connect(database=None) as db, db.cursor() as cursor:

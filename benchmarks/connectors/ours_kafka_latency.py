@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.runs.job_numbers import flat
 from benchmarks.runs.ray_bounded import bounded_ray
+from benchmarks.servers.kafka_broker import kafka_cluster
 from benchmarks.streams.ours_latency import TARGET_P99_MS
 from rayflink.common.serialization import ByteArraySchema
 from rayflink.common.watermark_strategy import WatermarkStrategy
@@ -29,7 +30,6 @@ from rayflink.datastream.connectors.kafka import (
     KafkaSource,
 )
 from rayflink.datastream.state import ValueStateDescriptor
-from tests.connectors.kafka.kafka_broker import kafka_cluster
 
 RATE = 10_000
 """Messages a second."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.serialization import ByteArraySchema
 from rayflink.connectors.kafka.kafka_client import ClientErrors, new_producer
@@ -27,7 +28,6 @@ from rayflink.datastream.connectors.base import DeliveryGuarantee
 from rayflink.operators.sinks import SinkOperator
 from rayflink.state.clock import ManualClock
 from rayflink.testing import OperatorHarness
-from tests.connectors.kafka.kafka_broker import KafkaCluster, kafka_cluster
 
 RECORDS = 300_000
 BATCH, CHECKPOINT = 1_000, 50_000

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
 from rayflink.common.serialization import ByteArraySchema
 from rayflink.common.watermark_strategy import WatermarkStrategy
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors import DiscardingSink
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
-from tests.connectors.kafka.kafka_broker import KafkaCluster, kafka_cluster
 
 SIZES = {100: 1.0, 1_000: 0.25}
 """Bytes a record -> its share of `records`."""

@@ -1,7 +1,7 @@
 """Files in an object store: MB/s of JSON lines and Parquet that are read and written, beside the bare libraries.
 
 The server is the `minio` on the PATH, else that of the tests, which `python -m
-tests.connectors.object_stores.bring_servers minio` builds by Go.
+benchmarks.servers.bring_servers minio` builds by Go.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.connectors.object_stores.servers import BUCKET, minio_program, minio_store
+from benchmarks.servers.object_stores import BUCKET, minio_program, minio_store
 
 OBJECTS = 4
 
@@ -24,7 +24,7 @@ def run(data_path: str = "", rows: int = 500_000, rounds: int = 3) -> dict[str, 
         rows: of each of the four objects; 500,000 are 190 MB of JSON and 146 MB of Parquet in all.
     """
     if minio_program() is None:
-        raise RuntimeError("MinIO is not there; python -m tests.connectors.object_stores.bring_servers minio builds it")
+        raise RuntimeError("MinIO is not there; python -m benchmarks.servers.bring_servers minio builds it")
     with minio_store() as server:
         ways = _ways(server.options, rows)
         best: dict[str, float] = {}

@@ -40,7 +40,7 @@ def broker_with_bids(events: int) -> Iterator[str]:
     """
     import pytest
 
-    from tests.connectors.kafka.kafka_broker import kafka_cluster
+    from benchmarks.servers.kafka_broker import kafka_cluster
 
     try:
         with kafka_cluster() as cluster:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.servers.mysql_server import running_server as running_mysql
+from benchmarks.servers.postgres_server import PostgresServer, running_server
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.connectors.mysql import change_jobs as mysql_jobs
-from tests.connectors.mysql.mysql_server import running_server as running_mysql
 from tests.connectors.postgres.change_jobs import Writer, builder, collecting, derived, table
-from tests.connectors.postgres.postgres_server import PostgresServer, running_server
 from tests.connectors.postgres.postgres_table import execute
 from tests.connectors.postgres.test_postgres_cdc import fill, is_ended, marker
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common.watermark_strategy import WatermarkStrategy
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.base import DeliveryGuarantee
 from tests.cluster import watching
 from tests.connectors.kafka.conftest import kafka  # noqa: F401
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import strings_to, values_in
 from tests.exactly_once.running import processes
 

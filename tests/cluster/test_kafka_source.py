@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common.watermark_strategy import WatermarkStrategy
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer
 from tests.connectors.kafka.conftest import kafka  # noqa: F401
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import produce, strings_from
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]

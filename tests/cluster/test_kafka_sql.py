@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from tests.connectors.kafka.kafka_broker import KafkaCluster, kafka_cluster
 from tests.connectors.kafka.kafka_reading import produce
 from tests.connectors.kafka.kafka_topics import values_in
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.postgres_server import running_server
 from rayflink.common import Duration, Row, Types, WatermarkStrategy
 from rayflink.datastream import AsyncDataStream, StreamExecutionEnvironment
 from rayflink.datastream.connectors.postgres import LookupCache, PostgresLookup, PostgresSink, PostgresSource
-from tests.connectors.postgres.postgres_server import running_server
 from tests.connectors.postgres.postgres_table import ask, execute
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]

@@ -9,13 +9,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from benchmarks.servers.postgres_server import postgres_server
 from rayflink.common import Encoder, WatermarkStrategy
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink
 from rayflink.datastream.connectors.postgres import PostgresSink, staged_rows
-from tests.connectors.postgres.postgres_server import postgres_server
 from tests.operators.test_commits import Pages, Shelf
 
 pytestmark = pytest.mark.slow

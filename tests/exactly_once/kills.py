@@ -33,8 +33,8 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
 from tests.cluster import watching
-from tests.connectors.kafka.kafka_broker import KafkaCluster, kafka_cluster
 from tests.exactly_once.running import (
     CHECKPOINT_MS,
     LANES,

@@ -14,8 +14,8 @@ from typing import Any
 
 import psutil
 
+from benchmarks.servers.postgres_server import postgres_server
 from tests.cluster import watching
-from tests.connectors.postgres.postgres_server import postgres_server
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

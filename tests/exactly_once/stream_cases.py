@@ -15,10 +15,10 @@ from typing import Any
 
 import psycopg
 
-from tests.connectors.kafka.kafka_broker import KafkaCluster
+from benchmarks.servers.kafka_broker import KafkaCluster
+from benchmarks.servers.postgres_server import PostgresServer
 from tests.connectors.kafka.kafka_topics import messages_in
 from tests.connectors.postgres.change_jobs import derived, table
-from tests.connectors.postgres.postgres_server import PostgresServer
 from tests.exactly_once.killable_job import KillableJob
 from tests.exactly_once.outside_writers import TABLES, Changes, Numbers
 from tests.exactly_once.running import RoundFailed

@@ -23,8 +23,8 @@ from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from tests.connectors.kafka.kafka_broker import KafkaCluster, kafka_cluster
-from tests.connectors.postgres.postgres_server import PostgresServer, running_server
+from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
+from benchmarks.servers.postgres_server import PostgresServer, running_server
 from tests.exactly_once.killable_job import KillableJob
 from tests.exactly_once.running import RoundFailed
 from tests.exactly_once.stream_cases import KafkaToIceberg, KafkaToKafka, KafkaToPostgres, PostgresToKafka, StreamCase

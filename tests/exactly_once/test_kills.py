@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.connectors.kafka.kafka_broker import kafka_jars
-from tests.connectors.postgres.postgres_server import programs
+from benchmarks.servers.kafka_broker import kafka_jars
+from benchmarks.servers.postgres_server import programs
 from tests.exactly_once.kills import VICTIMS, Campaign, plan, run
 from tests.exactly_once.running import ROOT, RoundFailed, RunningJob, database
 

@@ -9,10 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from benchmarks.servers.postgres_server import postgres_server
 from rayflink.connectors.postgres.postgres_sink import PostgresSink
 from rayflink.connectors.postgres.postgres_staged import staged_rows
 from rayflink.datastream.functions import TwoPhaseCommitSinkFunction
-from tests.connectors.postgres.postgres_server import postgres_server
 from tests.simulation.exactly_once import run
 from tests.simulation.topologies import BY_NAME, Environment, Topology, plain
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.kafka_broker import free_ports
 from rayflink.common.connector_base.delivery_guarantee import DeliveryGuarantee
 from rayflink.common.connector_base.source import PENDING, ReaderContext, Source
 from rayflink.common.metrics.metric_group import MetricGroup
@@ -20,7 +21,6 @@ from rayflink.common.serialization import SimpleStringSchema
 from rayflink.datastream.connectors.http import HttpEndpoint, HttpError, HttpSource
 from rayflink.state.clock import SystemClock
 from rayflink.testing import SourceSubject, check_source
-from tests.connectors.kafka.kafka_broker import free_ports
 
 
 def _post(port: int, body: bytes, path: str = "/", **headers: str) -> tuple[int, bytes]:

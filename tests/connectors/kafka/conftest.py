@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .kafka_broker import KafkaCluster, kafka_cluster
+from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common import SimpleStringSchema
 from rayflink.common.errors import PlanError
 from rayflink.common.records.batches import RowBatch
@@ -12,7 +13,6 @@ from rayflink.connectors.kafka.kafka_messages import KafkaMessages
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
 from rayflink.datastream.connectors.kafka import DeliveryGuarantee, KafkaOffsetResetStrategy, KafkaOffsetsInitializer
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import messages_in
 
 BROKER = {"bootstrap.servers": "127.0.0.1:1", "group.id": "shop"}

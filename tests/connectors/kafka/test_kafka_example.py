@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.kafka.kafka_broker import KafkaCluster
+from benchmarks.servers.kafka_broker import KafkaCluster
 from tests.test_examples import run_example, stated_output
 
 pytestmark = pytest.mark.slow

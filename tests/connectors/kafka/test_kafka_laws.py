@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from confluent_kafka import Producer
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common import SimpleStringSchema
 from rayflink.datastream.connectors.base import DeliveryGuarantee, Sink, Source
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from rayflink.testing import SinkSubject, SourceSubject, check_sink, check_source
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import strings_to, values_in
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.kafka.kafka_broker import KafkaCluster
+from benchmarks.servers.kafka_broker import KafkaCluster
 
 PAGE = Path(__file__).parents[3] / "docs" / "kafka.md"
 

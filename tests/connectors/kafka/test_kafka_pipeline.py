@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common import Encoder, SimpleStringSchema, WatermarkStrategy
 from rayflink.datastream import ProcessWindowFunction, StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from rayflink.datastream.window import TumblingEventTimeWindows
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 
 WINDOW_MS = 10_000
 

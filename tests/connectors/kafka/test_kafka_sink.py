@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.base import DeliveryGuarantee
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import counted, started, strings_to, subtask, values_in
 
 pytestmark = pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common import SimpleStringSchema
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.serialization import SerializationSchema
@@ -21,7 +22,6 @@ from rayflink.connectors.kafka.kafka_transactions import TransactionCounts, Tran
 from rayflink.datastream.connectors.base import DeliveryGuarantee
 from rayflink.operators.base import UserCodeError
 from rayflink.testing import Place, rescaled_snapshots
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import counted, messages_in, started, strings_to, subtask, values_in
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster, free_ports
 from rayflink.common import SimpleStringSchema
 from rayflink.connectors.kafka import kafka_producing
 from rayflink.connectors.kafka.kafka_errors import KafkaAccessDenied, KafkaBrokerUnavailable
@@ -15,7 +16,6 @@ from rayflink.connectors.kafka.kafka_sink import KafkaSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.base import DeliveryGuarantee
 from rayflink.operators.base import UserCodeError
-from tests.connectors.kafka.kafka_broker import KafkaCluster, free_ports
 from tests.connectors.kafka.kafka_topics import delete_topic, messages_in, started, strings_to, subtask, values_in
 
 pytestmark = pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common.connector_base.malformed_records import MalformedMessage, MalformedRecords
 from rayflink.common.connector_base.source import END, PENDING
 from rayflink.common.output_tag import OutputTag
@@ -28,7 +29,6 @@ from rayflink.datastream.connectors.kafka import (
     KafkaTopicPartition,
 )
 from rayflink.datastream.functions import ProcessFunction
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import DrivenSource, produce, strings_from, values
 
 pytestmark = pytest.mark.slow

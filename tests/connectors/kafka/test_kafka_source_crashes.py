@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common.connector_base.source import Source
 from rayflink.common.typeinfo import Types
 from rayflink.common.watermark_strategy import WatermarkStrategy
@@ -19,7 +20,6 @@ from rayflink.datastream.state import ValueStateDescriptor
 from rayflink.testing import CommittedSink, SourceSubject, check_source
 from rayflink.testing.connector_laws.crash_points import CrashPoints
 from rayflink.testing.connector_laws.crashing_job import CrashingJob
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import produce, strings_from
 
 pytestmark = pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from benchmarks.servers.kafka_broker import KafkaCluster, free_ports, kafka_cluster
 from rayflink.connectors.kafka.kafka_errors import (
     KafkaAccessDenied,
     KafkaBrokerUnavailable,
@@ -19,7 +20,6 @@ from rayflink.connectors.kafka.kafka_lookup import PartitionLookup
 from rayflink.connectors.kafka.kafka_source import KafkaSourceBuilder
 from rayflink.connectors.kafka.kafka_splits import FoundPartitions
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaTopicPartition
-from tests.connectors.kafka.kafka_broker import KafkaCluster, free_ports, kafka_cluster
 from tests.connectors.kafka.kafka_reading import DrivenSource, produce, strings_from, values
 from tests.connectors.kafka.kafka_topics import delete_topic
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common import WatermarkStrategy
 from rayflink.connectors.kafka.kafka_errors import KafkaAccessDenied
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.base import DeliveryGuarantee
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer
 from rayflink.operators.base import UserCodeError
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import DrivenSource, strings_from
 from tests.connectors.kafka.kafka_topics import started, strings_to, values_in
 

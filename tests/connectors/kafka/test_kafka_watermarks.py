@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.common import Duration, WatermarkStrategy
 from rayflink.datastream import DataStream, ProcessWindowFunction, StreamExecutionEnvironment
 from rayflink.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from rayflink.datastream.window import TumblingEventTimeWindows
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import produce, strings_from
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.kafka.kafka_broker import KafkaCluster
+from benchmarks.servers.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import messages_in
 from tests.pyflink_examples import FOLDER, KAFKA, prepared, printed_texts
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from paho.mqtt import client as mqtt
 
+from benchmarks.servers.bound_process import start_bound
 from rayflink.connectors.mqtt.mqtt_broker import MqttBroker
 from rayflink.connectors.mqtt.mqtt_connection import MqttConnection, MqttSession
-from tests.bound_process import start_bound
 
 STARTS_WITHIN_S = 20
 _SETTINGS = """

@@ -10,10 +10,10 @@ from typing import Any
 
 import pymysql
 
+from benchmarks.servers.mysql_server import MySqlServer
 from rayflink.common import Duration
 from rayflink.datastream.connectors.mysql_cdc import JsonDebeziumDeserializationSchema, MySqlSource, MySqlSourceBuilder
 from tests.connectors.cdc.collected_changes import WAIT_S
-from tests.connectors.mysql.mysql_server import MySqlServer
 
 _ROLLED_BACK = {1213, 1062, 1205}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.connectors.mysql.mysql_server import MySqlServer, running_server
+from benchmarks.servers.mysql_server import MySqlServer, running_server
 
 
 @pytest.fixture(scope="session")

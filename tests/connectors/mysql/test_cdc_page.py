@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.mysql.mysql_server import MySqlServer
+from benchmarks.servers.mysql_server import MySqlServer
 
 PAGE = Path(__file__).parents[3] / "docs" / "cdc-mysql.md"
 

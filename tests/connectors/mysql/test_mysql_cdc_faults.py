@@ -9,6 +9,7 @@ from dataclasses import replace
 import pymysql
 import pytest
 
+from benchmarks.servers.mysql_server import MySqlServer
 from rayflink.common.errors import described
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.connectors.cdc.snapshot_enumeration import LogSplit
@@ -19,7 +20,6 @@ from rayflink.connectors.mysql.mysql_chunks import MySqlTables
 from rayflink.datastream.connectors.mysql_cdc import MySqlError, StartupOptions
 from tests.connectors.cdc.collected_changes import collecting, derived, environment, eventually
 from tests.connectors.mysql.change_jobs import Writer, builder, fill, is_ended, marker, table
-from tests.connectors.mysql.mysql_server import MySqlServer
 
 pytestmark = pytest.mark.slow
 RETRY = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "100",

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.mysql_server import MySqlServer
 from tests.connectors.cdc.collected_changes import derived, eventually
 from tests.connectors.mysql.change_jobs import Writer, fill, is_ended, marker, table
-from tests.connectors.mysql.mysql_server import MySqlServer
 
 ROOT = Path(__file__).parent.parent.parent.parent
 

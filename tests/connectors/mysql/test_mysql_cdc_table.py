@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.mysql_server import MySqlServer
 from rayflink.common import RowKind
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.connectors.cdc.mysql_cdc import MySqlCdc, startup_of
 from rayflink.table.errors import SqlError
-from tests.connectors.mysql.mysql_server import MySqlServer
 
 COLUMNS = "id INT NOT NULL, a STRING, n BIGINT, PRIMARY KEY (id) NOT ENFORCED"
 

@@ -16,7 +16,7 @@ from typing import Any
 import nats
 import nkeys
 
-from tests.bound_process import start_bound
+from benchmarks.servers.bound_process import start_bound
 
 STARTS_WITHIN_S = 20
 _SETTINGS = """

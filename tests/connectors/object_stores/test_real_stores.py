@@ -15,14 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.servers.object_stores import AzuriteStore, MinioStore, RealStore, azurite_store, minio_store
 from rayflink.connectors.file_systems import object_store
 from rayflink.connectors.file_systems.object_store import ObjectStores
 from rayflink.connectors.file_systems.store_errors import ObjectStoreError, StoreConnectionError
 from rayflink.connectors.file_systems.uploads import PART_BYTES, uploads_to
 from rayflink.connectors.files.file_blocks import find_files
 from rayflink.state.storage.object_storage import ObjectStorage
-
-from .servers import AzuriteStore, MinioStore, RealStore, azurite_store, minio_store
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]

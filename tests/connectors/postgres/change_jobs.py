@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from benchmarks.servers.postgres_server import PostgresServer
 from rayflink.common import Duration
 from rayflink.datastream.connectors.postgres_cdc import (
     JsonDebeziumDeserializationSchema,
@@ -17,7 +18,6 @@ from rayflink.datastream.connectors.postgres_cdc import (
     PostgresCdcSourceBuilder,
 )
 from tests.connectors.cdc.collected_changes import WAIT_S, Collected, collecting, derived, environment, eventually
-from tests.connectors.postgres.postgres_server import PostgresServer
 
 __all__ = ["WAIT_S", "Collected", "Writer", "builder", "collecting", "derived", "environment", "eventually", "table"]
 

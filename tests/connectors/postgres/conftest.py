@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.connectors.postgres.postgres_server import PostgresServer, running_server
+from benchmarks.servers.postgres_server import PostgresServer, running_server
 from tests.connectors.postgres.postgres_table import execute
 
 

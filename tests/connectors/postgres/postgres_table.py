@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from benchmarks.servers.postgres_server import postgres_server
 from rayflink.connectors.postgres.postgres_sink import PostgresSink
 from rayflink.operators.sinks import SinkOperator
 from rayflink.testing import OperatorHarness, Place
 from rayflink.testing.harness import Snapshots
-from tests.connectors.postgres.postgres_server import postgres_server
 
 
 @pytest.fixture(scope="module")

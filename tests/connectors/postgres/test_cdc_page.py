@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.postgres.postgres_server import PostgresServer
+from benchmarks.servers.postgres_server import PostgresServer
 from tests.connectors.postgres.test_postgres_cdc import running, server  # noqa: F401  # fixtures
 
 PAGE = Path(__file__).parents[3] / "docs" / "cdc.md"

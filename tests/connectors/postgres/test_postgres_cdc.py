@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from benchmarks.servers.postgres_server import PostgresServer, running_server
 from rayflink.common import Row, RowKind, WatermarkStrategy
 from rayflink.datastream.connectors.postgres_cdc import RowChangesDeserializationSchema, StartupOptions
 from rayflink.testing import SourceSubject, check_source
@@ -21,7 +22,6 @@ from tests.connectors.postgres.change_jobs import (
     eventually,
     table,
 )
-from tests.connectors.postgres.postgres_server import PostgresServer, running_server
 from tests.connectors.postgres.postgres_table import ask, execute
 
 pytestmark = pytest.mark.slow

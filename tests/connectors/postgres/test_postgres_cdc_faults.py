@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from benchmarks.servers.postgres_server import PostgresServer, running_server
 from rayflink.common.errors import described
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.connectors.cdc.snapshot_enumeration import LogSplit
@@ -22,7 +23,6 @@ from tests.connectors.postgres.change_jobs import (
     eventually,
     table,
 )
-from tests.connectors.postgres.postgres_server import PostgresServer, running_server
 from tests.connectors.postgres.postgres_table import ask, execute
 from tests.connectors.postgres.test_postgres_cdc import fill, is_ended, marker, running, server  # noqa: F401
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.postgres_server import PostgresServer
 from tests.connectors.postgres.change_jobs import Writer, derived, eventually, table
-from tests.connectors.postgres.postgres_server import PostgresServer
 from tests.connectors.postgres.test_postgres_cdc import fill, is_ended, marker, running, server  # noqa: F401
 
 ROOT = Path(__file__).parent.parent.parent.parent

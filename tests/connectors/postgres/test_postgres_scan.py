@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow
 import pytest
 
+from benchmarks.servers.postgres_server import PostgresServer
 from rayflink.common import Row, WatermarkStrategy
 from rayflink.common.connector_base.source import Source
 from rayflink.common.errors import described
@@ -25,7 +26,6 @@ from rayflink.connectors.postgres.postgres_source import PostgresSource, Postgre
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.testing import SourceSubject, check_source
 from tests.connectors.postgres.change_jobs import eventually
-from tests.connectors.postgres.postgres_server import PostgresServer
 from tests.connectors.postgres.postgres_table import ask, execute
 
 slow = pytest.mark.slow

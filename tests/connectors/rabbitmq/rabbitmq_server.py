@@ -24,7 +24,7 @@ from typing import Any
 
 import pika
 
-from tests.bound_process import start_bound
+from benchmarks.servers.bound_process import start_bound
 
 STARTS_WITHIN_S = 60
 SCRIPT = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")

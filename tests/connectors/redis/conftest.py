@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.bound_process import start_bound
+from benchmarks.servers.bound_process import start_bound
 
 redis = pytest.importorskip("redis")
 

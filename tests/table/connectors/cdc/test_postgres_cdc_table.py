@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.postgres_server import PostgresServer
 from rayflink.common import RowKind
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.errors import SqlError
-from tests.connectors.postgres.postgres_server import PostgresServer
 from tests.connectors.postgres.postgres_table import execute
 from tests.connectors.postgres.test_postgres_cdc import running, server  # noqa: F401  # fixtures
 

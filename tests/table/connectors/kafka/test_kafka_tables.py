@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 
 pytestmark = pytest.mark.slow
 

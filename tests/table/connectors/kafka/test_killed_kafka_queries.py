@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
+from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.table import StreamTableEnvironment
 from rayflink.testing.connector_laws.crash_points import CrashPoints
 from rayflink.testing.connector_laws.crashing_job import CrashingJob
-from tests.connectors.kafka.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_reading import produce
 from tests.connectors.kafka.kafka_topics import values_in
 

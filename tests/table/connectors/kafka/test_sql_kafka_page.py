@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.connectors.kafka.kafka_broker import KafkaCluster
+from benchmarks.servers.kafka_broker import KafkaCluster
 
 PAGE = Path(__file__).parents[4] / "docs" / "sql-kafka.md"
 

@@ -1,6 +1,6 @@
 """Bring real object stores into the cache folder: MinIO, built by Go in some minutes, and Azurite, which is from npm.
 
-`python -m tests.connectors.object_stores.bring_servers` brings both, or those that are named as arguments. It needs the
+`python -m benchmarks.servers.bring_servers` brings both, or those that are named as arguments. It needs the
 standard library alone, so it runs before an environment is there. A build that is stopped goes on from Go's cache.
 """
 

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.bound_process import start_bound
+from benchmarks.servers.bound_process import start_bound
 
 SETTINGS = {
     "listen_addresses": "", "fsync": "off", "full_page_writes": "off", "shared_buffers": "16MB", "autovacuum": "off",

@@ -1,6 +1,6 @@
 """Real object stores for the tests, on loopback: MinIO, and Azurite, which is Microsoft's emulator of Azure.
 
-`python -m tests.connectors.object_stores.bring_servers` brings both. Where a program is not there, its tests are
+`python -m benchmarks.servers.bring_servers` brings both. Where a program is not there, its tests are
 skipped. The servers end with the process of the tests, however that ends.
 """
 
@@ -19,9 +19,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.bound_process import start_bound
-
-from .bring_servers import AZURITE, MINIO
+from benchmarks.servers.bound_process import start_bound
+from benchmarks.servers.bring_servers import AZURITE, MINIO
 
 BUCKET = "data"
 _ACCOUNT = "devstoreaccount1"
@@ -115,7 +114,7 @@ def minio_store() -> Iterator[MinioStore]:
     """Run MinIO with an empty bucket; skip where it is not installed."""
     program = minio_program()
     if program is None:
-        pytest.skip("MinIO is not installed: python -m tests.connectors.object_stores.bring_servers builds it")
+        pytest.skip("MinIO is not installed: python -m benchmarks.servers.bring_servers builds it")
     account = {
         "MINIO_ROOT_USER": "rayflink", "MINIO_ROOT_PASSWORD": "rayflink-secret", "MINIO_BROWSER": "off",
         "MINIO_SITE_REGION": "us-east-1",  # without one it accepts any
@@ -139,7 +138,7 @@ def minio_store() -> Iterator[MinioStore]:
 def azurite_store() -> Iterator[AzuriteStore]:
     """Run Azurite with an empty container; skip where it is not installed."""
     if not AZURITE.exists() or shutil.which("node") is None:
-        pytest.skip("Azurite is not installed: python -m tests.connectors.object_stores.bring_servers brings it by npm")
+        pytest.skip("Azurite is not installed: python -m benchmarks.servers.bring_servers brings it by npm")
 
     def command(port: int, folder: str) -> list[str]:
         place = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", folder]

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bound_process import start_bound
-from tests.connectors.kafka.kafka_certificates import Certificates, create_certificates
+from benchmarks.servers.bound_process import start_bound
+from benchmarks.servers.kafka_certificates import Certificates, create_certificates
 
 VERSION = "4.1.0"
 HEAP = "512m"

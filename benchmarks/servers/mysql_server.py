@@ -18,7 +18,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from tests.bound_process import start_bound
+from benchmarks.servers.bound_process import start_bound
 
 SETTINGS = {
     "bind-address": "127.0.0.1", "innodb-buffer-pool-size": "32M", "innodb-log-file-size": "8M",
