@@ -1,7 +1,7 @@
-"""Which tests may be skipped when they run, read from the syntax trees of all modules below tests/.
+"""Which tests may be skipped when they run, read from the syntax trees of all modules below tests/ and benchmarks/.
 
 A test may be skipped when it, a mark, its module, a fixture or a function it uses calls `pytest.skip` or
-`pytest.importorskip`, or bears `skipif`, however many steps away. Names are followed through imports of tests/;
+`pytest.importorskip`, or bears `skipif`, however many steps away. Names are followed through imports of both;
 a class stands for all its methods. What is computed at run time (a method of a value, a hook) is not followed.
 """
 
@@ -16,6 +16,8 @@ from pathlib import Path
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SKIPS = {"skip", "importorskip", "skipif"}
 PYTEST = {"pytest", "pytest.mark", "mark"}
+FOLDERS = {"tests": "", "benchmarks": "../benchmarks/"}
+"""What is imported from each folder at the root -> its path, relative to tests/."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,11 @@ class Module:
         """Local name to module path and name there; the second is empty for a module."""
         found: dict[str, tuple[str, str]] = {}
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "tests":
-                folder = "/".join((node.module or "").split(".")[1:])
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                root, *parts = (node.module or "").split(".")
+                if root not in FOLDERS:
+                    continue
+                folder = FOLDERS[root] + "/".join(parts)
                 for name in node.names:
                     found[name.asname or name.name] = (folder, name.name)
         return found
@@ -91,9 +96,11 @@ class Skips:
 
     @classmethod
     def below(cls, folder: Path) -> Skips:
-        """Those of all modules below a folder."""
-        paths = sorted(folder.rglob("*.py"))
-        return cls({path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths})
+        """Those of all modules below a folder, and of the benchmarks beside it."""
+        texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in folder.rglob("*.py")}
+        beside = folder.parent / "benchmarks"
+        texts |= {f"../{path.relative_to(folder.parent)}": path.read_text("utf-8") for path in beside.rglob("*.py")}
+        return cls(texts)
 
     def text(self, path: str) -> str:
         """The text of a module."""
