@@ -509,7 +509,7 @@ LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
 AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
                              AggPhaseStrategy.AUTO,
                              "Whether windows, and groups in batch mode or with mini-batches, are also aggregated "
-                             "before the exchange. AUTO: unless groups of whole tables leave more than half of the rows.")
+                             "before the exchange. AUTO: unless groups in batch mode leave more than half the rows.")
 SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
                          "Compute DISTINCT aggregates in two steps, the first by key and value (in windows: by key and "
                          "a hash bucket of the value), so that several subtasks share the work of a hot key.")
