@@ -7,7 +7,6 @@ first. It is forgotten only when the committer is done with it, and until then e
 from __future__ import annotations
 
 import math
-import pickle
 import time
 from collections.abc import Hashable, Iterable
 from itertools import islice, takewhile
@@ -18,7 +17,7 @@ from rayflink.common.connector_base.sink import Committer
 from rayflink.common.errors import described, shorten
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.text_output.logs import get_logger
-from rayflink.common.user_code.value_bytes import to_bytes
+from rayflink.common.user_code.value_bytes import from_bytes, with_buffers
 from rayflink.user_types import UserValue
 
 from .base import ProcessingTime
@@ -85,7 +84,7 @@ class Commits:
 
     def restore(self, entries: Iterable[bytes]) -> None:
         """Add the committables of the checkpoint from which the subtask starts; they are due."""
-        pairs = [pair for entry in entries for pair in _pairs(pickle.loads(entry))]
+        pairs = [pair for entry in entries for pair in _pairs(from_bytes(entry))]
         pairs.sort(key=lambda pair: pair[0])
         self._take((checkpoint_id, CommitRequest(committable, True)) for checkpoint_id, committable in pairs)
 
@@ -102,12 +101,12 @@ class Commits:
     @staticmethod
     def entry(checkpoint_id: int, committable: Any) -> bytes:
         """Return a committable of a checkpoint, for `restore`."""
-        return to_bytes((checkpoint_id, committable))
+        return with_buffers((checkpoint_id, committable))
 
     @classmethod
     def _entry(cls, pairs: list[tuple[int, UserValue]]) -> bytes:
         """Return committables that stay together."""
-        return cls.entry(*pairs[0]) if len(pairs) == 1 else to_bytes(pairs)
+        return cls.entry(*pairs[0]) if len(pairs) == 1 else with_buffers(pairs)
 
     def complete(self, checkpoint_id: int) -> None:
         """Make due the committables that were prepared for this complete checkpoint or an older one."""

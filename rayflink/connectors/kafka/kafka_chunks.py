@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO
+from operator import index
+from pickle import PickleBuffer
+from typing import IO, SupportsIndex
 
-from .kafka_messages import KafkaMessages, packed, unpacked
+from .kafka_messages import KafkaMessages, merged, packed, unpacked
 
 CHUNK_BYTES = 8 << 20
 """Bytes of messages after which a chunk is complete."""
+BLOCK_BYTES = 128 << 10
+"""Bytes of messages that are packed together, while the processor's cache still has them."""
 MEMORY_BYTES = 128 << 20
 """Most bytes of complete chunks that a subtask holds in memory."""
 SEGMENT_BYTES = 128 << 20
@@ -26,7 +30,7 @@ class Segment:
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="rayflink-kafka-")
         self.size = 0
 
-    def append(self, data: bytes) -> tuple[int, int]:
+    def append(self, data: bytes | memoryview) -> tuple[int, int]:
         """Write bytes at the end; return where they begin and how many they are."""
         place = self.size, len(data)
         self._file.write(data)
@@ -64,49 +68,51 @@ class ChunkId:
 class Chunk:
     """Messages of one writer that are committed in one transaction.
 
-    A pickled chunk contains the messages as bytes.
+    A pickled chunk contains the bytes of its messages as buffers, which `with_buffers` copies once.
 
     Args:
         count: messages.
         size: bytes of the messages.
-        compression: of its bytes in a checkpoint: "lz4", "zstd" or None.
     """
 
     id: ChunkId
     count: int
     size: int
-    compression: str | None = None
-    _parts: Sequence[KafkaMessages] | None = field(default=None, repr=False)
-    _data: bytes | None = field(default=None, repr=False)
-    _spilled: tuple[Segment, tuple[int, int]] | None = field(default=None, repr=False)
+    _blocks: Sequence[bytes | memoryview] | None = field(default=None, repr=False)
+    _spilled: tuple[Segment, Sequence[tuple[int, int]]] | None = field(default=None, repr=False)
 
     @property
     def is_in_memory(self) -> bool:
         """Return whether its messages are in this process's memory."""
         return self._spilled is None
 
-    def data(self) -> bytes:
-        """Return the bytes of its messages."""
-        parts, spilled = self._parts, self._spilled  # in this order, as another thread may spill it
-        if spilled is not None:
-            return spilled[0].read(spilled[1])
-        if self._data is not None:
-            return self._data
-        assert parts is not None
-        return packed(parts, self.compression)
+    def blocks(self) -> Iterator[bytes | memoryview]:
+        """Yield the bytes of its messages, each block as `packed` returned it."""
+        blocks, spilled = self._blocks, self._spilled  # in this order, as another thread may spill it
+        if blocks is not None:
+            yield from blocks
+        elif spilled is not None:
+            segment, places = spilled
+            yield from map(segment.read, places)
 
     def messages(self) -> Iterator[KafkaMessages]:
         """Yield its messages, part by part."""
-        parts = self._parts
-        yield from unpacked(self.data()) if parts is None else parts
+        for block in self.blocks():
+            yield from unpacked(block)
 
     def spill(self, segment: Segment) -> None:
         """Move its messages from memory to a local file."""
-        self._spilled = segment, segment.append(self.data())
-        self._parts = self._data = None
+        self._spilled = segment, [segment.append(block) for block in self.blocks()]
+        self._blocks = None
 
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_parts": None, "_data": self.data(), "_spilled": None}
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
+        blocks = self.blocks() if index(protocol) < 5 else map(PickleBuffer, self.blocks())
+        return Chunk, (self.id, self.count, self.size, list(blocks))
+
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        """Take the state of a chunk as it was pickled before it had blocks: its bytes are one, in `_data`."""
+        own = {name: state[name] for name in ("id", "count", "size")}
+        self.__dict__.update(own, _blocks=(state["_data"],), _spilled=None)
 
     def __repr__(self) -> str:
         chunk = self.id
@@ -130,7 +136,9 @@ class ChunkWriter:
         self._next, self._compression = first, compression
         self._memory_bytes, self._folder = memory_bytes, folder
         self._parts: list[KafkaMessages] = []
-        self._size = 0
+        self._parts_bytes = 0
+        self._blocks: list[bytes] = []
+        self._count = self._size = 0
         self._complete: list[Chunk] = []
         self._in_memory: weakref.WeakSet[Chunk] = weakref.WeakSet()
         self._segment: Segment | None = None
@@ -159,26 +167,36 @@ class ChunkWriter:
 
     def take(self, now_ms: int) -> list[Chunk]:
         """Return all messages since the last call as chunks."""
-        if self._parts:
+        if self._count:
             self._end(now_ms)
         complete, self._complete = self._complete, []
         return complete
 
     def _append(self, messages: KafkaMessages, size: int) -> None:
+        if not self._next.ledger_topic:
+            topics = messages.topics
+            self._next = replace(self._next, ledger_topic=topics if isinstance(topics, str) else topics[0])
         self._parts.append(messages)
+        self._parts_bytes += size
+        self._count += len(messages)
         self._size += size
+        if self._parts_bytes >= BLOCK_BYTES:
+            self._pack()
+
+    def _pack(self) -> None:
+        self._blocks.append(packed(merged(self._parts), self._compression))
+        self._parts.clear()
+        self._parts_bytes = 0
 
     def _end(self, now_ms: int) -> None:
-        parts, size = self._parts, self._size
-        self._parts, self._size = [], 0
-        if not self._next.ledger_topic:
-            topics = parts[0].topics
-            self._next = replace(self._next, ledger_topic=topics if isinstance(topics, str) else topics[0])
+        if self._parts:
+            self._pack()
         own = replace(self._next, written_ms=now_ms)
         self._next = replace(self._next, sequence=own.sequence + 1)
-        chunk = Chunk(own, sum(map(len, parts)), size, self._compression, parts)
+        chunk = Chunk(own, self._count, self._size, self._blocks)
+        self._blocks, self._count, self._size = [], 0, 0
         self._complete.append(chunk)
-        if size + sum(other.size for other in self._in_memory if other.is_in_memory) > self._memory_bytes:
+        if chunk.size + sum(other.size for other in self._in_memory if other.is_in_memory) > self._memory_bytes:
             if self._segment is None or self._segment.size >= SEGMENT_BYTES:
                 self._segment = Segment(self._folder)
             before = self._segment.size
@@ -188,4 +206,4 @@ class ChunkWriter:
             self._in_memory.add(chunk)
 
 
-__all__ = ["CHUNK_BYTES", "MEMORY_BYTES", "Chunk", "ChunkId", "ChunkWriter", "Segment"]
+__all__ = ["BLOCK_BYTES", "CHUNK_BYTES", "MEMORY_BYTES", "Chunk", "ChunkId", "ChunkWriter", "Segment"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import groupby
+from itertools import chain, groupby
+from typing import TypeVar
 
+_T = TypeVar("_T")
 Headers = Sequence[tuple[str, bytes | None]]
 """The headers of one message: names and values, in order."""
 NO_TIMESTAMP = -1
@@ -84,6 +86,37 @@ def _header_bytes(headers: Headers | None) -> int:
     return sum(len(name.encode()) + len(value or b"") for name, value in headers or ())
 
 
+def merged(parts: Sequence[KafkaMessages]) -> list[KafkaMessages]:
+    """Return messages with those parts joined that follow each other and have the same columns."""
+    return [_joined(run) for run in (list(run) for _, run in groupby(parts, _form))]
+
+
+def _form(messages: KafkaMessages) -> tuple[object, ...]:
+    topics = messages.topics if isinstance(messages.topics, str) else None
+    columns = messages.keys, messages.headers, messages.timestamps, messages.partitions
+    return topics, *(column is None for column in columns)
+
+
+def _joined(parts: Sequence[KafkaMessages]) -> KafkaMessages:
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return KafkaMessages(
+        first.topics if isinstance(first.topics, str) else list(chain.from_iterable(part.topics for part in parts)),
+        list(chain.from_iterable(part.values for part in parts)),
+        _column_of(part.keys for part in parts),
+        _column_of(part.headers for part in parts),
+        _column_of(part.timestamps for part in parts),
+        _column_of(part.partitions for part in parts),
+    )
+
+
+def _column_of(columns: Iterable[Sequence[_T] | None]) -> list[_T] | None:
+    """Return columns behind each other; None where there are none, which is so of all or of none of them."""
+    present = [column for column in columns if column is not None]
+    return list(chain.from_iterable(present)) if present else None
+
+
 def packed(parts: Sequence[KafkaMessages], compression: str | None) -> bytes:
     """Return messages as bytes: a pickled head with everything but keys and values, and these behind each other.
 
@@ -109,7 +142,7 @@ def packed(parts: Sequence[KafkaMessages], compression: str | None) -> bytes:
     return b"".join((len(encoded).to_bytes(8, "big"), encoded, small))
 
 
-def unpacked(data: bytes) -> Iterator[KafkaMessages]:
+def unpacked(data: bytes | memoryview) -> Iterator[KafkaMessages]:
     """Yield the messages of `packed`, part by part.
 
     Raises:
@@ -153,4 +186,4 @@ def _column(body: BytesIO, lengths: bytes) -> list[bytes | None]:
     return [None if size < 0 else read(size) for size in sizes]
 
 
-__all__ = ["ANY_PARTITION", "NO_TIMESTAMP", "Headers", "KafkaMessages", "packed", "unpacked"]
+__all__ = ["ANY_PARTITION", "NO_TIMESTAMP", "Headers", "KafkaMessages", "merged", "packed", "unpacked"]

@@ -25,7 +25,9 @@ _DEFAULTS: Final = {"partitioner": "murmur2_random"}
 _DEFAULT_TRANSACTIONAL: Final = {
     "transaction.timeout.ms": "8000", "retry.backoff.ms": "10", "retry.backoff.max.ms": "200",
     "reconnect.backoff.max.ms": "500", "topic.metadata.propagation.max.ms": "4000",
+    "linger.ms": "100",
 }  # fmt: skip
+"""Properties of exactly-once producers; messages wait for full batches, as the commit sends what is left at once."""
 _DELIVERY_MS: Final = "120000"
 """Time after which a message counts as lost, as that of Kafka's Java client."""
 _ACKNOWLEDGEMENTS: Final = ("acks", "request.required.acks", "enable.idempotence")

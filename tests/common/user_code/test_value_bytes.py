@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from pickle import PickleBuffer
 from typing import Any
 
+import numpy
 import pytest
 
 from rayflink.common.errors import NotSerializable
 from rayflink.common.records.batches import RowBatch
-from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
+from rayflink.common.user_code.value_bytes import from_bytes, to_bytes, with_buffers
 from rayflink.operators.external_sort import ExternalSort
 from rayflink.operators.feedback import FeedbackQueue
 
@@ -46,9 +48,22 @@ def into_a_sort(value: Any) -> bytes:
     return b""
 
 
-@pytest.mark.parametrize("write", [to_bytes, into_a_file, into_a_sort])
+@pytest.mark.parametrize("write", [to_bytes, with_buffers, into_a_file, into_a_sort])
 def test_what_cannot_be_pickled_is_refused_with_the_way_there(write: Callable[[Any], bytes]) -> None:
     with pytest.raises(
         NotSerializable, match=r"serialize a (list|tuple): (.*-> )?\[1\] -> Held.lock, a lock: .*cannot pickle"
     ):
         write([0, Held()])
+
+
+def test_buffers_that_cannot_change_are_views_and_others_are_copies() -> None:
+    blob, array, empty = PickleBuffer(b"blob"), numpy.arange(100), PickleBuffer(b"")
+    data = with_buffers([blob, array, empty, "plain"])
+    view, same, nothing, plain = from_bytes(data)
+    assert (bytes(view), same.tolist(), bytes(nothing), plain) == (b"blob", array.tolist(), b"", "plain")
+    assert view.obj is data
+    same[0] = 7  # the program may change it, as after `to_bytes`
+
+
+def test_a_value_without_buffers_is_written_as_ever() -> None:
+    assert with_buffers((1, ["a"])) == to_bytes((1, ["a"]))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.connectors.kafka.kafka_chunks import CHUNK_BYTES, ChunkId, ChunkWriter
+from rayflink.common.user_code.value_bytes import from_bytes, with_buffers
+from rayflink.connectors.kafka.kafka_chunks import CHUNK_BYTES, Chunk, ChunkId, ChunkWriter
 from rayflink.connectors.kafka.kafka_ledger import MOST_RUNS, SKEW_MS, ChunkFate, Ledger, new_run, run_start_ms
-from rayflink.connectors.kafka.kafka_messages import KafkaMessages, packed, unpacked
+from rayflink.connectors.kafka.kafka_messages import KafkaMessages, merged, packed, unpacked
 
 DAY_MS = 86_400_000
 NOW_MS = 1_760_000_000_000
@@ -121,9 +123,26 @@ def test_chunks_have_every_message_in_order(parts: list[KafkaMessages], memory_b
     assert sum(chunk.count for chunk in chunks) == sum(map(len, parts))
     assert len({chunk.id.ledger_topic for chunk in chunks}) <= 1
     assert sum(chunk.size for chunk in chunks if chunk.is_in_memory) <= memory_bytes
-    restored = pickle.loads(pickle.dumps(chunks))
-    assert [row for chunk in restored for row in rows(list(chunk.messages()))] == rows(parts)
+    for restored in (pickle.loads(pickle.dumps(chunks)), from_bytes(with_buffers(chunks)), copy.deepcopy(chunks)):
+        assert [row for chunk in restored for row in rows(list(chunk.messages()))] == rows(parts)
+        assert [chunk.id.sequence for chunk in restored] == list(range(len(chunks)))
     assert writer.take(7) == []
+
+
+def test_small_parts_become_one_and_those_of_another_form_stay_apart() -> None:
+    parts = [KafkaMessages("t", [b"a"]), KafkaMessages("t", [b"b", None]), KafkaMessages("u", [b"c"])]
+    parts += [KafkaMessages("u", [b"d"], [b"k"]), KafkaMessages(["v"], [b"e"]), KafkaMessages(["w"], [b"f"])]
+    assert [len(part) for part in merged(parts)] == [3, 1, 1, 2]
+    assert rows(merged(parts)) == rows(parts)
+
+
+def test_chunks_of_older_checkpoints_are_one_block() -> None:
+    older = {"count": 2, "size": 3, "compression": None, "_parts": None, "_spilled": None}
+    older |= {"id": ChunkId("p-0", "1-0", 7, "t", 0, 1), "_data": packed([KafkaMessages("t", [b"a", b"bc"])], None)}
+    chunk = Chunk.__new__(Chunk)
+    chunk.__setstate__(older)
+    assert (chunk.id.sequence, chunk.count, chunk.size, chunk.is_in_memory) == (7, 2, 3, True)
+    assert [part.values for part in chunk.messages()] == [[b"a", b"bc"]]
 
 
 def test_spilled_chunks_are_in_files_without_a_name(tmp_path) -> None:
