@@ -551,18 +551,18 @@ SOURCE_IDLE_TIMEOUT = _option(_S, "table.exec.source.idle-timeout", DURATION, _m
                               "Time without rows after which a source no longer holds back event time; 0: never.",
                               test=_NO_NEGATIVE_TIME)
 NOT_NULL_ENFORCER = _option(_S, "table.exec.sink.not-null-enforcer", enum_type(NotNullEnforcer), NotNullEnforcer.ERROR,
-                            "Handling of NULL in a NOT NULL column of the target: an error, or drop the row and count "
-                            "it in numNullRecordsDropped.")
+                            "NULL in a NOT NULL column: an error, or drop the row, counted in numNullRecordsDropped.")
 TYPE_LENGTH_ENFORCER = _option(_S, "table.exec.sink.type-length-enforcer", enum_type(TypeLengthEnforcer),
                                TypeLengthEnforcer.IGNORE,
-                               "Handling of strings and bytes whose length differs from the type of their target "
-                               "column: ignore it, trim and pad them, or an error.")
+                               "Strings and bytes of another length than their column: ignore it, trim and pad, fail.")
 PRINTED_WIDTH = _option(_S, "table.display.max-column-width", INT, 30,
                         "Maximum width of values without a fixed length in print(); longer ones end in dots.",
                         test=_POSITIVE)
 TABLE_PARALLELISM = _option(_S, "table.exec.resource.default-parallelism", INT, -1,
                             "Parallelism of queries; -1: parallelism.default.",
                             test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))
+DUPLICATE_CHANGES = _option(_S, "table.exec.source.cdc-events-duplicate", BOOLEAN, False,
+                            "Leave out changes that come twice, by the last row of each PRIMARY KEY.")
 MINI_BATCH = _option(_S, "table.exec.mini-batch.enabled", BOOLEAN, False,
                      "Aggregate the rows of a stream without a window in mini-batches, which show one change of a "
                      "group instead of the change of each row.")

@@ -102,8 +102,6 @@ class TableSink(ABC):
     """True if it takes new rows only, and no changes of rows."""
     requires_update_before = True
     """True if updates must include the row before; false where rows have a key."""
-    takes_upserts = False
-    """True if it takes updates without the row before, too, where its input has no other."""
     key: tuple[str, ...] = ()
     """Names of the columns by which a row replaces another; (): none does, or the whole row says which."""
     loses_order = False

@@ -29,7 +29,6 @@ def truth(text: str) -> bool:
 
 class _Blackhole(TableSink):
     is_append_only = False
-    takes_upserts = True
 
     def attach(self, stream: DataStream, name: str) -> Step:
         return stream.sink_to(DiscardingSink()).name(name)
@@ -46,7 +45,6 @@ class Blackhole(Connector):
 
 class _Print(TableSink):
     is_append_only = False
-    takes_upserts = True
 
     def __init__(self, schema: Schema, identifier: str, stderr: bool) -> None:
         self._schema, self._identifier, self._stderr = schema, identifier, stderr

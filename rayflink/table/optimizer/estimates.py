@@ -34,6 +34,7 @@ from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr
+from ..plan.upserts import ChangelogNormalize
 from ..types import INTEGERS, DataType
 from .conditions import parts_of
 from .join_keys import Pair, equalities
@@ -138,7 +139,7 @@ class Estimates:
                 return self._written_join(node)
             case KeyedJoin():
                 return self._keyed_join(node)
-            case WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
+            case WatermarkAssigner() | ToChangelog() | FromChangelog() | ChangelogNormalize() | Sink():
                 return self._as_below(node)
             case _:
                 assert_never(node)

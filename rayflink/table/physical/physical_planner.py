@@ -35,6 +35,7 @@ from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.typed import Session
+from ..plan.upserts import ChangelogNormalize
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate, translate_stream_groups
 from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
@@ -49,6 +50,7 @@ from .physical_rows import (
 )
 from .physical_sinks import write_table
 from .physical_sources import translate_scan, translate_values, translate_watermarks
+from .physical_upserts import translate_normalize
 from .physical_windows import translate_window_aggregate, translate_window_table
 from .planner_settings import PlannerSettings
 from .translation import Translation
@@ -128,6 +130,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_stream_groups(translation, node)
         case GroupAggregate() | Deduplicate():
             return translate_first_rows(translation, node)
+        case ChangelogNormalize():
+            return translate_normalize(translation, node)
         case MatchRecognize():
             return translate_match(translation, node)
         case Sort():

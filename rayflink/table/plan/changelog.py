@@ -8,7 +8,7 @@ Source: apache/flink FlinkChangelogModeInferenceProgram.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Flag
 from typing import Protocol
@@ -160,15 +160,15 @@ def changelog_modes(roots: Sequence[Step]) -> ChangelogModes:
     """Return the changelog modes of the steps of plans, whose results include the row before where they can."""
     modes = ChangelogModes(roots)
     for root in roots:
-        if all(step.produces_update_before for step in _steps(root)):
+        if _can_give_before(root):
             modes.ask(root, True)
     return modes
 
 
-def _steps(root: Step) -> Iterator[Step]:
-    yield root
-    for below in root.inputs:
-        yield from _steps(below)
+def _can_give_before(step: Step) -> bool:
+    """Return whether updates of a step can include the row before."""
+    is_passed_on = step.requires_update_before(True)
+    return step.produces_update_before and (not is_passed_on or all(map(_can_give_before, step.inputs)))
 
 
 def _refusal(step: Step, below: Step, refused: Change) -> SqlError:

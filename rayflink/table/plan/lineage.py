@@ -31,6 +31,7 @@ from .op_columns import FromChangelog, ToChangelog
 from .plan_nodes import node_of
 from .ranks import Rank
 from .typed import Column, Expr
+from .upserts import ChangelogNormalize
 
 
 def lineage(relation: Relation, at: int) -> str:
@@ -39,7 +40,7 @@ def lineage(relation: Relation, at: int) -> str:
     match node:
         case Project():
             return _expression(node.exprs[at], node.input)
-        case Filter() | WatermarkAssigner() | Sort():
+        case Filter() | WatermarkAssigner() | Sort() | ChangelogNormalize():
             return lineage(node.input, at)
         case WindowTable() if at >= len(node.input.schema):
             time = lineage(node.input, node.windowing.time)

@@ -248,10 +248,14 @@ class Scan(Relation):
     Args:
         path: catalog, database and name; or a made-up name for a table without one.
         source: reads the rows, see `sources.TableSource`; contains the projections and filters pushed into it.
+        primary_key: names of the columns that its definition says to be the key.
+        is_duplicated: the same change may come several times.
     """
 
     path: tuple[str, ...]
     source: Any
+    primary_key: tuple[str, ...] = ()
+    is_duplicated: bool = False
 
     @property
     def is_named(self) -> bool:
@@ -264,18 +268,15 @@ class Scan(Relation):
         return self.path if self.is_named or not self.view else self.view
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
-        changes: Change = self.source.changes
-        return changes
+        return Change(self.source.changes)
 
     @property
     def produces_update_before(self) -> bool:
-        described: bool = self.source.produces_update_before
-        return described
+        return bool(self.source.produces_update_before) and not self.is_duplicated
 
     @property
     def instead(self) -> str:
-        remedy: str = self.source.instead
-        return remedy
+        return str(self.source.instead)
 
     def explain_line(self) -> str:
         pushed = self.source.pushed()
@@ -586,10 +587,8 @@ class Sink(_OnOne):
         return Change.NONE
 
     def requires_update_before(self, is_wanted: bool) -> bool:
-        wanted: bool = self.sink.requires_update_before
-        if (wanted and self.sink.takes_upserts) or self.needs_before:
-            return all(relation.produces_update_before for relation in self.input.walk())
-        return wanted
+        is_needed: bool = self.sink.requires_update_before or self.needs_before
+        return is_needed
 
     @property
     def instead(self) -> str:

@@ -28,6 +28,7 @@ from .logical import (
 from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .ranks import Deduplicate, Rank, WindowRank
+from .upserts import ChangelogNormalize
 
 PlanNode: TypeAlias = (
     Scan
@@ -52,6 +53,7 @@ PlanNode: TypeAlias = (
     | Rank
     | ToChangelog
     | FromChangelog
+    | ChangelogNormalize
     | Sink
 )
 """All kinds of nodes; a subclass stands before its base class, as `match` needs it."""

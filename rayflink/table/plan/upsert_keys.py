@@ -6,54 +6,98 @@ Source: apache/flink FlinkRelMdUpsertKeys.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import product
+from typing import TypeAlias
 
 from ..errors import SqlError
 from .groups import GroupAggregate
-from .logical import Filter, Project, Relation, Scan, Union, WatermarkAssigner
+from .logical import Filter, Project, Relation, Scan, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate
+from .ranks import Rank
 from .typed import Call, Column, Expr
+from .upserts import ChangelogNormalize
+
+Keys: TypeAlias = frozenset[frozenset[int]]
+"""Sets of numbers of columns, each of which identifies a row; the empty set: there is one row at most."""
+NO_KEYS: Keys = frozenset()
+_MOST_KEYS = 16
+"""Keys that a projection gives at most: one whose columns are selected several times has many forms."""
+
+
+def upsert_names(scan: Scan) -> tuple[str, ...]:
+    """Return the columns by which updates find the row that they replace; (): they include it, or none find it."""
+    key: tuple[str, ...] = scan.primary_key if scan.is_duplicated else scan.source.key
+    return key if set(key) <= set(scan.names) and not scan.produces_update_before else ()
+
+
+def upsert_keys(relation: Relation) -> Keys:
+    """Return the sets of columns each of which finds the row that a change replaces or deletes.
+
+    The changes of a row with one key come in their order: it is the key by which rows were partitioned, or of their
+    source. A union has none, since the rows of its inputs may have equal keys.
+    """
+    match relation:
+        case Scan():
+            names = upsert_names(relation) or relation.primary_key
+            is_found = bool(names) and set(names) <= set(relation.names)
+            return frozenset({frozenset(map(relation.names.index, names))}) if is_found else NO_KEYS
+        case ChangelogNormalize():
+            return frozenset({frozenset(relation.key)})
+        case WatermarkAssigner() | Filter() | Sort():
+            return upsert_keys(relation.input)
+        case Project():
+            return _of_columns(relation)
+        case GroupAggregate():
+            return frozenset({frozenset(range(len(relation.grouping)))})
+        case WindowAggregate() if relation.emission is None:
+            width = len(relation.grouping)
+            bounds = {width + len(relation.calls), width + len(relation.calls) + 1} & set(range(len(relation.schema)))
+            return frozenset({frozenset({*range(width), *bounds})}) if len(bounds) == 2 else NO_KEYS
+        case Rank():
+            return _of_rank(relation)
+    return NO_KEYS
+
+
+def _of_columns(relation: Project) -> Keys:
+    places: dict[int, list[int]] = {}
+    for number, expr in enumerate(relation.exprs):
+        if isinstance(expr, Column):
+            places.setdefault(expr.index, []).append(number)
+    keys: set[frozenset[int]] = set()
+    for key in sorted(map(sorted, upsert_keys(relation.input))):
+        if set(key) <= places.keys() and len(keys) < _MOST_KEYS:
+            keys.update(map(frozenset, product(*(places[column][:2] for column in key))))
+    return frozenset(keys)
+
+
+def _of_rank(relation: Rank) -> Keys:
+    """Return the partition, with the number unless there is one row each, and keys that have the partition."""
+    partition = frozenset(relation.partition)
+    own = partition if (relation.first, relation.last) == (1, 1) else partition | {relation.number}
+    return frozenset({own, *(key for key in upsert_keys(relation.input) if partition <= key)})
 
 
 def upsert_key(relation: Relation) -> tuple[int, ...] | None:
-    """Return numbers of these columns; None: updates include the row before, or no columns find it."""
-    match relation:
-        case Scan():
-            key = relation.source.key
-            is_found = bool(key) and not relation.produces_update_before and set(key) <= set(relation.names)
-            return tuple(map(relation.names.index, key)) if is_found else None
-        case WatermarkAssigner():
-            return upsert_key(relation.input)
-        case Project():
-            below = upsert_key(relation.input)
-            kept = {one.index: at for at, one in enumerate(relation.exprs) if isinstance(one, Column)}
-            return tuple(kept[one] for one in below) if below is not None and kept.keys() >= set(below) else None
-    return None
+    """Return numbers of the columns of the smallest upsert key; None: there is none."""
+    return min((tuple(sorted(key)) for key in upsert_keys(relation)), key=lambda key: (len(key), key), default=None)
 
 
-def group_key(relation: Relation) -> tuple[int, ...] | None:
-    """Return numbers of the columns that are the key of groups of a stream, in a result that has each group once.
-
-    None: the rows are not those of groups, or the columns are not there.
-    """
-    match relation:
-        case GroupAggregate() if not relation.is_whole:
-            return tuple(range(len(relation.grouping)))
-        case Project():
-            below = group_key(relation.input)
-            places = {expr.index: number for number, expr in enumerate(relation.exprs) if isinstance(expr, Column)}
-            return tuple(places[one] for one in below) if below is not None and places.keys() >= set(below) else None
-    return None
+def has_upsert_key(relation: Relation, names: Collection[str]) -> bool:
+    """Return whether the named columns are an upsert key of a relation."""
+    columns = relation.names
+    return any({columns[number] for number in key} == set(names) for key in upsert_keys(relation))
 
 
 def needs_before(relation: Relation, key: Collection[str]) -> bool:
-    """Return whether updates of groups must include the row before, since the result has another key than the groups.
+    """Return whether updates must include the row before, since the result has another key than the rows.
 
     Args:
         key: names of the columns by which the result has its rows; none: it is not by key.
     """
-    has_groups = any(isinstance(below, GroupAggregate) and not below.is_whole for below in relation.walk())
-    columns = group_key(relation)
-    is_same = columns is not None and {relation.names[index] for index in columns} == set(key)
-    return bool(key) and has_groups and not is_same
+    is_keyed = any(
+        (isinstance(below, GroupAggregate) and not below.is_whole) or (isinstance(below, Scan) and upsert_names(below))
+        for below in relation.walk()
+    )
+    return bool(key) and is_keyed and not has_upsert_key(relation, key)
 
 
 def ensure_one_group(relation: Relation, wanted: Iterable[int]) -> None:
@@ -89,31 +133,23 @@ def _without_casts(expr: Expr) -> Expr:
     return expr
 
 
-def ensure_key(relation: Relation, wanted: Iterable[int] = ()) -> None:
-    """Check that rows which replace others can be found by columns of the result.
-
-    Args:
-        wanted: numbers of the columns of the result's key; none: they may be any.
+def ensure_key(relation: Relation) -> None:
+    """Check that rows which replace others can be found by columns of a result that has no key.
 
     Raises:
-        SqlError: those that find them are not among its columns, or are not its key.
+        SqlError: those that find them are not among its columns.
     """
-    found, asked = upsert_key(relation), set(wanted)
-    if found is not None and asked and asked != set(found):
-        described, other = (", ".join(relation.names[at] for at in key) for key in (found, sorted(asked)))
-        problem = f"rows replace others by {described}, and the key of the result is {other}"
-        raise SqlError(problem, "give it the same key, or let the stream have UPDATE_BEFORE rows, too")
-    if not isinstance(relation, (Project, Union, WatermarkAssigner)):
-        return
     for below in relation.inputs:
-        key = upsert_key(below)
-        if key is not None and found is None:
-            columns = ", ".join(below.names[at] for at in key)
-            behind = relation.explain_line()
-            problem = f"rows of a stream replace others by {columns}, which finds them no more behind {behind}"
-            remedy = "select these columns as they are, of one stream, or let the stream have UPDATE_BEFORE rows, too"
-            raise SqlError(problem, remedy, "", relation.place)
         ensure_key(below)
+        key = upsert_key(below)
+        scans = [node for node in below.walk() if isinstance(node, Scan) and upsert_names(node)]
+        if isinstance(relation, (Project, Union, Unnest)) and scans and key is not None and not upsert_keys(relation):
+            columns = ", ".join(below.names[number] for number in key)
+            problem = f"rows of a stream replace others by {columns}, which finds them no more behind "
+            problem += relation.explain_line()
+            remedy = "give the result a key: primary_key(...) of its schema; or let it have UPDATE_BEFORE rows, too"
+            raise SqlError(problem, remedy, "", relation.place)
 
 
-__all__ = ["ensure_key", "ensure_one_group", "needs_before", "upsert_key"]
+__all__ = ["NO_KEYS", "Keys", "ensure_key", "ensure_one_group", "has_upsert_key", "needs_before", "upsert_key",
+           "upsert_keys", "upsert_names"]  # fmt: skip

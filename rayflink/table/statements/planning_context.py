@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
@@ -20,9 +22,10 @@ from ..optimizer.optimizer import RuleSettings
 from ..parsing.nesting import deeply
 from ..parsing.statements import Tree
 from ..physical.planner_settings import PlannerSettings
+from ..plan.changelog import Change
 from ..plan.emission import EmitOptions
 from ..plan.groups import MiniBatch
-from ..plan.logical import UNNAMED, Relation
+from ..plan.logical import UNNAMED, Relation, Scan
 from ..plan.typed import Function, Place, Session
 from ..table_config import TableConfig
 from . import resolution
@@ -107,7 +110,9 @@ class PlanningContext:
             SqlError: its options are wrong, or it cannot be read.
         """
         source = connector(path, table).source(resolution.connected(path, table, True, self.zone))
-        return resolution.relation(path, table, source)
+        plan = resolution.relation(path, table, source)
+        is_duplicated = not self.is_batch and self.configuration.get(options.DUPLICATE_CHANGES)
+        return plan.mapped(partial(_duplicated, key=table.primary_key)) if is_duplicated else plan
 
     # names
 
@@ -210,6 +215,24 @@ class PlanningContext:
             state_ttl_ms=get(options.STATE_TTL).to_millis(),
             mini_batch=None if self.is_batch else _mini_batch(self.configuration),
         )
+
+
+def _duplicated(relation: Relation, key: tuple[str, ...]) -> Relation:
+    """Return a table whose changes may come several times.
+
+    Args:
+        key: names of the columns of its primary key.
+
+    Raises:
+        SqlError: it has none.
+    """
+    if not isinstance(relation, Scan) or relation.source.changes is Change.INSERT:
+        return relation
+    if not key:
+        name = relation.path[-1]
+        problem = f"{options.DUPLICATE_CHANGES.key!r} is true, and {name} has changes and no PRIMARY KEY"
+        raise SqlError(problem, "declare PRIMARY KEY (...) NOT ENFORCED, by which duplicates are found")
+    return replace(relation, primary_key=key, is_duplicated=True)
 
 
 def _mini_batch(configuration: Configuration) -> MiniBatch | None:

@@ -23,6 +23,7 @@ from ..explain import explained
 from ..explain_detail import ExplainDetail
 from ..optimizer.optimizer import optimized
 from ..optimizer.rules.share_scans import share_scans
+from ..optimizer.upsert_sources import normalize_upserts
 from ..parsing.nesting import deeply, too_deep
 from ..physical.physical_planner import PhysicalPlanner
 from ..physical.stream_sinks import deletes_before, sink_of, target
@@ -66,6 +67,8 @@ class QueryRunner:
         optimized_plans = [deeply(partial(optimized, plan, session, rules)) for plan in plans]
         if settings.reuse_plans and settings.reuse_sources:
             optimized_plans = share_scans(optimized_plans)
+        if not context.is_batch:
+            optimized_plans = deeply(partial(normalize_upserts, optimized_plans))
         modes = deeply(partial(ChangelogModes, optimized_plans))
         if context.is_batch:
             _ensure_append_only(optimized_plans, modes)
@@ -73,7 +76,6 @@ class QueryRunner:
 
     def run(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""
-        ensure_key(plan)
         with self._apart():
             [optimized_plan] = self.optimize([plan])
             stream = self._planner([optimized_plan]).stream(optimized_plan).stream
@@ -118,10 +120,8 @@ class QueryRunner:
     def add_inserts(self, sinks: Sequence[Sink]) -> None:
         """Make queries and the tables they write part of the environment's program."""
         for sink in sinks:
-            key = [sink.input.names.index(name) for name in sink.sink.key]
-            ensure_key(sink.input, key)
             if not sink.sink.requires_update_before:
-                ensure_one_group(sink.input, key)
+                ensure_one_group(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
         plans = self.optimize(sinks)
         planner = self._planner(plans)
         for plan in plans:
@@ -171,9 +171,10 @@ class QueryRunner:
         columns = () if definition is None else definition.columns
         key = () if definition is None else definition.primary_key
         key_columns = [index for index, column in enumerate(columns) if column.name in key]
-        ensure_key(plan, key_columns)
         if not mode.before:
             ensure_one_group(plan, key_columns)
+        if not (mode.before or key):
+            ensure_key(plan)
         fitted = plan if definition is None else fit_columns(plan, definition, None, "the target schema")
         sink = sink_of(fitted, definition, mode)
         declared = tuple(column.type for column in columns if column.type is not None)

@@ -81,7 +81,7 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
     """
     stored = [one for one in table.columns if one.computed is None]
     schema = tuple(Attribute(one.name, one.type) for one in stored if one.type is not None)
-    found: Relation = Scan(schema, path, source)
+    found: Relation = Scan(schema, path, source, tuple(table.primary_key))
     if len(stored) < len(table.columns):
         found = _with_computed(found, table)
     if table.watermark is None:

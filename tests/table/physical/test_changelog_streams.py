@@ -113,30 +113,50 @@ def test_changes_become_upserts_that_forget_nothing(t_env, query, expected):
     assert told(found.execute_and_collect()) == expected
 
 
-def test_what_wants_the_row_of_before_refuses_upserts(t_env):
-    table = t_env.from_changelog_stream(stream(t_env, UPSERTS), KEYED, ChangelogMode.upsert())
-    for refused in (
-        lambda: table.where(col("n") > 3).execute(), table.to_arrow, lambda: t_env.to_changelog_stream(table),
-    ):  # fmt: skip
-        with pytest.raises(SqlError, match=r"gives updates without the row before.*ChangelogMode\.all\(\)"):
-            refused()
-    with pytest.raises(SqlError, match=r"and no key; give a Schema with primary_key"):
-        t_env.from_changelog_stream(stream(t_env), None, ChangelogMode.upsert())
+WHOLE = [(NEW, "a", 1), (OLD, "a", 1), (NOW, "a", 12), (GONE, "a", 12), (NEW, "b", 3)]
 
 
-def test_upserts_without_their_key_are_refused(t_env):
-    table = t_env.from_changelog_stream(stream(t_env, UPSERTS), KEYED, ChangelogMode.upsert())
-    upsert = ChangelogMode.upsert()
-    for refused in (
-        table.select(col("n")).execute, table.select(col("word").upper_case, col("n")).execute,
-        lambda: t_env.to_changelog_stream(table.select(col("n")), changelog_mode=upsert),
-        table.union_all(table).execute,
-    ):  # fmt: skip
-        with pytest.raises(SqlError, match="replace others by word, which finds them no more behind"):
-            refused()
-    other = Schema.new_builder().primary_key("n").build()
-    with pytest.raises(SqlError, match="replace others by word, and the key of the result is n; give it the same"):
-        t_env.to_changelog_stream(table, other, upsert)
+def upserts(t_env, changes=UPSERTS):
+    return t_env.from_changelog_stream(stream(t_env, changes), KEYED, ChangelogMode.upsert())
+
+
+def by_word(changes):
+    """Changes in their order, word by word."""
+    return sorted(changes, key=lambda change: change[1])
+
+
+@pytest.mark.slow
+def test_upserts_become_complete_changes_where_they_are_needed(t_env, capsys):
+    table = upserts(t_env)
+    assert by_word(told(t_env.to_changelog_stream(table).execute_and_collect())) == WHOLE
+    assert by_word(told(table.execute().collect())) == WHOLE
+    assert table.to_arrow().to_pylist() == [{"word": "b", "n": 3}]
+    filtered = table.where(col("n") > 3)
+    assert told(filtered.execute().collect()) == [(NOW, "a", 12), (GONE, "a", 12)]
+    assert "ChangelogNormalize(key=[word], changelogMode=[I,UB,UA,D])" in filtered.explain(ExplainDetail.CHANGELOG_MODE)
+    assert told(table.select(col("n").max).execute().collect())[-1][0] in (NEW, NOW)
+    t_env.execute_sql("CREATE TABLE out (w STRING, n INT) WITH ('connector' = 'print')")
+    table.where(col("n") < 5).execute_insert("out").wait()
+    printed = [line.partition("> ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(printed) == ["+I[a, 1]", "+I[b, 3]", "-U[a, 1]"]
+
+
+def test_repeated_upserts_and_deletions_of_nothing_change_nothing(t_env):
+    repeated = [(GONE, "c", None), *(change for change in UPSERTS for _ in range(2)), (GONE, "a", None)]
+    assert by_word(told(upserts(t_env, repeated).execute().collect())) == WHOLE
+
+
+def test_upserts_without_their_key_are_complete_and_an_upsert_stream_needs_a_key(t_env):
+    table, upsert = upserts(t_env), ChangelogMode.upsert()
+    assert Counter(told(table.select(col("n")).execute().collect())) == Counter((kind, n) for kind, _, n in WHOLE)
+    assert len(told(table.union_all(table).execute().collect())) == 2 * len(WHOLE)
+    with pytest.raises(SqlError, match="replace others by word, which finds them no more behind"):
+        t_env.to_changelog_stream(table.select(col("n")), changelog_mode=upsert)
+    other = Schema.new_builder().column("word", "STRING").column("n", "BIGINT").primary_key("n").build()
+    found = t_env.to_changelog_stream(table, other, upsert)
+    assert by_word(told(found.execute_and_collect())) == [
+        (NEW, "a", 1), (GONE, "a", 1), (NOW, "a", 12), (GONE, "a", 12), (NEW, "b", 3)
+    ]  # fmt: skip
     renamed = table.select(col("n"), col("word").alias("w"))
     kept = Schema.new_builder().column("n", "BIGINT").column("w", "STRING").primary_key("w").build()
     found = t_env.to_changelog_stream(renamed, kept, upsert)
@@ -144,6 +164,31 @@ def test_upserts_without_their_key_are_refused(t_env):
     assert told(table.select(col("n")).to_changelog().execute().collect()) == [
         (NEW, kind.name, n) for kind, _, n in UPSERTS
     ]
+
+
+def test_the_key_of_upserts_is_read_where_the_query_has_no_use_for_it(t_env):
+    schema = Schema.new_builder().column("word", "STRING").column("n", "INT").primary_key("word")
+    schema.column_by_expression("at", "TO_TIMESTAMP_LTZ(n, 3)").watermark("at", "at")
+    table = t_env.from_changelog_stream(stream(t_env, UPSERTS[:2]), schema.build(), ChangelogMode.upsert())
+    plan = table.select(col("at").max).explain()
+    assert "ChangelogNormalize(key=[word])" in plan
+    found = table.select(col("n"), col("at").cast(DataTypes.TIMESTAMP_LTZ(0)))
+    assert [change[:2] for change in told(found.execute().collect())] == [(NEW, 1), (OLD, 1), (NOW, 12)]
+
+
+@pytest.mark.parametrize("is_duplicated", [False, True])
+def test_changes_that_come_twice_count_once_where_an_option_says_so(t_env, is_duplicated):
+    t_env.get_config().set_string("table.exec.source.cdc-events-duplicate", str(is_duplicated).lower())
+    twice = [CHANGES[0], CHANGES[0], *CHANGES[1:3], *CHANGES[1:3], CHANGES[3], CHANGES[4], CHANGES[4]]
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env, twice), KEYED))
+    found = told(t_env.execute_sql("SELECT * FROM t").collect())
+    assert by_word(found) == (by_word(CHANGES[:5]) if is_duplicated else by_word(twice))
+
+
+def test_changes_that_come_twice_need_a_primary_key(t_env):
+    t_env.get_config().set_string("table.exec.source.cdc-events-duplicate", "true")
+    with pytest.raises(SqlError, match="has changes and no PRIMARY KEY; declare PRIMARY KEY"):
+        t_env.from_changelog_stream(stream(t_env)).execute()
 
 
 def test_groups_that_would_replace_each_other_in_a_table_are_refused(t_env):
@@ -313,6 +358,7 @@ def test_a_text_that_stands_for_nothing_fails_the_job(t_env):
 # under faults
 
 STATELESS = "SELECT UPPER(word) AS word, n FROM t WHERE MOD(n, 3) <> 0"
+OF_UPSERTS = "SELECT word, n FROM t WHERE MOD(n, 3) <> 0"
 EARLY = "SELECT word, COUNT(*) AS n FROM t GROUP BY word, TUMBLE(at, INTERVAL '1' SECOND)"
 OPTIONS = {
     "execution.target": "local", "execution.checkpointing.interval": "5 ms", "pipeline.max-parallelism": "12",
@@ -328,6 +374,8 @@ def script(word: str, query: str) -> list[Any]:
     for n in range(20):
         if query == EARLY:
             found += [rec(Row(word, n), n * 100), wm(n * 100), Pause(2)]
+        elif query == OF_UPSERTS:
+            found += [Row.of_kind(NOW, word, n), Pause(1), Row.of_kind(NOW, word, n), Pause(1)]
         else:
             found += [Row.of_kind(OLD, word, n - 1), Pause(1)] if n else []
             found += [Row.of_kind(NOW if n else NEW, word, n), Pause(1)]
@@ -346,7 +394,8 @@ def graph(query: str, width: int, path: str = "") -> JobGraph:
         schema.watermark("at", "SOURCE_WATERMARK()")
         t_env.create_temporary_view("t", t_env.from_data_stream(records, schema.build()))
     else:
-        t_env.create_temporary_view("t", t_env.from_changelog_stream(records))
+        described = (KEYED, ChangelogMode.upsert()) if query == OF_UPSERTS else ()
+        t_env.create_temporary_view("t", t_env.from_changelog_stream(records, *described))
     t_env.to_changelog_stream(t_env.sql_query(query)).sink_to(CollectSink()).uid("out")
     return env.get_job_graph()
 
@@ -363,7 +412,12 @@ def left(story: Any) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("query", "expected"), [(STATELESS, {("A", 19): 1, ("B", 19): 1}), (EARLY, {("a", 10): 2, ("b", 10): 2})]
+    ("query", "expected"),
+    [
+        (STATELESS, {("A", 19): 1, ("B", 19): 1}),
+        (OF_UPSERTS, {("a", 19): 1, ("b", 19): 1}),
+        (EARLY, {("a", 10): 2, ("b", 10): 2}),
+    ],
 )
 def test_changes_are_each_once_under_kills_and_at_another_parallelism(query, expected):
     whole = simulate(graph(query, 2), 1)

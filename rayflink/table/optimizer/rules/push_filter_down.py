@@ -48,6 +48,7 @@ from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
+from ...plan.upserts import ChangelogNormalize
 from ..conditions import filtered, is_movable, parts_of, reads_only
 from .merge_projections_and_filters import inlined, is_cheap
 from .push_projection_into_scan import columns_of
@@ -102,7 +103,10 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return True
         case Join() | KeyedJoin():
             return False  # see push_filter_through_join
-        case Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
+        case (
+            Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog() | ChangelogNormalize()
+            | Sink()
+        ):  # fmt: skip
             return False
         case _:
             assert_never(node)

@@ -25,6 +25,7 @@ from dataclasses import replace
 
 from ...plan.logical import Filter, Relation, Scan
 from ...plan.typed import Column, Expr
+from ...plan.upsert_keys import upsert_names
 from ..conditions import filtered, is_movable, parts_of
 
 
@@ -37,6 +38,8 @@ def _pushed(one: Relation) -> Relation:
     if not isinstance(one, Filter) or not isinstance(one.input, Scan):
         return one
     scan = one.input
+    if upsert_names(scan):
+        return one  # a row that passes may replace one that does not
     conditions = parts_of(one.condition)
     offered = [condition for condition in conditions if is_movable(condition)]
 

@@ -46,6 +46,8 @@ from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
+from ...plan.upsert_keys import upsert_names
+from ...plan.upserts import ChangelogNormalize
 
 Places = dict[int, int]
 """Number of a column -> its number among those that are left."""
@@ -96,7 +98,10 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
             return _match(node, wanted)
         case Values():
             return node, _all(node)
-        case Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog() | Sink():
+        case (
+            Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog() | ChangelogNormalize()
+            | Sink()
+        ):  # fmt: skip
             inputs = [_narrowed(below, range(len(below.schema)))[0] for below in node.inputs]
             return node.with_inputs(inputs), _all(node)
         case _:
@@ -163,7 +168,7 @@ def _left(one: Relation, places: Places) -> Schema:
 
 
 def _scan(one: Scan, wanted: Collection[int]) -> tuple[Relation, Places]:
-    kept = sorted(wanted) or [0]
+    kept = sorted({*wanted, *map(one.names.index, upsert_names(one))}) or [0]
     source = one.source.projected([one.names[at] for at in kept]) if len(kept) < len(one.schema) else None
     if source is None:
         return one, _all(one)

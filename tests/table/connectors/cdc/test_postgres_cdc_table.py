@@ -70,9 +70,10 @@ def test_metadata_and_rows_by_key(server: PostgresServer) -> None:  # noqa: F811
         first = next(rows)
         assert list(first)[:5] == [1, "a", "t", "postgres", "public"] and first[5].timestamp() == 0
         execute(server.dsn, "UPDATE t SET a = 'b'", "DELETE FROM t")
-        update, delete = next(rows), next(rows)
+        before, update, delete = (next(rows) for _ in range(3))
+        assert (before.get_row_kind(), before[1]) == (RowKind.UPDATE_BEFORE, "a")
         assert (update.get_row_kind(), update[1]) == (RowKind.UPDATE_AFTER, "b")
-        assert (delete.get_row_kind(), delete[0], delete[1]) == (RowKind.DELETE, 1, None)
+        assert (delete.get_row_kind(), delete[0], delete[1]) == (RowKind.DELETE, 1, "b")
         assert update[5].timestamp() > 1_600_000_000
 
 

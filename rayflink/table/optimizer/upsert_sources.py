@@ -1,0 +1,106 @@
+"""Completes the changelogs of upsert sources where a plan needs them whole.
+
+A source whose updates lack the row before has a key. As long as its rows only pass on to a table with the same key,
+they may stay as they are. A filter, a group, a result without that key and a table of complete changes need the row
+before an update, and all columns of a deleted row: there a ChangelogNormalize stands behind the source.
+
+Source: apache/flink StreamPhysicalTableSourceScanRule, WatermarkAssignerChangelogNormalizeTransposeRule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import Enum
+
+from ..plan.logical import Project, Relation, Scan, Sink, WatermarkAssigner
+from ..plan.op_columns import ToChangelog
+from ..plan.typed import Column
+from ..plan.upsert_keys import has_upsert_key, upsert_keys, upsert_names
+from ..plan.upserts import ChangelogNormalize
+
+
+class _Need(Enum):
+    """The completeness that is wanted of the changes of a step."""
+
+    NOTHING = "each change is a row by itself"
+    KEY = "the key finds the row that is replaced"
+    WHOLE = "updates and deletions include the whole row before"
+
+
+def normalize_upserts(plans: Iterable[Relation]) -> list[Relation]:
+    """Return the plans with a ChangelogNormalize behind each upsert source of which more than the key is needed."""
+    return [_completed(plan, _Need.WHOLE) for plan in plans]
+
+
+def _completed(relation: Relation, need: _Need) -> Relation:
+    scan = _source_of(relation)
+    if scan is not None:
+        is_whole = need is _Need.WHOLE or scan.is_duplicated
+        return _normalized(relation, scan) if is_whole and upsert_names(scan) else relation
+    below = tuple(_completed(lower, _need_below(relation, need)) for lower in relation.inputs)
+    is_same = all(new is old for new, old in zip(below, relation.inputs, strict=True))
+    return relation if is_same else relation.with_inputs(below)
+
+
+def _need_below(relation: Relation, need: _Need) -> _Need:
+    match relation:
+        case ToChangelog():
+            return _Need.NOTHING
+        case Sink():
+            if relation.requires_update_before(False) or relation.sink.is_append_only:
+                return _Need.WHOLE
+            key = relation.sink.key
+            return _Need.KEY if not key or has_upsert_key(relation.input, key) else _Need.WHOLE
+    if relation.requires_update_before(need is _Need.WHOLE):
+        return _Need.WHOLE
+    return _Need.WHOLE if need is _Need.KEY and not upsert_keys(relation) else need
+
+
+def _source_of(relation: Relation) -> Scan | None:
+    """Return the table of which a relation has the rows, with their watermarks; None: it is more than that."""
+    if isinstance(relation, WatermarkAssigner):
+        relation = relation.input.input if isinstance(relation.input, Project) else relation.input
+    return relation if isinstance(relation, Scan) else None
+
+
+def _normalized(relation: Relation, scan: Scan) -> Relation:
+    wide = _with_columns(relation, [scan.names.index(name) for name in upsert_names(scan)])
+    numbers = _places(wide)
+    key = tuple(numbers[scan.names.index(name)] for name in upsert_names(scan))
+    whole = ChangelogNormalize(wide.schema, wide, key, place=relation.place)
+    if len(wide.schema) == len(relation.schema):
+        return whole
+    columns = tuple(whole.column(number) for number in range(len(relation.schema)))
+    return Project(relation.schema, whole, columns)
+
+
+def _with_columns(relation: Relation, columns: Sequence[int]) -> Relation:
+    """Return rows of a source with these columns of the scan, which stand at the end where a projection left them out.
+
+    Args:
+        columns: numbers of columns of the scan.
+    """
+    match relation:
+        case WatermarkAssigner():
+            below = _with_columns(relation.input, columns)
+            schema = (*relation.schema, *below.schema[len(relation.schema) :])
+            return replace(relation, schema=schema, input=below)
+        case Project():
+            missing = [number for number in columns if number not in _places(relation)]
+            exprs = tuple(relation.input.column(number) for number in missing)
+            schema = (*relation.schema, *(relation.input.schema[number] for number in missing))
+            return replace(relation, schema=schema, exprs=(*relation.exprs, *exprs))
+    return relation
+
+
+def _places(relation: Relation) -> dict[int, int]:
+    """Return the numbers of columns of the scan below, with their numbers here."""
+    if isinstance(relation, WatermarkAssigner):
+        return _places(relation.input)
+    if isinstance(relation, Project):
+        return {expr.index: number for number, expr in enumerate(relation.exprs) if isinstance(expr, Column)}
+    return {number: number for number in range(len(relation.schema))}
+
+
+__all__ = ["normalize_upserts"]

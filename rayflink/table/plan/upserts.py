@@ -1,0 +1,49 @@
+"""Upserts in the logical plan: rows that replace others by key become complete changelogs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .changelog import Change
+from .logical import Relation
+
+
+@dataclass(frozen=True)
+class ChangelogNormalize(Relation):
+    """Restores the complete changelog of upserts: a row of a key replaces the one that came before it.
+
+    What it gives is an insertion, an update with the row before it, or a deletion with the whole row. A row that
+    equals the one before it, and the deletion of a key that has no row, are left out.
+
+    Args:
+        key: numbers of the columns of the key.
+    """
+
+    input: Relation
+    key: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+        return self.key
+
+    def takes_changes(self) -> Change:
+        return Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.INSERT | Change.UPDATE | (inputs[0] & Change.DELETE)
+
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        return False
+
+    def explain_line(self) -> str:
+        return f"ChangelogNormalize(key=[{', '.join(self.names[number] for number in self.key)}])"
+
+
+__all__ = ["ChangelogNormalize"]

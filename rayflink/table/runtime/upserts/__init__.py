@@ -1,0 +1,7 @@
+"""Rows that replace others by key: the last row of each key of a stream, and the changes that it goes through.
+
+`last_rows` computes the changes of a batch over a keyed table, and `last_row_operators` has the operator. Rows with
+their kinds enter; complete changes leave: insertions, updates with the row before them, and deletions.
+
+First rows of keys are in `rayflink.table.runtime.ranks`.
+"""

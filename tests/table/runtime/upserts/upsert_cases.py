@@ -1,0 +1,77 @@
+"""Words for tests of operators that follow the last row of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.common.records.batches import ArrowBatch
+from rayflink.common.records.row_kinds import with_kinds
+from rayflink.common.types import Row, RowKind
+from rayflink.operators.base import Operator
+from rayflink.table.runtime.upserts.last_row_operators import LastRowOperator
+from rayflink.table.runtime.upserts.last_rows import LastRowSpec
+from rayflink.testing.elements import Columns, Record, columns, rec
+
+WORD, N, TAGS = range(3)
+SCHEMA: pa.Schema = pa.schema([("word", pa.string()), ("n", pa.int64()), ("tags", pa.list_(pa.string()))])
+INSERT, BEFORE, AFTER, DELETE = RowKind
+Change = tuple[RowKind, tuple[Any, ...]]
+
+
+def batch(*changes: Change) -> Columns:
+    """Changes as one batch, with kinds where not all rows come."""
+    data = [pa.array([values[place] for _, values in changes], kind) for place, kind in enumerate(SCHEMA.types)]
+    rows = pa.RecordBatch.from_arrays(data, schema=SCHEMA)
+    kinds = np.array([kind.value for kind, _ in changes], dtype=np.int8)
+    return columns(ArrowBatch(with_kinds(rows, kinds) if kinds.any() else rows))
+
+
+def out(kind: RowKind, *values: Any) -> Record:
+    """A change of the result."""
+    row = Row(*SCHEMA.names)(*values)
+    row.set_row_kind(kind)
+    return rec(row)
+
+
+def last_rows(*keys: int, ttl_ms: int = 0, with_before: bool = True) -> Callable[[], Operator]:
+    """The last rows of keys."""
+    spec = LastRowSpec(tuple(SCHEMA.types), keys, ttl_ms, with_before, "rows")
+    return lambda: LastRowOperator(spec, SCHEMA)
+
+
+def changes_of(output: Iterable[Any]) -> list[Change]:
+    """Return the changes among what an operator emitted."""
+    return [(record.value.get_row_kind(), tuple(record.value)) for record in output if isinstance(record, Record)]
+
+
+@dataclass
+class LastRowModel:
+    """Follows the last row of each key in a dict, as Flink's DeduplicateFunctionHelper does."""
+
+    keys: Sequence[int]
+    with_before: bool = True
+    rows: dict[tuple[Any, ...], tuple[Any, ...]] = field(default_factory=dict)
+    dropped: int = 0
+
+    def add(self, changes: Iterable[Change]) -> list[Change]:
+        """Return the changes of the last rows."""
+        result: list[Change] = []
+        for kind, values in changes:
+            key = tuple(values[column] for column in self.keys)
+            before = self.rows.get(key)
+            if kind in (INSERT, AFTER):
+                self.rows[key] = values
+                if before is None:
+                    result.append((INSERT, values))
+                elif before != values:
+                    result += [(BEFORE, before)] * self.with_before + [(AFTER, values)]
+            elif kind is DELETE and before is not None:
+                result.append((DELETE, self.rows.pop(key)))
+            else:
+                self.dropped += kind is DELETE
+        return result
