@@ -56,11 +56,22 @@ class PatternsStream(MatchStream[Event]):
         """
         return self._with(replace(self._options, drops_on_change=True))
 
+    def disable_rules_on_error(self) -> PatternsStream[Event]:
+        """Disable a rule when one of its conditions raises or gives no bool; without this call the job fails.
+
+        Its partial matches are dropped and counted (`numPartialMatchesDropped`). The rule is counted
+        (`numRulesDisabled`), logged, and sent with the error to the side output of rejected rules. It matches nothing
+        until a newer version takes its place, also after a restart. Each subtask disables a rule when it fails there;
+        a job that is restored with another parallelism has it disabled in all.
+        """
+        return self._with(replace(self._options, disables_on_error=True))
+
     def side_output_rejected_rules(self, tag: OutputTag[RejectedRule]) -> PatternsStream[Event]:
         """Send rules without effect to a side output, each as a `RejectedRule` with the reason.
 
-        They are those whose version is not newer than that in effect, whose pattern cannot be made or matched, and
-        records that are no rules. Without this call they are counted (`numRulesRejected`) and logged alone.
+        They are those whose version is not newer than that in effect, whose pattern cannot be made or matched, that
+        wait for their time in vain, and records that are no rules; and the disabled ones. Without this call they are
+        counted (`numRulesRejected`, `numRulesDisabled`) and logged alone.
         """
         rejected = tag_of("side_output_rejected_rules", tag).tag_id
         return PatternsStream(self._stream, self._rules, self._changes, self._options, rejected)
@@ -71,7 +82,7 @@ class PatternsStream(MatchStream[Event]):
     def _record(self, function: UserCode, output_type: TypeHint) -> Transformation:
         env, selector, events = self._stream.get_execution_environment(), self._stream.key_selector, self._stream
         if self._changes is None:
-            fixed = Factory(FixedRulesOperator, selector, self._rules, function, self._options)
+            fixed = Factory(FixedRulesOperator, selector, self._rules, function, self._options, self._rejected_tag)
             return record_operator(env, transformation_of(events), "CEP", fixed, output_type, selector)
         steps = transformation_of(events), transformation_of(self._changes.broadcast())
         tag, declared = self._rejected_tag, steps[0].declared_type()

@@ -217,7 +217,7 @@ class PatternMatch(dict[str, list[Any]]):
 
 @dataclass(frozen=True)
 class RejectedRule:
-    """A record of the stream of rules that has no effect.
+    """A record of the stream of rules that has no effect, or a rule that is disabled.
 
     Args:
         rule: the record, most often a `PatternRule`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -13,7 +14,7 @@ from rayflink.cep.errors import MalformedPatternException
 from rayflink.cep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from rayflink.cep.nfa.compiler import compile_pattern
 from rayflink.cep.pattern import Pattern
-from rayflink.cep.rules import PatternRule, UnreadableRule
+from rayflink.cep.rules import PatternRule, RejectedRule, UnreadableRule
 from rayflink.cep.runtime.dynamic_operator import DynamicRulesOperator, FixedRulesOperator, RuleConflict
 from rayflink.cep.runtime.matching_operator import MatchOptions
 from rayflink.cep.runtime.pattern_runs import PatternRun, SharedConditions
@@ -21,7 +22,10 @@ from rayflink.common import Row
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.batches import MAX_TIMESTAMP
 from rayflink.common.typeinfo import Types
+from rayflink.operators.base import UserCodeError
 from rayflink.operators.keyed.sorted_input import SortedInput
+from rayflink.state.keys.key_columns import hash_keys
+from rayflink.state.keys.key_groups import key_groups_of
 from rayflink.table.expressions import col
 from rayflink.testing import OperatorHarness, in2, rec, side, verify, wm
 from rayflink.testing.cases import TO_ALL
@@ -67,8 +71,8 @@ def dynamic(*rules: PatternRule, rejected: str | None = None, **options: Any) ->
     return partial(DynamicRulesOperator, _key, rules, Described(), MatchOptions(**options), rejected)
 
 
-def fixed(*rules: PatternRule, **options: Any) -> Any:
-    return partial(FixedRulesOperator, _key, rules, Described(), MatchOptions(**options))
+def fixed(*rules: PatternRule, rejected: str | None = None, **options: Any) -> Any:
+    return partial(FixedRulesOperator, _key, rules, Described(), MatchOptions(**options), rejected)
 
 
 def pay(key: str, amount: int, stamp: int) -> Any:
@@ -265,6 +269,127 @@ def test_a_failing_condition_of_one_pattern_does_not_concern_the_others() -> Non
         harness.process(("x", 9), timestamp=1)
         harness.advance_watermark(5)
         assert harness.output_values() == ["large1: [9]"]
+
+
+def limit_of(payment: Any) -> float:
+    return 8_000 / (payment[1] - 13)
+
+
+def is_below_limit(payment: Any) -> bool:
+    return limit_of(payment) < 800 < payment[1]
+
+
+FAULTY = PatternRule("faulty", 1, Pattern.begin("small").where(is_small).followed_by("large").where(is_below_limit))
+FAILURE = "the condition 'is_below_limit' of the rule 'faulty', version 1"
+
+
+class Reported:
+    """Equals the report of a disabled rule."""
+
+    def __init__(self, rule: PatternRule, part: str) -> None:
+        self.rule, self.part = rule, part
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RejectedRule) and other.rule == self.rule and self.part in other.reason
+
+    def __repr__(self) -> str:
+        return f"a report of {self.rule} with {self.part!r}"
+
+
+@pytest.mark.slow
+def test_a_rule_that_fails_is_disabled_under_every_hardship() -> None:
+    verify(
+        dynamic(FAULTY, PatternRule("large", 1, alone(800)), rejected="rejected", disables_on_error=True),
+        given=[
+            pay("x", 3, 10), pay("y", 4, 11), pay("x", 900, 12), pay("y", 901, 13), in2(wm(60)), wm(20),
+            pay("x", 2, 21), pay("x", 13, 22), pay("x", 903, 23), wm(30), pay("x", 1, 31), pay("x", 904, 32),
+            pay("y", 905, 33), wm(40), in2(rec(PatternRule("faulty", 2, fraud(800)), 70)), in2(wm(99)),
+            pay("x", 3, 71), pay("x", 906, 72), wm(80),
+        ],
+        then=[
+            rec("faulty1: [3, 900]", 12), rec("large1: [900]", 12), rec("faulty1: [4, 901]", 13),
+            rec("large1: [901]", 13), wm(20), side("rejected", Reported(FAULTY, FAILURE)), rec("large1: [903]", 23),
+            wm(30), rec("large1: [904]", 32), rec("large1: [905]", 33), wm(40), rec("faulty2: [3, 906]", 72),
+            rec("large1: [906]", 72), wm(80),
+        ],
+        key=KEYS,
+    )  # fmt: skip
+
+
+def test_partial_matches_of_a_disabled_rule_are_dropped_and_it_stays_disabled() -> None:
+    disabling = fixed(FAULTY, FRAUD1, rejected="rejected", disables_on_error=True)
+    keys = [key for key in "abcdefghijkl" if key_groups_of(hash_keys([key]), 128)[0] >= 64][:3]
+    with OperatorHarness(disabling, place=Place(1, 2)) as harness:
+        for key in keys:
+            harness.process((key, 3), timestamp=1)
+        harness.advance_watermark(2)
+        for key, amount in zip(keys, (13, 900, 13), strict=True):
+            harness.process((key, amount), timestamp=3)
+        harness.advance_watermark(4)
+        assert sorted(harness.output_values()) in (["fraud1: [3, 900]"], ["faulty1: [3, 900]", "fraud1: [3, 900]"])
+        reports = [record.value for record in harness.side_output("rejected")]
+        assert reports == [Reported(FAULTY, FAILURE)]
+        assert metric(harness, "numRulesDisabled") == 1 and metric(harness, "numRulesRejected") == 0
+        emitted = harness.output_values().count("faulty1: [3, 900]")
+        assert metric(harness, "numPartialMatchesDropped") == 3 - emitted
+        assert not [name for _, matches in harness.operators[0].stored_matches() for name in matches if name[1] != 1]
+        snapshot = harness.snapshot()
+    for place, is_disabled in ((Place(1, 2), True), (Place(0, 2), False), (Place(0, 1), True)):
+        with OperatorHarness(disabling, place=place, restore=(snapshot,)) as harness:
+            assert metric(harness, "numRulesDisabled") == is_disabled
+    newer = fixed(PatternRule("faulty", 2, fraud(5)), FRAUD1, disables_on_error=True)
+    with OperatorHarness(newer, place=Place(0, 1), restore=(snapshot,)) as harness:
+        assert metric(harness, "numRulesDisabled") == 0
+        assert metric(harness, "numPatterns") == 2
+
+
+def test_a_failing_condition_names_its_rule() -> None:
+    columns = PatternRule("columns", 4, partial(on_columns, "price", 8))
+    for rule, problem in ((FAULTY, FAILURE), (columns, "of the rule 'columns', version 4 on record ('x', 4): Malf")):
+        with OperatorHarness(fixed(rule)) as harness:
+            harness.process(("x", 4), timestamp=1)
+            harness.process(("x", 13), timestamp=2)
+            with pytest.raises(UserCodeError, match=re.escape(problem)):
+                harness.advance_watermark(5)
+
+
+def test_in_batch_mode_a_rule_that_fails_is_disabled_for_the_keys_that_follow() -> None:
+    disabling = SortedInput(dynamic(FAULTY, rejected="rejected", disables_on_error=True))
+    with OperatorHarness(disabling, inputs=2) as harness:
+        for key, amount in (("w", 900), ("x", 13), ("y", 900)):
+            harness.process((key, 3), timestamp=1)
+            harness.process((key, amount), timestamp=2)
+        both_advance(harness, MAX_TIMESTAMP)
+        assert harness.output_values() == ["faulty1: [3, 900]"]
+        assert [record.value for record in harness.side_output("rejected")] == [Reported(FAULTY, FAILURE)]
+
+
+def test_rules_that_wait_in_vain_are_rejected() -> None:
+    later = [PatternRule("fraud", 2, fraud(500)), PatternRule("new", 1, alone(3))]
+    with OperatorHarness(dynamic(FRAUD1), inputs=2) as harness:
+        for rule in later:
+            harness.process(rule, timestamp=50, input_index=1)
+        assert metric(harness, "numRulesPending") == 2
+        snapshot = harness.snapshot()
+    for options, part in (({}, "has no stream of rules any more"), ({"is_processing_time": True}, "has no stream")):
+        for subtask in (0, 1):
+            changed = fixed(FRAUD1, rejected="rejected", **options)
+            with OperatorHarness(changed, place=Place(subtask, 2), restore=(snapshot,)) as harness:
+                assert metric(harness, "numRulesPending") == 2 - 2 * subtask  # the first one reports them
+                harness.process(("x", 600), timestamp=60)
+                harness.advance_watermark(60)
+                reports = [record.value for record in harness.side_output("rejected")]
+                assert reports == ([] if subtask else [Reported(rule, part) for rule in later])
+                assert metric(harness, "numRulesRejected") == len(reports)
+                assert metric(harness, "numRulesPending") == 0
+    program = dynamic(PatternRule("fraud", 2, fraud(500)), rejected="rejected")
+    with OperatorHarness(program, inputs=2, restore=(snapshot,)) as harness:
+        both_advance(harness, 10)
+        reports = [record.value for record in harness.side_output("rejected")]
+        assert reports == [Reported(later[0], "is not newer than version 2, which is in effect")]
+        harness.process(PatternRule("new", 2), input_index=1)  # removes the pattern before it takes effect
+        assert harness.side_output("rejected")[1].value == Reported(later[1], "not newer than version 2")
+        assert metric(harness, "numRulesPending") == 0
 
 
 def test_processing_time_matches_with_the_rules_that_have_come() -> None:

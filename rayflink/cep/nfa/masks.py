@@ -12,6 +12,7 @@ from rayflink.user_types import UserRecord
 
 from ..column_conditions import EventColumns
 from ..conditions import AllOf, Always, AnyOf, Condition, Negation, Test
+from ..errors import MalformedPatternException
 from .automaton import Unit
 from .column_units import ColumnUnit
 from .matcher import UNKNOWN
@@ -49,13 +50,16 @@ class EventConditions:
 
     Args:
         units: of an automaton, or of several.
+        defers_errors: whether a column that events lack is an error where the answer is needed, which is then the error
+            of one of several patterns; else it is one at once.
 
     Attributes:
         tried: number of events for which each unit was evaluated.
         true: number of those that met it.
     """
 
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(self, units: Sequence[Unit], defers_errors: bool = False) -> None:
+        self._defers_errors = defers_errors
         self._calls = [_call_of(unit.condition) for unit in units]
         self._units = units
         self._on_columns = {index: ColumnUnit(unit) for index, unit in enumerate(units) if unit.is_on_columns}
@@ -81,9 +85,18 @@ class EventConditions:
             if rows is None or index not in self._on_columns:
                 truths: Truths = self._answers(index, events, failed)
             else:
-                truths = self._counted(index, self._on_columns[index].of_events(rows, len(events), failed))
+                truths = self._counted(index, self._of_columns(index, rows, len(events), failed))
             answers.append((truths, failed))
         return answers
+
+    def _of_columns(self, index: int, rows: EventColumns, count: int, failed: set[int]) -> NDArray[np.bool_]:
+        try:
+            return self._on_columns[index].of_events(rows, count, failed)
+        except MalformedPatternException:
+            if not self._defers_errors:
+                raise
+            failed.update(range(count))
+            return np.zeros(count, dtype=np.bool_)
 
     @property
     def are_on_columns(self) -> bool:

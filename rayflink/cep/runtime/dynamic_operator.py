@@ -5,6 +5,10 @@ timestamp that the watermark has not reached waits, and applies to events from t
 to the events that wait for the watermark, too. A rule that replaces another one leaves it to the subtasks whose keys
 have partial matches of the old version, until these have ended; they are in a list in snapshots, of which every
 subtask receives all.
+
+A rule that is disabled, as a condition of it has failed, remains the one in effect, without an automaton: only a newer
+version replaces it. Each subtask decides for itself, so that a restart gives the same results as no failure; with
+another parallelism a rule is disabled everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import described, shorten
 from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
 from rayflink.common.text_output.logs import get_logger
-from rayflink.operators.base import OperatorSnapshot
+from rayflink.operators.base import OperatorSnapshot, UserCodeError
 from rayflink.operators.capabilities import BroadcastInput
 from rayflink.operators.event_time.pacing import paced
 from rayflink.operators.output_buffer import OutputBuffer
@@ -44,6 +48,8 @@ _entry = itemgetter(0)
 _CURRENT: MapStateDescriptor[str, PatternRule] = MapStateDescriptor(RULES)
 _PENDING: MapStateDescriptor[tuple[int, str, int], PatternRule] = MapStateDescriptor("cep/pending-rules")
 _OLD: ListStateDescriptor[PatternRule] = ListStateDescriptor("cep/old-rules")
+_DISABLED: ListStateDescriptor[tuple[str, int, int, int]] = ListStateDescriptor("cep/disabled-rules")
+"""(id of a pattern, its version, subtask, number of subtasks)."""
 
 
 class RuleConflict(StateError):
@@ -74,6 +80,7 @@ class FixedRulesOperator(PatternsOperator):
         rules: of the program, of several ids.
         function: a PatternProcessFunction, or a callable of match and context; a match is a `PatternMatch`.
         options: see `MatchOptions`.
+        rejected_tag: side output of rules without effect; None: they are counted and logged alone.
     """
 
     def __init__(
@@ -82,13 +89,18 @@ class FixedRulesOperator(PatternsOperator):
         rules: Sequence[PatternRule],
         function: UserCode,
         options: MatchOptions,
+        rejected_tag: str | None = None,
     ) -> None:
         super().__init__(key_selector, function, options)
         self._program_rules = tuple(rules)
         self.book = RuleBook()
         self._rules: dict[RuleName, PatternRule] = {}
         """The rules of `runs`."""
+        self._rejected_tag = rejected_tag
         self.rejected = 0
+        self._rejections: list[RejectedRule] = []
+        self._replayed: dict[RuleName, tuple[str | None, PatternRun | None]] | None = None
+        """In batch mode the automata of rules that take effect for one key after the other; else None."""
 
     # state
 
@@ -99,13 +111,25 @@ class FixedRulesOperator(PatternsOperator):
         self._current = store.get_broadcast_state(_CURRENT)
         self._pending = store.get_broadcast_state(_PENDING)
         self._old = store.get_union_list_state(_OLD)
+        self._disabled = store.get_union_list_state(_DISABLED)
         pending = [PendingRule(entry[0], rule) for entry, rule in sorted(self._pending.items(), key=_entry)]
-        self.book = RuleBook(dict(self._current.items()), pending)
+        self.book = RuleBook(dict(self._current.items()), pending, self._restored_disabled())
         known = {rule.name: rule for rule in (*self._old, *(each.rule for each in pending), *self._current.values())}
         self._take_program_rules(known)
+        self.book.forget_disabled()
         self._restore_runs(known)
+        if self.ctx.subtask != 0:  # the first one reports them, as soon as it can
+            self._take_without_effect()
         self._write_rules()
         self._show_counts()
+
+    def _restored_disabled(self) -> set[RuleName]:
+        place = self.ctx.subtask, self.ctx.parallelism
+        return {
+            (pattern_id, version)
+            for pattern_id, version, subtask, parallelism in self._disabled
+            if parallelism != place[1] or subtask == place[0]
+        }
 
     def _take_program_rules(self, known: dict[RuleName, PatternRule]) -> None:
         """Let the rules of the program take the place of older ones, and of those of their versions.
@@ -145,6 +169,9 @@ class FixedRulesOperator(PatternsOperator):
         """Make the automata of the rules in effect, and of those of which the keys have partial matches."""
         self.count_keys()
         current: dict[RunName, None] = {rule.name: None for rule in self.book.current.values() if not rule.removes}
+        for name in self.book.disabled:
+            current.pop(name, None)
+        self.drop_matches_of(self.book.disabled)
         if self.options.drops_on_change:
             waiting = {pending.rule.name for pending in self.book.pending}
             self.drop_matches_of([name for name in self.keys_with if name not in current and name not in waiting])
@@ -165,6 +192,7 @@ class FixedRulesOperator(PatternsOperator):
             if self.keys_with[name]
             and (name[0] not in current or current[name[0]].name != name or book.changes_soon(name))
         )
+        self._disabled.update((*name, self.ctx.subtask, self.ctx.parallelism) for name in sorted(book.disabled))
         return super().snapshot_state(checkpoint_id)
 
     def _write_rules(self) -> None:
@@ -183,6 +211,8 @@ class FixedRulesOperator(PatternsOperator):
         """Let a rule replace the one of its id, whose partial matches go on or are dropped."""
         before = self.book.current.get(rule.pattern_id)
         self.book.current[rule.pattern_id] = rule
+        if self._replayed is None:
+            self.book.forget_disabled()
         runs = dict(self.runs)
         if before is not None and before.name in runs:
             if self.options.drops_on_change:
@@ -199,6 +229,68 @@ class FixedRulesOperator(PatternsOperator):
         self._rules.pop(run.name, None)
         super().release(run)
 
+    # rules without effect
+
+    def fire(self, until: int, out: OutputBuffer) -> Iterator[None]:
+        self._reject_without_effect(out)
+        yield from super().fire(until, out)
+
+    def match_at_once(self, batch: Batch, out: OutputBuffer) -> Iterator[None]:
+        self._reject_without_effect(out)
+        yield from super().match_at_once(batch, out)
+
+    def _reject_without_effect(self, out: OutputBuffer) -> None:
+        """Reject the rules that wait for their time in vain."""
+        rejected = self._take_without_effect()
+        if not rejected:
+            return
+        if self.ctx.subtask == 0:  # all subtasks have them
+            for each in rejected:
+                self._reject(each, out)
+        self._write_rules()
+
+    def _take_without_effect(self) -> list[RejectedRule]:
+        """Remove and return the rules that wait for their time in vain, each with the reason."""
+        book = self.book
+        if not book.pending:
+            return []
+        rejected = [RejectedRule(rule, str(book.refusal(rule))) for rule in book.take_outdated()]
+        if self.are_fixed or self.options.is_processing_time:
+            reason = "has no stream of rules any more" if self.are_fixed else "matches in processing time now"
+            waiting, book.pending = book.pending, []
+            rejected += [
+                RejectedRule(pending.rule, f"{pending.rule!r} waits for its event time, and the program {reason}")
+                for pending in waiting
+            ]
+        return rejected
+
+    def _reject(self, rejected: RejectedRule, out: OutputBuffer) -> None:
+        if self._replayed is not None:
+            if rejected in self._rejections:
+                return
+            self._rejections.append(rejected)
+        self.rejected += 1
+        log.warning("a rule is rejected: %s", rejected.reason)
+        self._report(rejected, out)
+
+    def _report(self, rejected: RejectedRule, out: OutputBuffer) -> None:
+        if self._rejected_tag is not None:
+            out.add_side(self._rejected_tag, rejected, None)
+
+    def on_failure(self, run: PatternRun, error: UserCodeError, out: OutputBuffer) -> None:
+        if not self.options.disables_on_error:
+            raise error
+        pattern_id, version = run.name
+        self.book.disabled.add((pattern_id, version))
+        if self._replayed is not None:
+            self._replayed.setdefault((pattern_id, version), (None, run))
+        failure = f"{error.where}, which is at {error.call_site}, failed on record {error.record}"
+        rejected = RejectedRule(self._rules[run.name], f"{failure}: {described(error.__cause__ or error)}")
+        log.warning("a rule is disabled: %s", rejected.reason)
+        self._report(rejected, out)
+
+    # results
+
     def match_of(self, run: PatternRun, node: Node) -> Match:
         return PatternMatch(super().match_of(run, node), *run.name)
 
@@ -213,6 +305,8 @@ class FixedRulesOperator(PatternsOperator):
         group.gauge("numPatterns", lambda: sum(run.begins for run in self.runs.values()))
         group.gauge("numOldPatterns", lambda: sum(not run.begins for run in self.runs.values()))
         group.gauge("numRulesRejected", lambda: self.rejected)
+        group.gauge("numRulesDisabled", lambda: len(self.book.disabled))
+        group.gauge("numRulesPending", lambda: len(self.book.pending))
         for pattern_id in self.book.current:
             self._show_counts_of(pattern_id)
 
@@ -229,14 +323,11 @@ class DynamicRulesOperator(FixedRulesOperator, BroadcastInput):
     """A `FixedRulesOperator` whose second input, which is broadcast, has rules that change its patterns.
 
     Args:
-        key_selector, rules, function, options: as of `FixedRulesOperator`.
-        rejected_tag: side output of rules without effect; None: they are counted and logged alone.
+        key_selector, rules, function, options, rejected_tag: as of `FixedRulesOperator`.
         declared: type of the events, against which conditions on columns are checked; None: unknown.
     """
 
     are_fixed = False
-    _replayed: dict[RuleName, tuple[str | None, PatternRun | None]] | None = None
-    """In batch mode the automata of rules that take effect for one key after the other; else None."""
 
     def __init__(
         self,
@@ -247,10 +338,8 @@ class DynamicRulesOperator(FixedRulesOperator, BroadcastInput):
         rejected_tag: str | None = None,
         declared: TypeInformation | None = None,
     ) -> None:
-        super().__init__(key_selector, rules, function, options)
+        super().__init__(key_selector, rules, function, options, rejected_tag)
         self._declared = declared
-        self._rejected_tag = rejected_tag
-        self._rejections: list[RejectedRule] = []
 
     def read_ahead(self, batch: Batch, input_index: int) -> None:
         if input_index != self.broadcast_input:
@@ -268,7 +357,7 @@ class DynamicRulesOperator(FixedRulesOperator, BroadcastInput):
 
     def end_of_keys(self) -> Iterable[Element]:
         """Fire all timers of the keys so far; in batch mode the rules change for each key again, from the beginning."""
-        book = RuleBook(dict(self.book.current), list(self.book.pending))
+        book = RuleBook(dict(self.book.current), list(self.book.pending), self.book.disabled)
         rules, runs = dict(self._rules), self.runs
         self._replayed = {} if self._replayed is None else self._replayed
         if self.book.pending:  # what waits for the events behind a rule has timers, which would be refused below
@@ -276,7 +365,7 @@ class DynamicRulesOperator(FixedRulesOperator, BroadcastInput):
         yield from super().end_of_keys()
         self.book, self._rules = book, rules
         self.keys_with.clear()
-        self.set_runs(runs.values())
+        self.set_runs(run for run in runs.values() if run.name not in book.disabled)
 
     def release(self, run: PatternRun) -> None:
         if self._replayed is None:
@@ -319,26 +408,19 @@ class DynamicRulesOperator(FixedRulesOperator, BroadcastInput):
                 refusal, run = self._open_run(record)
             if refusal is None:
                 self._take_effect(record, run)
+                self._reject_without_effect(out)
                 return
         else:
             refusal = f"found {shorten(record)}, wanted a PatternRule"
         if self.ctx.subtask == 0:  # all subtasks reject it
             self._reject(RejectedRule(record, refusal), out)
 
-    def _reject(self, rejected: RejectedRule, out: OutputBuffer) -> None:
-        if self._replayed is not None:
-            if rejected in self._rejections:
-                return
-            self._rejections.append(rejected)
-        self.rejected += 1
-        log.warning("a rule is rejected: %s", rejected.reason)
-        if self._rejected_tag is not None:
-            out.add_side(self._rejected_tag, rejected, None)
-
     def _open_run(self, rule: PatternRule) -> tuple[str | None, PatternRun | None]:
         """Return an automaton, ready to match events; or why that fails."""
         if self._replayed is None:
             return self._new_run(rule)
+        if rule.name in self.book.disabled:
+            return None, None
         if rule.name not in self._replayed:
             self._replayed[rule.name] = self._new_run(rule)
         return self._replayed[rule.name]

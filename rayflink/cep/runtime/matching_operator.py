@@ -76,6 +76,7 @@ class MatchOptions:
         max_partial_matches: of a key; beyond it those that began first are dropped; None for any number.
         dropped_tag: side output of the partial matches that were dropped for that; None: they are counted alone.
         drops_on_change: whether partial matches of another pattern are dropped when a snapshot is restored.
+        disables_on_error: whether a rule a condition of which raises is disabled; else the job fails.
     """
 
     is_processing_time: bool = False
@@ -84,6 +85,7 @@ class MatchOptions:
     max_partial_matches: int | None = None
     dropped_tag: str | None = None
     drops_on_change: bool = False
+    disables_on_error: bool = False
 
 
 class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
@@ -388,10 +390,14 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
             raise self.failure("pattern", shortened(value)) from error
         return stamps
 
-    def condition_failure(self, test: Test, event: UserRecord) -> UserCodeError:
-        """Return the error to raise from the exception of a condition."""
+    def condition_failure(self, test: Test, event: UserRecord, owner: str = "") -> UserCodeError:
+        """Return the error to raise from the exception of a condition.
+
+        Args:
+            owner: says which rule has the condition, where there are several.
+        """
         site = test.call_site or self.ctx.call_site
-        return UserCodeError(self.ctx.operator_name, site, shortened(event), f"the condition {test.label!r}")
+        return UserCodeError(self.ctx.operator_name, site, shortened(event), f"the condition {test.label!r}{owner}")
 
 
 class WithClock(Protocol):

@@ -35,8 +35,8 @@ class MatchesByPattern(dict[RunName, KeyMatches]):
 class RunHost(Protocol):
     """The operator whose events are matched."""
 
-    def condition_failure(self, test: Test, event: UserRecord) -> UserCodeError:
-        """Return the error to raise from the exception of a condition."""
+    def condition_failure(self, test: Test, event: UserRecord, owner: str = "") -> UserCodeError:
+        """Return the error to raise from the exception of a condition, of this rule."""
         ...
 
     def now_ms(self) -> int:
@@ -80,14 +80,19 @@ class PatternRun:
         try:
             return self._conditions.evaluate(index, event)
         except Exception as error:
-            raise self._host.condition_failure(self.automaton.units[index].tests[0], event) from error
+            raise self._failure(self.automaton.units[index].tests[0], event) from error
 
     def test(self, index: int, event: UserRecord, context: ConditionContext) -> bool:
         test = self.automaton.tests[index]
         try:
             return as_bool(test.function.call(event, context), test)
         except Exception as error:
-            raise self._host.condition_failure(test, event) from error
+            raise self._failure(test, event) from error
+
+    def _failure(self, test: Test, event: UserRecord) -> UserCodeError:
+        pattern_id, version = self.name
+        owner = f" of the rule {pattern_id!r}, version {version}" if pattern_id else ""
+        return self._host.condition_failure(test, event, owner)
 
     def now_ms(self) -> int:
         return self._host.now_ms()
@@ -121,7 +126,7 @@ class SharedConditions:
                 indexes.append(index)
             self._units_of.append(tuple(indexes))
         self.count = len(units)
-        self._conditions = EventConditions(units)
+        self._conditions = EventConditions(units, defers_errors=True)
 
     def hits(self, events: list[UserRecord]) -> list[Hits]:
         """Return for each event the automata for which it matters."""

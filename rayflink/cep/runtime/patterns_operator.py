@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rayflink.common.records.batches import Batch
+from rayflink.operators.base import UserCodeError
 from rayflink.operators.output_buffer import OutputBuffer
 from rayflink.operators.user_function import UserCode as UserCodeBlock
 from rayflink.state.value_isolation import isolated
@@ -58,6 +59,8 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
         self.runs: dict[RunName, PatternRun] = {}
         self.keys_with: Counter[RunName] = Counter()
         """The number of keys that have partial matches of an automaton."""
+        self._failed: set[RunName] = set()
+        """The automata a condition of which has failed since `fire` or `match_at_once` began."""
         self.matters = bool
         self.next_deadline = self._next_deadline
         self.masks_of = self._masks_of
@@ -77,6 +80,21 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
             self.set_runs(run for run in self.runs.values() if run not in ended)
             for run in ended:
                 self.release(run)
+
+    def on_failure(self, run: PatternRun, error: UserCodeError, out: OutputBuffer) -> None:
+        """Note that a condition has failed, and that the automaton is disabled for it."""
+        raise error
+
+    def _forget_failed(self) -> None:
+        """Forget the automata a condition of which has failed, and their partial matches."""
+        if not self._failed:
+            return
+        failed = [run for run in self.runs.values() if run.name in self._failed]
+        self.drop_matches_of(self._failed)
+        self.set_runs(run for run in self.runs.values() if run not in failed)
+        for run in failed:
+            self.release(run)
+        self._failed = set()
 
     def release(self, run: PatternRun) -> None:
         """Close an automaton that is no longer used."""
@@ -128,11 +146,7 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
         if not dropped:
             return
         for key, matches in self.stored_matches():
-            names_of_key = [name for name in dropped if name in matches]
-            for name in names_of_key:
-                lost = matches.pop(name)
-                self.counts.dropped[name[0]] += len(lost.partial) + len(lost.completed)
-            if not names_of_key:
+            if not self._drop(matches, dropped):
                 continue
             if matches.is_empty:
                 self.state.matches.remove(key)
@@ -140,6 +154,14 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
                 self.state.matches.put(key, matches if self.write is None else self.write(matches))
         for name in dropped:
             del self.keys_with[name]
+
+    def _drop(self, matches: MatchesByPattern, names: Iterable[RunName]) -> bool:
+        """Drop the partial matches of a key that automata have, and count them; return whether there were any."""
+        names_of_key = [name for name in names if name in matches]
+        for name in names_of_key:
+            lost = matches.pop(name)
+            self.counts.dropped[name[0]] += len(lost.partial) + len(lost.completed)
+        return bool(names_of_key)
 
     # events
 
@@ -152,10 +174,12 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
 
     def fire(self, until: int, out: OutputBuffer) -> Iterator[None]:
         yield from super().fire(until, out)
+        self._forget_failed()
         self.forget_ended()
 
     def match_at_once(self, batch: Batch, out: OutputBuffer) -> Iterator[None]:
         yield from super().match_at_once(batch, out)
+        self._forget_failed()
         self.forget_ended()
 
     def prepare(self, due: list[list[WaitingEvent]]) -> list[list[Any]]:
@@ -174,7 +198,7 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
         self.context.key = key
         known = MatchesByPattern() if matches is None else self.read(matches)
         before = tuple(known)
-        changed = False
+        changed = self._drop(known, self._failed) if self._failed else False
         for stamp, hits, event in events:
             if known:
                 changed |= self._advance(known, stamp, out)
@@ -191,13 +215,20 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
 
     def _apply(self, run: PatternRun, known: MatchesByPattern, event: WaitingEvent, out: OutputBuffer) -> bool:
         """Match an event with one automaton; return whether the partial matches have changed."""
+        if run.name in self._failed:
+            return False
         stamp, mask, value = event
         matches = known.get(run.name)
         if matches is None:
             if not run.matcher.may_start(mask):
                 return False
             matches = known[run.name] = KeyMatches()
-        nodes = run.matcher.process(matches, value, stamp, mask)
+        try:
+            nodes = run.matcher.process(matches, value, stamp, mask)
+        except UserCodeError as error:
+            self.on_failure(run, error, out)
+            self._failed.add(run.name)
+            return self._drop(known, (run.name,))
         if nodes:
             self._emit(run, nodes, stamp, out)
         if self.options.max_partial_matches is not None:

@@ -37,10 +37,12 @@ class RuleBook:
     Args:
         current: id -> the rule in effect, which may be one that removes the pattern.
         pending: rules whose time is to come, in the order in which they take effect.
+        disabled: names of rules a condition of which has failed, so that they no longer match.
     """
 
     current: dict[str, PatternRule] = field(default_factory=dict)
     pending: list[PendingRule] = field(default_factory=list)
+    disabled: set[RuleName] = field(default_factory=set)
 
     def refusal(self, rule: PatternRule) -> str | None:
         """Return why a rule cannot take effect now; None if it can.
@@ -74,6 +76,23 @@ class RuleBook:
         due = [pending.rule for pending in self.pending if pending.timestamp <= until]
         del self.pending[: len(due)]
         return due
+
+    def take_outdated(self) -> list[PatternRule]:
+        """Remove and return the rules that wait for their time, and can no longer take effect.
+
+        >>> book = RuleBook({"large": PatternRule("large", 2)})
+        >>> book.wait(PatternRule("large", 1), timestamp=10)
+        >>> book.take_outdated(), book.pending
+        ([PatternRule('large', 1, None)], [])
+        """
+        outdated = [pending.rule for pending in self.pending if self.refusal(pending.rule) is not None]
+        if outdated:
+            self.pending = [pending for pending in self.pending if self.refusal(pending.rule) is None]
+        return outdated
+
+    def forget_disabled(self) -> None:
+        """Forget the disabled rules in the place of which a newer one is, or none."""
+        self.disabled &= {rule.name for rule in self.current.values()}
 
     def changes_soon(self, name: RuleName) -> bool:
         """Return whether another rule of this id waits for its time."""
