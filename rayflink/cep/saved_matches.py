@@ -1,74 +1,34 @@
 """Partial matches in savepoints and checkpoints, for people and programs.
 
-An operator stores with its partial matches what their states mean: the steps of its pattern and their times. So they
-are shown without the program.
+They are those of `CEP.pattern`, of `CEP.patterns`, and of MATCH_RECOGNIZE. An operator stores with them what their
+states mean (`pattern_meaning`), so they are shown without the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
 
 from rayflink.common.errors import shorten
 from rayflink.common.metrics.job_report import moment
+from rayflink.state.classes.unknown_objects import loads_leniently
 from rayflink.state.errors import StateError
 from rayflink.user_types import UserKey
 
-from .nfa.automaton import Action, Automaton, StateKind
+from .nfa.automaton import StateKind
 from .nfa.partial_matches import LAST_TIME, NODE, START_TIME, STATE, KeyMatches, PartialMatch, events_of
+from .nfa.raw_values import raw_column
+from .pattern_meaning import MATCHES, MEANING, ROW_MATCHES, PatternMeaning, PatternName
 
 if TYPE_CHECKING:
     from rayflink.state_processor import Savepoint
     from rayflink.state_processor.savepoint import OperatorState
 
-MATCHES = "cep/partial-matches"
-"""The state of partial matches."""
-MEANING = "_pattern_meaning"
-"""The list entry with the `PatternMeaning`."""
 _WIDTH = 100
 """Characters of an event in words."""
-
-
-class PatternMeaning(TypedDict):
-    """Says what the numbers in partial matches mean.
-
-    `steps`: names of the steps; `states`: (steps that it waits for, kind, milliseconds since the last event or None) of
-    each state; `window_ms`: since the first event, or None.
-    """
-
-    steps: list[str]
-    states: list[tuple[tuple[str, ...], str, int | None]]
-    window_ms: int | None
-
-
-def meaning_of(automaton: Automaton) -> PatternMeaning:
-    """Return what the numbers in partial matches of a pattern mean."""
-    return {
-        "steps": list(automaton.steps),
-        "states": [
-            (_steps_from(automaton, index), state.kind.value, state.window_ms)
-            for index, state in enumerate(automaton.states)
-        ],
-        "window_ms": automaton.window_ms,
-    }
-
-
-def _steps_from(automaton: Automaton, index: int) -> tuple[str, ...]:
-    """Return the steps that may take the next event in a state; of one that must not occur, that step."""
-    if automaton.states[index].kind is StateKind.PENDING:
-        return (automaton.steps[automaton.states[index].step],)
-    steps: set[int] = set()
-    unvisited, visited = [index], {index}
-    while unvisited:
-        state = automaton.states[unvisited.pop()]
-        for edge in state.edges:
-            if edge.action is Action.TAKE:
-                steps.add(state.step)
-            elif edge.target not in visited:
-                visited.add(edge.target)
-                unvisited.append(edge.target)
-    return tuple(automaton.steps[step] for step in sorted(steps))
 
 
 class NoPartialMatches(StateError):
@@ -101,6 +61,7 @@ class SavedMatch:
         over: when it times out, or becomes a match where it only waits for an event that must not come; None: never.
         kind: "waiting"; "pending", where it becomes a match unless an event of the step comes; or "complete", where
             it is a match that an earlier partial match may drop.
+        pattern_id, version: of the rule that it is of, in an operator of `CEP.patterns`; else None.
     """
 
     key: UserKey
@@ -110,6 +71,8 @@ class SavedMatch:
     last: int
     over: int | None
     kind: str
+    pattern_id: str | None = None
+    version: int | None = None
 
     def describe(self) -> str:
         """Return it in words, a line for each step.
@@ -128,6 +91,8 @@ class SavedMatch:
             head = f"is a match unless {steps} comes: {began}, certain {over}"
         else:
             head = f"waits for {steps}: {began}, times out {over}"
+        if self.pattern_id is not None:
+            head = f"of {self.pattern_id!r}, version {self.version}, {head}"
         events = [f"  {name}: {', '.join(shorten(event, _WIDTH) for event in part)}"
                  for name, part in self.events.items()]  # fmt: skip
         return "\n".join([head, *events])
@@ -152,11 +117,13 @@ def saved_matches(
         NotInSavepointError: there is no such operator.
         NoPartialMatches: it matches no pattern, or several do and none is named.
     """
-    found = pattern_operator(savepoint, operator)
-    meaning = _meaning(found)
-    for row in found.state(MATCHES).rows():
-        if key is None or row.key == key:
-            yield from _of_key(row.key, row.value, meaning)
+    chosen = pattern_operator(savepoint, operator)
+    meanings = _meanings(chosen)
+    entries = _row_entries(chosen, meanings) if ROWS in meanings else _entries(chosen)
+    for owner, stored in entries:
+        if key is None or owner == key:
+            for name, matches in stored.items():
+                yield from _of_key(owner, matches, _meaning(chosen, meanings, name))
 
 
 def pattern_operator(savepoint: Savepoint, operator: str | None) -> OperatorState:
@@ -172,13 +139,15 @@ def pattern_operator(savepoint: Savepoint, operator: str | None) -> OperatorStat
         problem = (
             "has several operators that match patterns" if candidates else "has no operator that matches a pattern"
         )
-        remedy = f"name one of {_named(savepoint)}" if candidates else "patterns of MATCH_RECOGNIZE are not shown"
+        remedy = f"name one of {_named(savepoint)}" if candidates else (
+            "one of MATCH_RECOGNIZE is shown if this build or a later one has written it"
+        )  # fmt: skip
         raise NoPartialMatches("the savepoint", problem, remedy)
     return candidates[0]
 
 
 def _has_matches(operator: OperatorState) -> bool:
-    return any(state.name == MATCHES for state in operator.states)
+    return any(state.name in (MATCHES, MEANING) for state in operator.states)
 
 
 def _named(savepoint: Savepoint) -> str:
@@ -186,14 +155,73 @@ def _named(savepoint: Savepoint) -> str:
     return ", ".join(names) or "not in it"
 
 
-def _meaning(operator: OperatorState) -> PatternMeaning:
+ROWS = "rows"
+"""Stands for the name of a pattern of rows."""
+_Meanings: TypeAlias = "dict[PatternName | str | None, PatternMeaning]"
+_Matches: TypeAlias = "dict[PatternName | str | None, KeyMatches]"
+
+
+def _meanings(operator: OperatorState) -> _Meanings:
+    """Return the meanings by the names of patterns; None for the only one."""
+    meanings: _Meanings = {}
     for state in operator.states:
         if state.name == MEANING:
             for row in state.rows():
                 meaning: PatternMeaning = row.value
-                return meaning
-    remedy = f"restore the job and take a new savepoint, or read the state {MATCHES!r} as it is"
-    raise NoPartialMatches(f"operator {operator.uid or operator.name!r}", "was written by an older build", remedy)
+                meanings[ROWS if "columns" in meaning else meaning.get("pattern")] = meaning
+    return meanings
+
+
+def _meaning(operator: OperatorState, meanings: _Meanings, name: PatternName | str | None) -> PatternMeaning:
+    if name not in meanings:
+        remedy = f"restore the job and take a new savepoint, or read the state {MATCHES!r} as it is"
+        raise NoPartialMatches(f"operator {operator.uid or operator.name!r}", "was written by an older build", remedy)
+    return meanings[name]
+
+
+def _entries(operator: OperatorState) -> Iterator[tuple[UserKey, _Matches]]:
+    """Yield the keys of an operator of events, with their partial matches by the names of patterns."""
+    for row in operator.state(MATCHES).rows():
+        yield row.key, row.value if isinstance(row.value, dict) else {None: row.value}
+
+
+def _row_entries(operator: OperatorState, meanings: _Meanings) -> Iterator[tuple[UserKey, _Matches]]:
+    """Yield the same of an operator of rows: values of the columns of PARTITION BY, one without a tuple around it."""
+    columns = pa.ipc.read_schema(pa.BufferReader(meanings[ROWS]["columns"]))
+    for _, data in operator.contents.raw_groups():
+        for frame in _frames(data):
+            keys = [column.to_pylist() for column in frame.columns[:-1]]
+            for place, entry in enumerate(frame.column(ROW_MATCHES).to_pylist()):
+                matches, *_ = loads_leniently(entry)
+                if matches is not None:
+                    owner = tuple(column[place] for column in keys)
+                    yield owner[0] if len(owner) == 1 else owner, {ROWS: _with_names(matches, columns)}
+
+
+def _frames(data: bytes) -> Iterator[pa.RecordBatch]:
+    """Yield the frames of a key group that have partial matches."""
+    source = pa.BufferReader(data)
+    while source.tell() < source.size():
+        with pa.ipc.open_stream(source) as reader:
+            yield from (frame for frame in reader if ROW_MATCHES in frame.schema.names)
+
+
+def _with_names(matches: KeyMatches, columns: pa.Schema) -> KeyMatches:
+    """Return the partial matches of rows with dicts for rows."""
+    return KeyMatches(*([_named_match(match, columns) for match in part]
+                        for part in (matches.partial, matches.completed)))  # fmt: skip
+
+
+def _named_match(match: PartialMatch, columns: pa.Schema) -> PartialMatch:
+    path, node = [], match[NODE]
+    while node is not None:
+        path.append(node)
+        node = node[3]
+    for step, number, values, _ in reversed(path):
+        row = {field.name: raw_column([value], field.type)[0].as_py()
+               for value, field in zip(values, columns, strict=True) if field.name}  # fmt: skip
+        node = step, number, row, node
+    return (match[STATE], node, *match[START_TIME:])
 
 
 def _of_key(key: UserKey, matches: KeyMatches, meaning: PatternMeaning) -> Iterator[SavedMatch]:
@@ -213,10 +241,9 @@ def _saved(key: UserKey, match: PartialMatch, meaning: PatternMeaning, is_comple
     kind = "complete" if is_complete else "pending" if kind == StateKind.PENDING.value else "waiting"
     events = events_of(match[NODE], tuple(meaning["steps"]))
     over = None if is_complete else min(limits, default=None)
-    return SavedMatch(key, waits_for, events, match[START_TIME], match[LAST_TIME], over, kind)
+    pattern_id, version = meaning.get("pattern") or (None, None)
+    names = (pattern_id, version) if pattern_id else (None, None)
+    return SavedMatch(key, waits_for, events, match[START_TIME], match[LAST_TIME], over, kind, *names)
 
 
-__all__ = [
-    "MATCHES", "MEANING", "NoPartialMatches", "PatternMeaning", "SavedMatch", "meaning_of", "pattern_operator",
-    "saved_matches",
-]  # fmt: skip
+__all__ = ["NoPartialMatches", "SavedMatch", "pattern_operator", "saved_matches"]

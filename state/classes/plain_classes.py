@@ -26,6 +26,7 @@ _NAMES = {
     "numpy.core.multiarray": "_reconstruct scalar",
     "numpy.core.numeric": "_frombuffer",
     "rayflink.cep.nfa.partial_matches": "read_rows",
+    "rayflink.cep.runtime.pattern_runs": "MatchesByPattern",
     "rayflink.common.records.batches": "EndOfSuperstep LatencyMarker RowBatch Watermark WatermarkStatus",
     "rayflink.common.time": "Duration Instant",
     "rayflink.common.types": "Row RowKind _create_row",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rayflink import launch
+from rayflink.cep import CEP, Pattern
 from rayflink.cli.main import main
 from rayflink.common.errors import JobCancelled
 from rayflink.connectors.generator import DataGeneratorSource
@@ -63,10 +64,13 @@ def said_by(*arguments: str) -> str:
     return done.stdout
 
 
-def test_a_job_is_listed_shown_and_cancelled(capsys: Any) -> None:
-    env = StreamExecutionEnvironment({"parallelism.default": 1})
+def test_a_job_is_listed_shown_and_cancelled(tmp_path: Path, capsys: Any) -> None:
+    checkpoints = {"execution.checkpointing.interval": "200ms", "execution.checkpointing.dir": str(tmp_path)}
+    env = StreamExecutionEnvironment({"parallelism.default": 1, **checkpoints})
     numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
     numbers.key_by(lambda n: n % 3).map(lambda n: n).add_sink(lambda n: None)
+    pattern = Pattern.begin("fourth").where(lambda n: n == 4).followed_by("none").where(lambda n: n < 0)
+    CEP.pattern(numbers.key_by(lambda n: n % 3), pattern).in_processing_time().select(str).print()
     client = env.execute_async("endless")
     job = str(client.get_job_id())
 
@@ -84,6 +88,11 @@ def test_a_job_is_listed_shown_and_cancelled(capsys: Any) -> None:
     source, mapped = shown[4:6]
     assert source.startswith("Source: Numbers")
     assert int(mapped.split("Unnamed")[1].split()[1].replace(",", "")) > 0
+
+    assert watching.eventually(lambda: client.checkpoints()["latest"]["completed"], within_s=40)
+    assert main(["state", "matches", "endless"]) == 0
+    key, waits, event = capsys.readouterr().out.splitlines()
+    assert (key, event) == ("key 1", "    fourth: 4") and waits.startswith("  waits for 'none': began ")
 
     assert main(["cancel", job[:8]]) == 0
     assert capsys.readouterr().out == f"endless  {job}  CANCELED\n"

@@ -9,7 +9,6 @@ Source: apache/flink CepOperator.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import replace
 from functools import partial
@@ -31,7 +30,7 @@ from ..nfa.masks import EventConditions, as_bool
 from ..nfa.matcher import UNKNOWN, Matcher
 from ..nfa.partial_matches import NODE, START_TIME, KeyMatches, Node, events_of
 from ..pattern import AnyPattern
-from ..saved_matches import MEANING, meaning_of
+from ..pattern_meaning import meaning_entry, meaning_of
 from .column_batches import RowChoice
 from .match_metrics import MatchMetrics
 from .match_state import (
@@ -77,7 +76,7 @@ class CepOperator(MatchingOperator[KeyMatches, int]):
     ) -> None:
         self._automaton = compile_pattern(pattern)
         self._conditions = EventConditions(self._automaton.units)
-        self._meaning = pickle.dumps(meaning_of(self._automaton))
+        self._meaning = meaning_entry([meaning_of(self._automaton)])
         self._matcher = Matcher(self._automaton, self)
         self._row_choice = RowChoice(self._conditions, self._matcher)
         self._tests = (*(test for unit in self._automaton.units for test in unit.tests), *self._automaton.tests)
@@ -128,8 +127,8 @@ class CepOperator(MatchingOperator[KeyMatches, int]):
         self._store_recent()
         snapshot = super().snapshot_state(checkpoint_id)
         assert snapshot is not None, "keyed state has a snapshot"
-        own = {SIGNATURE_ENTRY: signature(self._automaton), MEANING: self._meaning}
-        return replace(snapshot, lists={**snapshot.lists, **{name: ("union", (data,)) for name, data in own.items()}})
+        own = {SIGNATURE_ENTRY: ("union", (signature(self._automaton),)), **self._meaning}
+        return replace(snapshot, lists={**snapshot.lists, **own})
 
     # events
 

@@ -14,6 +14,7 @@ from rayflink.user_types import UserCode
 from ..nfa.compiler import compile_pattern
 from ..nfa.partial_matches import KeyMatches
 from ..pattern import AnyPattern
+from ..pattern_meaning import PatternMeaning, meaning_of
 from .match_state import (
     OLD_ENTRY,
     SIGNATURE_ENTRY,
@@ -89,6 +90,9 @@ class FinishingOperator(PatternsOperator):
         old = tuple(name[1] for name, keys in self.keys_with.items() if keys and name != self._current)
         entries = {SIGNATURE_ENTRY: ("union", (self._signature,)), OLD_ENTRY: ("union", old)}
         return replace(snapshot, lists={**snapshot.lists, **entries})
+
+    def meanings(self) -> list[PatternMeaning]:
+        return [meaning_of(self.runs[self._current].automaton), *super().meanings()]
 
     def read(self, stored: MatchesByPattern | KeyMatches) -> MatchesByPattern:
         return MatchesByPattern({self._current: stored}) if isinstance(stored, KeyMatches) else stored

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 from rayflink.common.errors import RayflinkError
@@ -16,6 +17,7 @@ from ..nfa.automaton import Automaton, Unit
 from ..nfa.masks import EventConditions, as_bool, combine
 from ..nfa.matcher import EndingMatcher, Matcher
 from ..nfa.partial_matches import KeyMatches
+from ..pattern_meaning import PatternMeaning, named_meaning
 
 RunName: TypeAlias = tuple[str, Any]
 """(id of a pattern, its version); names sort in the order in which patterns are matched."""
@@ -59,6 +61,11 @@ class PatternRun:
         self._host = host
         self.matcher: Matcher = (Matcher if begins else EndingMatcher)(automaton, self)
         self._conditions = EventConditions(automaton.units)
+
+    @cached_property
+    def meaning(self) -> PatternMeaning:
+        """Return what the numbers in partial matches mean."""
+        return named_meaning(self.name, self.automaton)
 
     def ending(self) -> PatternRun:
         """Return the same automaton with which no match begins."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from rayflink.common.records.batches import Batch
-from rayflink.operators.base import UserCodeError
+from rayflink.operators.base import OperatorSnapshot, UserCodeError
 from rayflink.operators.output_buffer import OutputBuffer
 from rayflink.operators.user_function import UserCode as UserCodeBlock
 from rayflink.state.value_isolation import isolated
@@ -20,6 +21,7 @@ from rayflink.user_types import UserCode, UserKey, UserRecord
 from ..functions import Match
 from ..nfa.matcher import UNKNOWN
 from ..nfa.partial_matches import NODE, KeyMatches, Node, events_of
+from ..pattern_meaning import PatternMeaning, meaning_entry
 from .match_state import EVENT, STAMP, WaitingEvent
 from .matching_operator import MatchingOperator, MatchOptions
 from .pattern_runs import Hits, MatchesByPattern, PatternRun, RunName, SharedConditions, earliest
@@ -120,6 +122,15 @@ class PatternsOperator(MatchingOperator[MatchesByPattern, Hits]):
                     run.close()
 
     # state
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
+        snapshot = super().snapshot_state(checkpoint_id)
+        assert snapshot is not None, "keyed state has a snapshot"
+        return replace(snapshot, lists={**snapshot.lists, **meaning_entry(self.meanings())})
+
+    def meanings(self) -> list[PatternMeaning]:
+        """Return what the numbers in the partial matches of each automaton mean."""
+        return [run.meaning for run in self.runs.values()]
 
     def read(self, stored: MatchesByPattern | KeyMatches) -> MatchesByPattern:
         """Return the partial matches of a key, from the form in which they are stored."""

@@ -35,6 +35,10 @@ class RowField:
     column: int
     back: int = 0
 
+    def describe(self, name: str) -> str:
+        """Return how the field of a column of that name is shown."""
+        return f"PREV({name}, {self.back})" if self.back else name
+
 
 @dataclass(frozen=True)
 class RowReference:

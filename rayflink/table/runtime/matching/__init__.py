@@ -6,7 +6,6 @@
   change nothing, as no match begins with them and their key has no partial match.
 - `match_values`: what references to the rows of a match give.
 - `scalar_code`: conditions on a partial match as Python functions; what these cannot compute is left to the kernels.
-- `raw_values`: the values of columns as plain Python values, and back.
 
 The step of matching is that of `rayflink.cep.nfa`.
 """

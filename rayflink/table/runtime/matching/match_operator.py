@@ -19,6 +19,7 @@ import pyarrow as pa
 from rayflink.cep.conditions import ConditionContext
 from rayflink.cep.nfa.matcher import Matcher, MatchSoFar
 from rayflink.cep.nfa.partial_matches import KeyMatches, Node
+from rayflink.cep.pattern_meaning import ROW_MATCHES, meaning_entry, meaning_of_rows
 from rayflink.cep.runtime.match_metrics import MatchMetrics
 from rayflink.common.metrics.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
@@ -57,7 +58,7 @@ EXPIRED_AT_ONCE = 10_000
 """Keys whose last rows are dropped between two elements."""
 _ARRIVAL = pa.field("$arrival", pa.int64())
 """In a snapshot, the order in which rows came."""
-_STATE = pa.field("$matches", pa.large_binary())
+_STATE = pa.field(ROW_MATCHES, pa.large_binary())
 """In a snapshot, the partial matches of a key."""
 
 
@@ -99,6 +100,8 @@ class MatchOperator(Operator, ProcessingTimers, Upkeep):
         self._row_schema = pa.schema([*in_order, _ARRIVAL], {ABOUT: f"rows that wait: {state_identity}".encode()})
         about = {ABOUT: f"partial matches: {state_identity}".encode()}
         self._match_schema = pa.schema([*keys, _STATE], about)
+        stored = pa.schema(self._program.stored_columns)
+        self._meaning = meaning_entry([meaning_of_rows(self._matcher.automaton, stored)])
         self._before = RowsBefore(plan.fields, ttl_ms)
         self._waiting = WaitingRows([field.type for field in fields], plan.partition)
         self._matches: dict[Key, KeyMatches] = {}
@@ -345,7 +348,7 @@ class MatchOperator(Operator, ProcessingTimers, Upkeep):
         if states or before:
             frames.append((self._progress, partial(self._frame_of_matches, states, before)))
         groups = FrozenFrames(frames, len(self._plan.partition), self.ctx.max_parallelism)
-        return OperatorSnapshot(lists=progress_entry(self._progress, self.ctx), raw_keyed=groups)
+        return OperatorSnapshot(lists={**progress_entry(self._progress, self.ctx), **self._meaning}, raw_keyed=groups)
 
     def _frame_of_rows(self, pieces: list[Columns]) -> pa.RecordBatch:
         columns = concatenated(pieces)

@@ -11,13 +11,13 @@ from rayflink.cep.conditions import Test
 from rayflink.cep.nfa.automaton import Automaton, Unit
 from rayflink.cep.nfa.logic import TRUTH, Bit, Both, Logic, MatchTest
 from rayflink.cep.nfa.partial_matches import Node
+from rayflink.cep.nfa.raw_values import raw_column, raw_values
 from rayflink.cep.nfa.row_patterns import RowConditions, compile_row_pattern
 from rayflink.common.functions.callables import as_single
 
 from ...plan.matching import ClassifierReference, MatchRecognize
 from ...plan.typed import Call, Column, Expr, Session
 from .match_values import RowValues, path_of, reader
-from .raw_values import raw_column, raw_values
 from .scalar_code import Scalar, scalar
 
 if TYPE_CHECKING:
@@ -85,6 +85,17 @@ class MatchProgram:
         self._columns_at = len(fields)
         self._measures = [reader(item, fields, plan.variables) for item in plan.measures]
         self._are_final = [item.is_final for item in plan.measures]
+
+    @property
+    def stored_columns(self) -> list[pa.Field]:
+        """Return the names and types of the values of a row that partial matches have; no names for those of keys."""
+        schema = self.plan.input.schema
+        fields = [self.plan.fields[number] for number in self.stored_fields]
+        columns = [pa.field(field.describe(schema[field.column].name), schema[field.column].type.to_arrow())
+                   for field in fields]  # fmt: skip
+        names = ["" if column in self.plan.partition else schema[column].name for column in self.plan.row_columns]
+        return [*columns, *(schema[column].type.to_arrow_field(name)
+                            for name, column in zip(names, self.plan.row_columns, strict=True))]  # fmt: skip
 
     @property
     def exprs(self) -> list[Expr]:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rayflink.cep.nfa.raw_values import raw_column, raw_values
+
 from ...plan.matching import RowField
-from .raw_values import raw_column, raw_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

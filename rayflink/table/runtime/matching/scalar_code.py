@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from rayflink.cep.nfa.raw_values import raw_column, raw_values
+
 from ...plan.typed import Call, Column, Evaluation, Expr, Literal, Session
 from ...types import INTEGERS, DataType, Root
-from .raw_values import raw_column, raw_values
 
 Scalar: TypeAlias = Callable[[Sequence[Any]], Any]
 """The raw values of the columns -> the raw value of an expression; None for NULL."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayflink.cep.nfa.raw_values import raw_column, raw_values
 from rayflink.table.binding.expressions import ExpressionBinder
 from rayflink.table.binding.scope import Scope
 from rayflink.table.parsing.statement_parser import parse_expression
@@ -16,7 +17,6 @@ from rayflink.table.plan.logical import Attribute
 from rayflink.table.plan.matching import AggregateReference
 from rayflink.table.plan.typed import Evaluation, Session
 from rayflink.table.runtime.matching.match_values import reader
-from rayflink.table.runtime.matching.raw_values import raw_column, raw_values
 from rayflink.table.runtime.matching.scalar_code import scalar
 from rayflink.table.types import DataTypes
 
