@@ -129,7 +129,7 @@ class EventColumns:
             is_whole = len(places) == len(self._events)
             columns = values if is_whole else [[column[place] for place in places] for column in values]
             schema = pyarrow.schema(list(zip(names, types, strict=True)))
-            arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+            arrays = [_array(column, kind) for column, kind in zip(columns, types, strict=True)]
             yield None if is_whole else places, schema, arrays
 
     def _column(self, name: str) -> list[Any]:
@@ -177,6 +177,17 @@ def column_names(event: UserRecord) -> list[str]:
     if dataclasses.is_dataclass(event):
         return [field.name for field in dataclasses.fields(event)]
     return []
+
+
+def _array(values: list[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+    import pyarrow
+
+    try:
+        return pyarrow.array(values, kind)
+    except OverflowError as error:
+        beyond = next(value for value in values if isinstance(value, int) and not -(2**63) <= value < 2**63)
+        problem = f"{shorten(beyond, 80)} is beyond the 64 bits of BIGINT"
+        raise OverflowError(f"{problem}; pass a callable of the event instead of an expression") from error
 
 
 def _types_of(values: list[Any]) -> list[pyarrow.DataType]:

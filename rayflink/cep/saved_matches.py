@@ -208,8 +208,10 @@ def _frames(data: bytes) -> Iterator[pa.RecordBatch]:
 
 def _with_names(matches: KeyMatches, columns: pa.Schema) -> KeyMatches:
     """Return the partial matches of rows with dicts for rows."""
-    return KeyMatches(*([_named_match(match, columns) for match in part]
-                        for part in (matches.partial, matches.completed)))  # fmt: skip
+    partial, completed = (
+        [_named_match(match, columns) for match in part] for part in (matches.partial, matches.completed)
+    )
+    return KeyMatches(partial, completed)
 
 
 def _named_match(match: PartialMatch, columns: pa.Schema) -> PartialMatch:

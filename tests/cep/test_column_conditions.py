@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import operator
 from collections import namedtuple
 from dataclasses import make_dataclass
 from decimal import Decimal
@@ -130,6 +132,72 @@ def test_rows_that_change_no_match_never_become_python_values(pattern, is_proces
         harness.process_batch(columns(data, np.arange(502)).batch)
         harness.advance_watermark(1000)
         assert harness.output == [rec("3-900", None if is_processing_time else 501), wm(1000)]
+
+
+EXTREMES = (-(2**63), -3, -1, 0, 1, 2**31, 2**62, 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    "operation, is_error",
+    [
+        (operator.add, lambda a, b: False),
+        (operator.sub, lambda a, b: False),
+        (operator.mul, lambda a, b: False),
+        (operator.truediv, lambda a, b: b == 0),
+        (operator.mod, lambda a, b: b == 0),
+        (lambda a, b: -a, lambda a, b: False),
+    ],
+    ids=["+", "-", "*", "/", "%", "sign"],
+)
+def test_whole_numbers_are_those_of_python_or_an_error_of_the_row(operation, is_error):
+    pattern = Pattern.begin("positive").where(operation(col("a"), col("b")) > 0)
+    events = [{"a": a, "b": b} for a in EXTREMES for b in EXTREMES]
+    expected = []
+    for event in events:
+        a, b = event["a"], event["b"]
+        result = None if is_error(a, b) else whole(operation, a, b)
+        expected.append(UNKNOWN if result is None or not -(2**63) <= result < 2**63 else int(result > 0))
+    assert masks(pattern, events) == expected
+    conditions = EventConditions(compile_pattern(pattern).units)
+    assert conditions.column_masks(pa.RecordBatch.from_pylist(events)).tolist() == expected
+    assert UNKNOWN in expected
+
+
+def whole(operation, a, b):
+    """The result of SQL in numbers of Python: a quotient is cut towards zero, a remainder has the dividend's sign."""
+    if operation is operator.truediv:
+        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    if operation is operator.mod:
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    return operation(a, b)
+
+
+@pytest.mark.parametrize(
+    "condition, price, problem",
+    [
+        (col("price") * 4 > 0, 2**62, r"the result of \* is beyond the 64 bits of BIGINT; cast an operand to DECIMAL"),
+        (1 / col("price") > 0, 0, "division by zero; divide by NULLIF"),
+        (col("price") > 0, 2**64, f"{2**64} is beyond the 64 bits of BIGINT; pass a callable"),
+    ],
+    ids=["overflow", "zero", "too large"],
+)
+def test_a_row_without_a_value_fails_with_the_line_of_where_and_the_row(condition, price, problem):
+    pattern = Pattern.begin("a")
+    pattern = pattern.where(condition)
+    line = f"{__file__}:{inspect.currentframe().f_lineno - 1}"
+    with OperatorHarness(matching(pattern)) as harness:
+        harness.process({"account": "x", "price": price}, timestamp=1)
+        with pytest.raises(UserCodeError, match=problem) as failure:
+            harness.advance_watermark(5)
+    assert failure.value.call_site.startswith(line)
+    assert str(price) in failure.value.record
+
+
+def test_whole_numbers_of_small_columns_do_not_wrap_around():
+    pattern = Pattern.begin("positive").where(col("a") * col("a") > 0)
+    small = pa.record_batch({"a": pa.array([2**30, 3], pa.int32())})
+    conditions = EventConditions(compile_pattern(pattern).units)
+    assert conditions.column_masks(small).tolist() == [1, 1]
 
 
 def test_late_rows_are_late_whatever_they_meet():

@@ -100,7 +100,8 @@ def test_partial_matches_are_json_and_python(taken: str, capsys: Any) -> None:
 def test_partial_matches_of_several_patterns_name_their_rules(taken: str, capsys: Any) -> None:
     assert said_by(capsys, "state", "matches", taken, "rules", "cid").splitlines() == [
         "key cid",
-        "  of 'large', version 7, is a match unless 'refund' comes: began 1970-01-01 00:00:06, certain 1970-01-01 00:00:16",
+        "  of 'large', version 7, is a match unless 'refund' comes: "
+        "began 1970-01-01 00:00:06, certain 1970-01-01 00:00:16",
         "    large: ('cid', 900)",
     ]
     (match,) = saved_matches(read_savepoint(taken), "rules", key="bob")

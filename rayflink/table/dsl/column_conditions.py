@@ -21,6 +21,7 @@ from ..parsing.statements import Tree
 from ..plan.logical import Attribute
 from ..plan.typed import Evaluation, Expr, Literal, Session, known_names, named
 from ..types import DataTypes
+from .checked_arithmetic import check_whole_numbers
 from .expression_text import shown
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class ExpressionCondition(ColumnCondition):
             is_null = isinstance(tree, exp.Column) and tree.name in nulls
             return Literal(DataTypes.NULL(), None) if is_null else None
 
-        return ExpressionBinder(scope, known).condition(self._tree, f"the condition {shown(self._tree)}")
+        condition = ExpressionBinder(scope, known).condition(self._tree, f"the condition {shown(self._tree)}")
+        return check_whole_numbers(condition)
 
     def _refuse_what_is_none(self) -> None:
         tree = self._tree
@@ -107,14 +109,18 @@ class ExpressionCondition(ColumnCondition):
 
 
 def _normal_schema(schema: pyarrow.Schema) -> pyarrow.Schema:
-    """Return the types in the forms that tables have; columns of nulls alone stay as they are."""
+    """Return the types in the forms that tables have, and all whole numbers as BIGINT, like those of Python.
+
+    Columns of nulls alone stay as they are.
+    """
     import pyarrow
 
-    fields = [
-        field if pyarrow.types.is_null(field.type) else
-        normalize_types(pyarrow.table({field.name: pyarrow.array([], field.type)})).schema.field(0)
-        for field in schema
-    ]  # fmt: skip
+    fields = []
+    for field in schema:
+        kind = field.type
+        if not pyarrow.types.is_null(kind):
+            field = normalize_types(pyarrow.table({field.name: pyarrow.array([], kind)})).schema.field(0)
+        fields.append(field.with_type(pyarrow.int64()) if pyarrow.types.is_integer(field.type) else field)
     return pyarrow.schema(fields)
 
 
