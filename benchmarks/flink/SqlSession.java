@@ -4,8 +4,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Locale;
+import java.util.TreeMap;
 import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
+import org.apache.flink.types.RowKind;
 
 /**
  * Queries of SQL over several sets of data, one after the other in one JVM: of each set a SCRIPT, its folder and how many
@@ -15,6 +17,8 @@ import org.apache.flink.table.api.TableEnvironment;
  * are the query's, the last one its INSERT. The first set warms the JVM up; of the others seconds and CPU seconds are told.
  */
 public final class SqlSession {
+    private static final String FOLD = "FOLD INTO ";
+
     public static void main(String[] args) throws Exception {
         double spawned = Double.parseDouble(System.getenv("RAYFLINK_BENCH_SPAWNED"));
         var os = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
@@ -30,7 +34,12 @@ public final class SqlSession {
                     env.executeSql(own[number].strip());
                 }
                 double begun = System.nanoTime() / 1e9, cpu = os.getProcessCpuTime() / 1e9;
-                env.executeSql(own[own.length - 2].strip()).await();
+                String last = own[own.length - 2].strip();
+                if (last.startsWith(FOLD)) {
+                    fold(env, last);
+                } else {
+                    env.executeSql(last).await();
+                }
                 double seconds = System.nanoTime() / 1e9 - begun;
                 double busy = os.getProcessCpuTime() / 1e9 - cpu;
                 String name = sections[at].substring(0, line).strip();
@@ -46,14 +55,47 @@ public final class SqlSession {
         System.out.printf(Locale.ROOT, "%n{\"seconds_total\": %.3f, \"jobs\": [%s]}%n", total, String.join(", ", told));
     }
 
+    /** Applies the changes of a query, which is behind the first line, and writes the rows that are left to its file. */
+    private static void fold(TableEnvironment env, String statement) throws Exception {
+        int line = statement.indexOf('\n');
+        var rows = new TreeMap<String, Integer>();
+        try (var results = env.executeSql(statement.substring(line + 1)).collect()) {
+            while (results.hasNext()) {
+                var row = results.next();
+                var text = new StringBuilder();
+                for (int at = 0; at < row.getArity(); at++) {
+                    Object value = row.getField(at);
+                    text.append(at > 0 ? "," : "").append(value == null ? "" : quoted(value.toString()));
+                }
+                boolean isGone = row.getKind() == RowKind.UPDATE_BEFORE || row.getKind() == RowKind.DELETE;
+                rows.merge(text.toString(), isGone ? -1 : 1, Integer::sum);
+            }
+        }
+        Path path = Path.of(statement.substring(FOLD.length(), line));
+        Files.createDirectories(path.getParent());
+        try (var writer = Files.newBufferedWriter(path)) {
+            for (var entry : rows.entrySet()) {
+                for (int times = 0; times < entry.getValue(); times++) {
+                    writer.write(entry.getKey() + "\n");
+                }
+            }
+        }
+    }
+
+    private static String quoted(String value) {
+        boolean isPlain = value.indexOf(',') < 0 && value.indexOf('"') < 0 && value.indexOf('\n') < 0;
+        return isPlain ? value : '"' + value.replace("\"", "\"\"") + '"';
+    }
+
     private static TableEnvironment environment() {
         var env = TableEnvironment.create(EnvironmentSettings.inStreamingMode());
         var config = env.getConfig();
         config.set("parallelism.default", "2");
         config.set("table.local-time-zone", "UTC");
         config.set("table.exec.mini-batch.enabled", "true");
-        config.set("table.exec.mini-batch.allow-latency", "1 s");
-        config.set("table.exec.mini-batch.size", "5000");
+        config.set("table.exec.mini-batch.allow-latency", "2 s");
+        config.set("table.exec.mini-batch.size", "50000");
+        config.set("table.optimizer.distinct-agg.split.enabled", "true");
         return env;
     }
 

@@ -2,7 +2,8 @@
 
 Each kind of event has files of its own, so that a query reads what it asks for and no engine spends its time on parting
 kinds. The queries are those of nexmark/nexmark; q14 counts letters by built-in functions, as its own is Java's. Those
-named `cep_` are of its folder queries-cep, where they are q0 to q3.
+named `cep_` are of its folder queries-cep, where they are q0 to q3. Those whose results change are in
+`nexmark_changes.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark
+
+from . import nexmark_changes
 
 _CHUNK = 1 << 20
 _RULES = Nexmark()
@@ -54,6 +57,7 @@ SINKS = {
     "cep_q1": "auction BIGINT, bidder BIGINT, start_tstamp TIMESTAMP(3), end_tstamp TIMESTAMP(3), avg_price BIGINT",
     "cep_q2": "auction BIGINT, bidder BIGINT, start_tstamp TIMESTAMP(3), end_tstamp TIMESTAMP(3), avg_price BIGINT",
     "cep_q3": "auction BIGINT, bidder BIGINT, drop_time TIMESTAMP(3), drop_diff BIGINT",
+    **nexmark_changes.SINKS,
 }
 """Columns of the table into which each query writes."""
 QUERIES = {
@@ -180,6 +184,7 @@ MATCH_RECOGNIZE (
   PATTERN (A B* C) WITHIN INTERVAL '5' SECOND
   DEFINE B AS B.price > A.price - 50, C AS C.price < A.price - 50
 )""",
+    **nexmark_changes.QUERIES,
 }
 VIEWS = {"q12": "CREATE VIEW B AS SELECT *, PROCTIME() AS p_time FROM bid"}
 """What a query reads besides tables."""
@@ -187,12 +192,23 @@ UNLIKE = frozenset({"q12"})
 """Queries whose rows depend on when they are run."""
 
 
+FOLD = "FOLD INTO "
+"""Begins a statement whose second line is a query: its changes are applied, and its rows written to that file."""
+SETTINGS = {
+    "table.exec.mini-batch.enabled": "true", "table.exec.mini-batch.allow-latency": "2 s",
+    "table.exec.mini-batch.size": "50000", "table.optimizer.distinct-agg.split.enabled": "true",
+}  # fmt: skip
+"""Options of both engines, as nexmark/nexmark sets them."""
+
+
 def statements(query: str, kept_in: Path | None = None) -> list[str]:
-    """Those that come before the query's own, without the tables of events; then `INSERT INTO`.
+    """Those that come before the query's own, without the tables of events; then `INSERT INTO`, or FOLD.
 
     Args:
         kept_in: a folder for the rows, as CSV; None: they are forgotten.
     """
+    if kept_in is not None and query in nexmark_changes.QUERIES:
+        return [f"{FOLD}{kept_in / query}/rows.csv\n{nexmark_changes.folded(query)}"]
     options = "'connector' = 'blackhole'"
     if kept_in is not None:
         options = f"'connector' = 'filesystem', 'format' = 'csv', 'path' = '{kept_in / query}'"
@@ -248,4 +264,6 @@ def event_files(directory: Path, events: int, parts: int = 1, rules: Nexmark = _
     return folder
 
 
-__all__ = ["QUERIES", "SINKS", "TABLES", "UNLIKE", "VIEWS", "event_files", "kept_rows", "statements"]
+__all__ = [
+    "FOLD", "QUERIES", "SETTINGS", "SINKS", "TABLES", "UNLIKE", "VIEWS", "event_files", "kept_rows", "statements",
+]  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
+from csv import writer
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ def run(
 
 def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, target: str) -> dict[str, Any]:
     """Seconds of one query from `execute_sql` to its end, and CPU seconds of this process and those it has started."""
-    from benchmarks.inputs.nexmark import TABLES, statements
+    from benchmarks.inputs.nexmark import FOLD, SETTINGS, TABLES, statements
     from rayflink.table import EnvironmentSettings, TableEnvironment
 
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -49,6 +51,8 @@ def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, tar
     config.set_string("execution.target", target)
     config.set_string("parallelism.default", str(parallelism))
     config.set_string("table.local-time-zone", "UTC")
+    for key, value in SETTINGS.items():
+        config.set_string(key, value)
     for statement in TABLES.replace("{path}", str(folder)).split(";"):
         t_env.execute_sql(statement)
     *before, insert = statements(query, kept_in)
@@ -56,11 +60,28 @@ def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, tar
         t_env.execute_sql(statement)
     with CpuWatch() as cpu:
         begun = time.time()
+        if insert.startswith(FOLD):
+            _fold(t_env, insert)
+            return {"seconds": 0.0, "cpu_seconds": 0.0}
         client = t_env.execute_sql(insert).get_job_client()
         assert client is not None
         client.get_job_execution_result().result()
         seconds = time.time() - begun
     return {"seconds": seconds, "cpu_seconds": cpu.seconds}
+
+
+def _fold(t_env: Any, statement: str) -> None:
+    """Apply the changes of a query, and write the rows that are left."""
+    from rayflink.common.types import RowKind
+
+    line, _, query = statement.partition("\n")
+    path, rows = Path(line.split(" ")[-1]), Counter[tuple[Any, ...]]()
+    for row in t_env.execute_sql(query).collect():
+        is_gone = row.get_row_kind() in (RowKind.UPDATE_BEFORE, RowKind.DELETE)
+        rows[tuple(row)] += -1 if is_gone else 1
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer(file).writerows(rows.elements())
 
 
 class CpuWatch:

@@ -145,17 +145,19 @@ def _limits(translation: Translation) -> MiniBatch | None:
 def _find_distinct_values(
     rows: StreamBuilder, spec: GroupSpec, names: Sequence[str], plan: GroupAggregate
 ) -> StreamBuilder:
-    """Add a step for each argument of a DISTINCT aggregate, which adds a column to rows.
+    """Add a step for each column of DISTINCT aggregates, which adds a column to rows for each of its filters.
 
     Rows are partitioned by group, or, where they are not yet, by group and value.
     """
-    for argument in distinct_arguments(spec):
-        described = lineage(plan.input, argument.column)
-        condition = "" if argument.filter is None else f" where {lineage(plan.input, argument.filter)}"
-        identity = f"{described}{condition} by {all_of(plan.input, spec.keys) or 'nothing'}"
-        value, is_split = plan.input.names[argument.column], plan.splits_distinct
+    for arguments in distinct_arguments(spec):
+        column, is_split = arguments[0].column, plan.splits_distinct
+        conditions = ["" if argument.filter is None else f" where {lineage(plan.input, argument.filter)}"
+                      for argument in arguments]  # fmt: skip
+        described = f"{lineage(plan.input, column)}{' and'.join(conditions)}"
+        identity = f"{described} by {all_of(plan.input, spec.keys) or 'nothing'}"
+        value = plan.input.names[column]
         factory = Factory(
-            DistinctValuesOperator, spec.columns, spec.keys, argument, spec.ttl_ms, spec.retracts, identity, is_split
+            DistinctValuesOperator, spec.columns, spec.keys, arguments, spec.ttl_ms, spec.retracts, identity, is_split
         )
         uid = f"distinct values: {identity}"
         if is_split:

@@ -29,12 +29,12 @@ WEIGHT = "$weight"
 
 
 class DistinctValuesOperator(TableOperator):
-    """Adds a column to rows that says whether they change which values their group has.
+    """Adds a column to rows for each argument, which says whether they change which values their group has.
 
     Args:
         columns: types of the rows' columns.
         keys: numbers of the columns to group by.
-        argument: the values.
+        arguments: the values, those of one column with several filters.
         ttl_ms: how long a value is known that does not come again; 0: for ever.
         retracts: whether rows may be taken back.
         state_identity: which rows of the query the state belongs to.
@@ -42,55 +42,66 @@ class DistinctValuesOperator(TableOperator):
     """
 
     def __init__(
-        self, columns: Sequence[pa.DataType], keys: Sequence[int], argument: DistinctArgument, ttl_ms: int,
+        self, columns: Sequence[pa.DataType], keys: Sequence[int], arguments: Sequence[DistinctArgument], ttl_ms: int,
         retracts: bool, state_identity: str, is_split: bool = False,
     ) -> None:  # fmt: skip
-        self._keys = tuple(dict.fromkeys((*keys, argument.column))) if is_split else tuple(keys)
-        self._more = [] if is_split else [argument.column]
-        self._argument, self._puts_again = argument, retracts or ttl_ms > 0
+        [column] = {argument.column for argument in arguments}
+        self._keys = tuple(dict.fromkeys((*keys, column))) if is_split else tuple(keys)
+        self._more = [] if is_split else [column]
+        self._arguments, self._puts_again = tuple(arguments), retracts or ttl_ms > 0
         kinds, more = ([columns[column] for column in chosen] for chosen in (self._keys, self._more))
         identity = f"{'split ' if is_split else ''}distinct values: {state_identity}"
-        super().__init__(TableState(kinds, more, [pa.int64()], ttl_ms, identity))
+        super().__init__(TableState(kinds, more, [pa.int64()] * len(arguments), ttl_ms, identity))
 
     def add(self, rows: pa.RecordBatch) -> Iterable[Element]:
         kinds, rows = kinds_of(rows), without_kinds(rows)
-        weights = self._changes(rows, counting_weights(rows, self._argument, signs_of(kinds, rows.num_rows)))
-        field = pa.field(f"{WEIGHT}{rows.num_columns}", pa.int8(), nullable=False)
-        columns = [*rows.columns, to_arrow(weights.astype(np.int8), pa.int8())]
-        rows = pa.RecordBatch.from_arrays(columns, schema=rows.schema.append(field))
+        signs = signs_of(kinds, rows.num_rows)
+        schema, columns = rows.schema, rows.columns
+        for changes in self._changes(rows, [counting_weights(rows, argument, signs) for argument in self._arguments]):
+            schema = schema.append(pa.field(f"{WEIGHT}{len(columns)}", pa.int8(), nullable=False))
+            columns.append(to_arrow(changes.astype(np.int8), pa.int8()))
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
         yield ArrowBatch(rows if kinds is None else with_kinds(rows, kinds))
 
-    def _changes(self, rows: pa.RecordBatch, weights: Numbers) -> Numbers:
-        """Count the values of rows, and return 1 where one comes, and -1 where its last one goes."""
-        changes = np.zeros(len(weights), dtype=np.int64)
-        chosen = np.flatnonzero(weights)
+    def _changes(self, rows: pa.RecordBatch, weights: Sequence[Numbers]) -> list[Numbers]:
+        """Count the values of rows for each argument, and return 1 where one comes, and -1 where its last one goes."""
+        changes = [np.zeros(rows.num_rows, dtype=np.int64) for _ in weights]
+        chosen = np.flatnonzero(np.logical_or.reduce([weight != 0 for weight in weights]))
         if not len(chosen):
             return changes
         state, now_ms = self._state, self._state.now_ms
         keys = state.keys_of([rows.column(key) for key in self._keys], rows.num_rows)
         values = [rows.column(column) for column in self._more]
         found = state.find(take_rows([*keys, *values], chosen), len(chosen), now_ms)
-        counts = np.zeros(len(found.rows), dtype=np.int64)
-        counts[found.rows >= 0] = to_numpy(found.stored[0])
         order = np.argsort(found.codes, kind="stable")
-        codes, added = found.codes[order], weights[chosen][order]
+        codes = found.codes[order]
         segments = Segments(first_of_runs(codes))
-        after = segments.sums(added, counts[codes[segments.starts]])
-        before = after - added
-        changes[chosen[order]] = (after > 0).astype(np.int64) - (before > 0)
-        final = np.empty(len(counts), dtype=np.int64)
-        final[codes[segments.starts]] = after[segments.lasts]
-        self._store(found, final, now_ms)
+        before, after = [], []
+        for number, stored in enumerate(found.stored):
+            counts = np.zeros(len(found.rows), dtype=np.int64)
+            counts[found.rows >= 0] = to_numpy(stored)
+            added = weights[number][chosen][order]
+            running = segments.sums(added, counts[codes[segments.starts]])
+            changes[number][chosen[order]] = (running > 0).astype(np.int64) - (running - added > 0)
+            final = np.empty(len(counts), dtype=np.int64)
+            final[codes[segments.starts]] = running[segments.lasts]
+            before.append(counts)
+            after.append(final)
+        self._store(found, before, after, now_ms)
         return changes
 
-    def _store(self, found: FoundKeys, counts: Numbers, now_ms: int) -> None:
+    def _store(self, found: FoundKeys, before: Sequence[Numbers], after: list[Numbers], now_ms: int) -> None:
         if self._puts_again:
-            self._state.store(found, counts != 0, [to_arrow(counts, pa.int64())], now_ms)
+            is_present = np.logical_or.reduce([counts != 0 for counts in after])
+            self._state.store(found, is_present, [to_arrow(counts, pa.int64()) for counts in after], now_ms)
             return
-        new = np.flatnonzero(found.rows < 0)
-        if len(new):
-            ones = pa.array(np.ones(len(new), dtype=np.int64))
-            self._state.table.add(take_rows(found.keys, new), [ones], now_ms)
+        after = [np.minimum(counts, 1) for counts in after]  # values stay, so it is enough that they were there
+        is_other = np.logical_or.reduce([was != now for was, now in zip(before, after, strict=True)])
+        changed = np.flatnonzero(is_other)
+        if len(changed):
+            chosen = FoundKeys(found.codes, take_rows(found.keys, changed), found.rows[changed], found.stored)
+            columns = [to_arrow(counts[changed], pa.int64()) for counts in after]
+            self._state.store(chosen, np.ones(len(changed), dtype=np.bool_), columns, now_ms)
 
 
 __all__ = ["WEIGHT", "DistinctValuesOperator"]

@@ -74,8 +74,10 @@ class GroupAccumulators:
         self._spans = dict(zip(self._slots, pairwise(bounds), strict=True))
         self.types: list[pa.DataType] = [kind for slot in kinds for kind in slot]
         """The types of the columns of the state."""
-        self.distinct = list(dict.fromkeys(_distinct_argument(slot) for slot in self._slots if slot.is_distinct))
-        """The values that are counted once; their weights are further columns of the rows."""
+        arguments = dict.fromkeys(_distinct_argument(slot) for slot in self._slots if slot.is_distinct)
+        places = {value: place for place, value in enumerate(dict.fromkeys(map(_value_of, arguments)))}
+        self.distinct = sorted(arguments, key=lambda argument: places[_value_of(argument)])
+        """The values that are counted once, those of a column together; weights are further columns of the rows."""
         self.is_listed = any(slot.is_listed for slot in self._slots)
         """True if a result contains all values of a group."""
         self.merges = all(isinstance(slot, Stepwise) for slot in self._slots)
@@ -135,6 +137,10 @@ class GroupAccumulators:
 def _by_parts(columns: Columns, parts: int) -> list[Columns]:
     """Return columns as those of an aggregate's accumulators: AVG has two, and the others one."""
     return [[column] for column in columns[:2]] if parts == 2 else [columns]
+
+
+def _value_of(argument: DistinctArgument) -> tuple[int, bool]:
+    return argument.column, argument.keeps_nulls
 
 
 def _distinct_argument(slot: RunningValue) -> DistinctArgument:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,9 +53,13 @@ class GroupSpec:
     state_identity: str = ""
 
 
-def distinct_arguments(spec: GroupSpec) -> list[DistinctArgument]:
-    """Return the arguments of DISTINCT aggregates, each once: behind the columns of rows come their weights."""
-    return GroupAccumulators(spec.aggregates, spec.columns, spec.retracts).distinct
+def distinct_arguments(spec: GroupSpec) -> list[list[DistinctArgument]]:
+    """Return the arguments of DISTINCT aggregates, those of the same values together.
+
+    Behind the columns of rows come the weights of these arguments, in this order.
+    """
+    arguments = GroupAccumulators(spec.aggregates, spec.columns, spec.retracts).distinct
+    return [list(alike) for _, alike in groupby(arguments, lambda argument: (argument.column, argument.keeps_nulls))]
 
 
 class GroupChanges:

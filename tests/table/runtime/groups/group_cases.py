@@ -52,7 +52,8 @@ EVERY = (
     agg("COUNT"), agg("COUNT", N), agg("SUM", N), agg("SUM", X), agg("SUM", D), agg("AVG", D), agg("AVG", N),
     agg("MIN", N), agg("MAX", N), agg("MIN", X), agg("MAX", X), agg("MIN", D), agg("MAX", WORD), agg("MAX", OK),
     agg("FIRST_VALUE", N), agg("LAST_VALUE", X), agg("VAR_POP", N), agg("STDDEV_SAMP", X), agg("SUM", N, filter=OK),
-    agg("COUNT", N, distinct=True), agg("SUM", N, distinct=True, filter=OK), agg("AVG", D, distinct=True),
+    agg("COUNT", N, distinct=True), agg("COUNT", N, distinct=True, filter=OK),
+    agg("SUM", N, distinct=True, filter=OK), agg("AVG", D, distinct=True),
 )  # fmt: skip
 LISTED = (
     agg("ARRAY_AGG", N), agg("LISTAGG", WORD, filter=OK), agg("COLLECT", N), agg("ARRAY_AGG", N, distinct=True),
@@ -104,9 +105,9 @@ class Groups:
         types = [ROWS.fields[key].type for key in self.keys] + [one.result for one in self.aggregates]
         fields = [one.to_arrow_field(name) for name, one in zip(self.names, types, strict=True)]
         schema = pa.schema([one.with_nullable(True) for one in fields])
-        distinct = [DistinctValuesOperator(kinds, self.keys, argument, self.ttl_ms, self.retracts, f"{number}",
+        distinct = [DistinctValuesOperator(kinds, self.keys, alike, self.ttl_ms, self.retracts, f"{number}",
                                            self.is_two_phase)
-                    for number, argument in enumerate(distinct_arguments(spec))]  # fmt: skip
+                    for number, alike in enumerate(distinct_arguments(spec))]  # fmt: skip
         if self.mini_batch is not None and self.is_two_phase:
             local, whole = LocalGroupOperator(spec, self.mini_batch), GlobalGroupOperator(spec, schema, self.mini_batch)
             return [*distinct, local, whole]
