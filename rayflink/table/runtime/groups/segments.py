@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..keyed_state.runs import first_of_runs
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -86,13 +88,6 @@ class Segments:
         rows = np.maximum.accumulate(np.where(is_chosen, np.arange(self.rows), -1))
         lasts: Numbers = np.where(rows >= self.starts[self.codes], rows, -1)
         return lasts
-
-
-def first_of_runs(codes: NDArray[Any]) -> Truths:
-    """Return which rows are the first of a run of equal codes: bool[n]."""
-    is_first: Truths = np.ones(len(codes), dtype=np.bool_)
-    is_first[1:] = codes[1:] != codes[:-1]
-    return is_first
 
 
 def greatest_in_spans(starts: Numbers, stops: Numbers, ranks: Numbers, rows: int) -> Numbers:

@@ -15,7 +15,9 @@ from pyarrow import types
 
 from rayflink.state.keys.key_columns import digest_columns
 
+from ..aggregates.grouping import grouped
 from ..aggregates.reductions import to_arrow, to_numpy
+from .runs import first_of_runs, stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,4 +93,33 @@ def equal_keys(keys: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
     return is_equal
 
 
-__all__ = ["KeyForms", "equal_keys", "fingerprints"]
+def distinct_keys(keys: Sequence[pa.Array], prints: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Return the number of each key among the distinct ones, intp[n], and where each of these comes first.
+
+    Args:
+        keys: at least one.
+        prints: their fingerprints.
+    """
+    order = stable_order(prints)
+    is_first = first_of_runs(prints[order])
+    if is_first.all():
+        return np.arange(len(prints)), np.arange(len(prints))
+    runs = np.cumsum(is_first) - 1
+    firsts = order[is_first]
+    others = np.flatnonzero(~is_first)
+    if not _are_equal(keys, order[others], firsts[runs[others]]):  # keys of equal prints differ
+        groups = grouped(keys, len(prints))
+        firsts = np.empty(groups.count, dtype=np.int64)
+        firsts[groups.codes[::-1]] = np.arange(len(prints))[::-1]
+        return groups.codes, firsts
+    codes = np.empty(len(prints), dtype=np.intp)
+    codes[order] = runs
+    return codes, firsts
+
+
+def _are_equal(keys: Sequence[pa.Array], rows: NDArray[np.int64], others: NDArray[np.int64]) -> bool:
+    chosen, other = pa.array(rows), pa.array(others)
+    return all(equal_keys(column.take(chosen), column.take(other)).all() for column in keys)
+
+
+__all__ = ["KeyForms", "distinct_keys", "equal_keys", "fingerprints"]

@@ -32,10 +32,11 @@ class HeapView:
     def __init__(self, firsts: Rows, pieces: list[Columns]) -> None:
         self._firsts, self._pieces = firsts, pieces
 
-    def take(self, rows: Rows) -> Columns:
-        """Return the columns of some rows, at least one, in their order."""
+    def take(self, rows: Rows, width: int | None = None) -> Columns:
+        """Return the columns of some rows, at least one, in their order; the first `width` of them."""
+        end = None if width is None else width + 1
         if len(self._pieces) == 1:
-            return take_rows(self._pieces[0][1:], rows - self._firsts[0])
+            return take_rows(self._pieces[0][1:end], rows - self._firsts[0])
         numbers = np.searchsorted(self._firsts, rows, side="right") - 1
         order = np.argsort(numbers, kind="stable")
         sorted_ = numbers[order]
@@ -43,7 +44,7 @@ class HeapView:
         parts: list[Columns] = []
         for start, stop in zip(bounds, bounds[1:], strict=False):
             number = int(sorted_[start])
-            parts.append(take_rows(self._pieces[number][1:], rows[order[start:stop]] - self._firsts[number]))
+            parts.append(take_rows(self._pieces[number][1:end], rows[order[start:stop]] - self._firsts[number]))
         places = np.empty(len(rows), dtype=np.intp)
         places[order] = np.arange(len(rows))
         return take_rows(concatenated(parts), places)
@@ -72,9 +73,9 @@ class HeapColumns:
         """Return the rows as they are now."""
         return HeapView(*self._rows.indexed_pieces())
 
-    def take(self, rows: Rows) -> Columns:
-        """Return the columns of some rows, at least one, in their order."""
-        return self.view().take(rows)
+    def take(self, rows: Rows, width: int | None = None) -> Columns:
+        """Return the columns of some rows, at least one, in their order; the first `width` of them."""
+        return self.view().take(rows, width)
 
     def sparse(self) -> tuple[Rows, Rows] | None:
         """Return the rows of a block of which half or more were removed, and their records; None: there is none."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .runs import first_of_runs
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -171,7 +173,7 @@ class KeyIndex:
         """Remove rows, each once, which are in the index with these prints."""
         places = self._places(prints, lambda which, stored: stored == rows[which])
         self._prints.reshape(-1)[places] = 0
-        buckets = np.unique(places // WIDTH)
+        buckets = _distinct(places // WIDTH)
         self._counts -= np.bincount(places // PLACES, minlength=self.pages)
         was_full = self._prints[buckets, -1] != 0
         was_full |= np.isin(buckets, places[places % WIDTH == WIDTH - 1] // WIDTH)
@@ -180,16 +182,14 @@ class KeyIndex:
 
     def _compact(self, buckets: NDArray[np.int64]) -> None:
         """Move the free places of buckets behind the others."""
-        prints, rows = self._prints[buckets], self._rows[buckets]
-        order = np.argsort(prints == 0, axis=1, kind="stable")
-        self._prints[buckets] = np.take_along_axis(prints, order, axis=1)
-        self._rows[buckets] = np.take_along_axis(rows, order, axis=1)
+        entries = self._prints[buckets].astype(np.uint64) << np.uint64(32) | self._rows[buckets]
+        self._prints[buckets], self._rows[buckets] = _descending(entries)
 
     def _put_back(self, buckets: NDArray[np.int64]) -> None:
         """Put entries that are behind buckets which are not full any more to where they are looked for."""
         strays: list[tuple[Prints, NDArray[np.uint32]]] = []
         while len(buckets):
-            buckets = np.unique(buckets)
+            buckets = _distinct(buckets)
             prints = self._prints[buckets]
             is_full = prints[:, -1] != 0
             is_stray = (prints != 0) & ((prints & (BUCKETS - 1)) != (buckets & (BUCKETS - 1))[:, None])
@@ -232,12 +232,12 @@ class KeyIndex:
         is_upper = (prints >> bits.astype(np.uint32)[:, None, None] & 1).astype(np.bool_)
         entries = prints.astype(np.uint64) << np.uint64(32) | rows
         for numbers, chosen in ((pages, is_home & ~is_upper), (others, is_home & is_upper)):
-            sorted_ = np.sort(np.where(chosen, entries, np.uint64(0)), axis=2)[:, :, ::-1]  # free places come last
-            self._prints.reshape(-1, BUCKETS, WIDTH)[numbers] = sorted_ >> np.uint64(32)
-            self._rows.reshape(-1, BUCKETS, WIDTH)[numbers] = sorted_ & np.uint64(0xFFFF_FFFF)
+            prints, rows = _descending(np.where(chosen, entries, np.uint64(0)))
+            self._prints.reshape(-1, BUCKETS, WIDTH)[numbers] = prints
+            self._rows.reshape(-1, BUCKETS, WIDTH)[numbers] = rows
             self._counts[numbers] = np.count_nonzero(chosen, axis=(1, 2))
-        strays = is_used & ~is_home  # entries of buckets that were full
-        self._put(prints[strays], rows[strays].astype(np.int64))
+        strays = entries[is_used & ~is_home]  # of buckets that were full
+        self._put((strays >> np.uint64(32)).astype(np.uint32), (strays & np.uint64(0xFFFF_FFFF)).astype(np.int64))
 
     def _move(self, buckets: int) -> None:
         """Move to arrays of a number of buckets."""
@@ -268,6 +268,18 @@ class KeyIndex:
             prints, rows = self._entries(np.arange(self.pages))
             self._begin(0)
             self.add(prints, rows)
+
+
+def _descending(entries: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the prints and rows of buckets' entries, so that free places come last."""
+    ordered = np.sort(entries, axis=-1)[..., ::-1]
+    return ordered >> np.uint64(32), ordered & np.uint64(0xFFFF_FFFF)
+
+
+def _distinct(buckets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return each bucket once, ascending."""
+    ordered = np.sort(buckets)
+    return ordered[first_of_runs(ordered)]
 
 
 def _next(buckets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ sweep removes it. State beyond the managed memory goes to files: first the heaps
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from .frame_snapshots import key_groups_of_rows
 from .heap_columns import HeapColumns
 from .key_index import KeyIndex
 from .record_layout import ACCESSED, FLAGS, GROUP, IN_USE, KEY_HEAP, PRINT, VALUE_HEAP, RecordLayout
+from .secondary_index import RowsOfKeys, SecondaryIndex
 from .table_records import TableRecords
 from .vacated_numbers import VacatedNumbers
 
@@ -39,6 +41,14 @@ _MOST_TTL_MS = 1 << 62
 _MAX_PARALLELISM = 128
 
 
+class IndexForm(Enum):
+    """The indexes of a table: by the whole key, of which each row has another, and by the partition key."""
+
+    KEY = "each key has one row"
+    KEY_AND_PARTITION = "each key has one row, and all rows of a partition key are found"
+    PARTITION = "a key may have many rows, and all rows of a partition key are found"
+
+
 class KeyedTable:
     """A table of rows by their keys.
 
@@ -50,6 +60,7 @@ class KeyedTable:
         values: types of the other columns.
         ttl_ms: how long a row is known that is not written; 0: for ever.
         partition_width: number of the key's columns by which rows are partitioned, the first ones; None: all.
+        form: which indexes find rows.
 
     >>> table = KeyedTable([pa.int64()], [pa.int64(), pa.string()])
     >>> keys = table.comparable([pa.array([7, 8])])
@@ -61,7 +72,7 @@ class KeyedTable:
 
     def __init__(
         self, keys: Sequence[pa.DataType], values: Sequence[pa.DataType], ttl_ms: int = 0,
-        partition_width: int | None = None,
+        partition_width: int | None = None, form: IndexForm = IndexForm.KEY,
     ) -> None:  # fmt: skip
         self._partition_width = partition_width
         self.key_types, self.value_types = list(keys), list(values)
@@ -72,6 +83,10 @@ class KeyedTable:
         self.records = TableRecords(self.layout.dtype)
         self.key_heap, self.value_heap = HeapColumns(), HeapColumns()
         self.index = KeyIndex()
+        self._has_index = form is not IndexForm.PARTITION
+        partition = self.forms.encode([pa.array([], kind) for kind in self.key_types[:partition_width]])
+        self._partition_layout = RecordLayout([column.type for column in partition], [], False)
+        self._secondary = None if form is IndexForm.KEY else SecondaryIndex(self._has_partition, self._wanted_partition)
         self._max_parallelism = _MAX_PARALLELISM
         self._memory: FrameMemory | None = None
         self._swept, self._round_began_ms = 0, 0
@@ -97,7 +112,7 @@ class KeyedTable:
 
     def find(self, keys: Columns, now_ms: int) -> Rows:
         """Return the row of each key, no two of them equal: int64[n], -1 where there is none."""
-        rows = self.index.find(fingerprints(keys), partial(self._is_equal, self.layout.keys(keys), keys))
+        rows = self.lookup(keys)
         if self.ttl_ms and len(rows):
             known = np.flatnonzero(rows >= 0)
             over = known[self.records.take(rows[known])[ACCESSED] + self.ttl_ms <= now_ms]
@@ -106,16 +121,47 @@ class KeyedTable:
                 rows[over] = -1
         return rows
 
-    def _is_equal(self, wanted: Records, keys: Columns, which: NDArray[np.int64], rows: Rows) -> Truths:
-        """Return whether some keys are those of rows."""
+    def lookup(self, keys: Columns) -> Rows:
+        """Return the row of each key, int64[n], one whose time is over, too; keys may be equal. -1: there is none."""
+        wanted = self.layout.keys(keys), keys
+        return self.index.find(fingerprints(keys), partial(self._is_equal, self.layout, wanted))
+
+    def find_partitions(self, keys: Columns) -> RowsOfKeys:
+        """Return the rows of each partition key, those included whose time is over; keys may be equal."""
+        assert self._secondary is not None, "the form of the table has no rows by partition key"
+        return self._secondary.find(keys)
+
+    def is_over(self, rows: Rows, now_ms: int) -> Truths:
+        """Return of which rows the time is over: bool[n]."""
+        if not self.ttl_ms:
+            return np.zeros(len(rows), dtype=np.bool_)
+        over: Truths = self.records.room[ACCESSED][rows] + self.ttl_ms <= now_ms
+        return over
+
+    def _is_equal(
+        self, layout: RecordLayout, wanted: tuple[Records, Columns], which: NDArray[np.int64], rows: Rows
+    ) -> Truths:
+        """Return whether some keys, whose columns are the first ones or all, are those of rows."""
         stored = self.records.take(rows)
-        is_equal = self.layout.is_same_key(stored, wanted.take(which))
-        if self.layout.heap_keys and len(rows):
+        is_equal = layout.is_same_key(stored, wanted[0].take(which))
+        if layout.heap_keys and len(rows):
             chosen = pa.array(which)
-            columns = self.key_heap.take(stored[KEY_HEAP])
-            for number, column in zip(self.layout.heap_keys, columns, strict=True):
-                is_equal &= equal_keys(keys[number].take(chosen), column)
+            columns = self.key_heap.take(stored[KEY_HEAP], len(layout.heap_keys))
+            for number, column in zip(layout.heap_keys, columns, strict=True):
+                is_equal &= equal_keys(wanted[1][number].take(chosen), column)
         return is_equal
+
+    def _wanted_partition(self, keys: Columns) -> tuple[Records, Columns]:
+        return self._partition_layout.keys(keys), keys
+
+    def _has_partition(self, wanted: tuple[Records, Columns], which: NDArray[np.int64], rows: Rows) -> Truths:
+        return self._is_equal(self._partition_layout, wanted, which, rows)
+
+    def _partition_keys(self, records: Records) -> Columns:
+        """Return the partition keys of records in the form in which they are compared."""
+        layout = self._partition_layout
+        take = partial(self.key_heap.take, width=len(layout.heap_keys))
+        return _filled(layout.key_columns(records), layout.heap_keys, layout.key_types, records, KEY_HEAP, take)
 
     def add(self, keys: Columns, values: Columns, now_ms: int) -> Rows:
         """Add rows with keys that are not in the table, no two of them equal, and return them: int64[n]."""
@@ -142,7 +188,10 @@ class KeyedTable:
             self.records.change(KEY_HEAP, rows, self.key_heap.add(rows, [keys[n] for n in self.layout.heap_keys]))
         self._link_values(rows, values)
         if not has_numbers:
-            self.index.add(prints, rows)
+            if self._has_index:
+                self.index.add(prints, rows)
+            if self._secondary is not None:
+                self._secondary.add(keys[: len(self._partition_layout.key_types)], rows)
         if self.ttl_ms and self.sweep_at is None and len(rows):
             self._round_began_ms = int(accessed.max())
             self.sweep_at = int(accessed.min()) + self.ttl_ms
@@ -152,9 +201,13 @@ class KeyedTable:
     def has_restored(self) -> None:
         """Index the rows that were added under numbers of the caller's choice; there are no others."""
         self.records.free_the_rest()
-        self.index.expect(len(self))
+        self.index.expect(len(self) if self._has_index else 0)
         for rows in self.records.in_use():
-            self.index.add_many(self.records.take(rows)[PRINT], rows)
+            records = self.records.take(rows)
+            if self._has_index:
+                self.index.add_many(records[PRINT], rows)
+            if self._secondary is not None:
+                self._secondary.add(self._partition_keys(records), rows)
         self.keep_to_memory()
 
     def _link_values(self, rows: Rows, values: Columns) -> None:
@@ -191,11 +244,27 @@ class KeyedTable:
             self._tidy(self.value_heap, VALUE_HEAP)
             self.keep_to_memory()
 
+    def numbers(self, rows: Rows, value: int) -> NDArray[Any]:
+        """Return a column of the values of rows, of a type with a fixed width and without nulls."""
+        numbers: NDArray[Any] = self.records.room[self.layout.value_field(value)][rows]
+        return numbers
+
+    def put_numbers(self, rows: Rows, value: int, numbers: NDArray[Any], now_ms: int) -> None:
+        """Replace such a column of the values of rows, no two of them equal."""
+        records = self.records.take(rows)
+        records[self.layout.value_field(value)] = numbers
+        if self.ttl_ms:
+            records[ACCESSED] = now_ms
+        self.records.replace(rows, records)
+
     def remove(self, rows: Rows) -> None:
         """Remove rows, no two of them equal."""
         if len(rows):
             records = self.records.take(rows)
-            self.index.remove(records[PRINT], rows)
+            if self._has_index:
+                self.index.remove(records[PRINT], rows)
+            if self._secondary is not None:
+                self._secondary.remove(rows)
             self._vacated.add(rows, records[GROUP].copy(), self.records.top)
             if self.layout.heap_keys:
                 self.key_heap.remove(records[KEY_HEAP])
@@ -234,12 +303,16 @@ class KeyedTable:
             self.records.file(memory.mapped)
         if not memory.reserve(self.size) and self.index.size:
             self.index.file(memory.mapped)
-            memory.reserve(self.size)
+        if self._secondary is not None and not memory.reserve(self.size) and self._secondary.size:
+            self._secondary.file(memory.mapped)
+        memory.reserve(self.size)
 
     @property
     def size(self) -> int:
         """Return the bytes in memory."""
-        return self.records.size + self.index.size + self.key_heap.size + self.value_heap.size + self.beside
+        heaps = self.key_heap.size + self.value_heap.size
+        indexes = self.index.size + (0 if self._secondary is None else self._secondary.size)
+        return self.records.size + indexes + heaps + self.beside
 
     # expiry
 

@@ -73,6 +73,10 @@ class RecordLayout:
             "itemsize": -(-ends[-1] // 8) * 8,
         })  # fmt: skip
 
+    def value_field(self, number: int) -> str:
+        """Return the name of the field that has a column of the values, which is in the record."""
+        return _field(self._width + number)
+
     def keys(self, columns: Columns) -> Records:
         """Return new records with these keys, in use; their other fields are 0."""
         records: Records = np.zeros(len(columns[0]), dtype=self.dtype)

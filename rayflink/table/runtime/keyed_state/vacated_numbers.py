@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .runs import first_of_runs, stable_order
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -50,9 +52,11 @@ class VacatedNumbers:
 
     def _merge(self) -> None:
         if self._parts:
-            rows, firsts = np.unique(np.concatenate([rows for rows, _ in self._parts]), return_index=True)
-            self._parts = [(rows, np.concatenate([groups for _, groups in self._parts])[firsts])]
-            self._count = len(rows)
+            rows = np.concatenate([rows for rows, _ in self._parts])
+            order = stable_order(rows)
+            firsts = order[first_of_runs(rows[order])]
+            self._parts = [(rows[firsts], np.concatenate([groups for _, groups in self._parts])[firsts])]
+            self._count = len(firsts)
 
 
 __all__ = ["LEAST_NUMBERS", "VacatedNumbers"]
