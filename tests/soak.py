@@ -21,8 +21,8 @@ from rayflink.testing import HARDSHIPS
 
 Hardship = Callable[[Any, Any, str], None]
 WHOLE_JOBS = {"as a job in this process", "as a simulated job"}
-FEW_EXAMPLES = 12
-SHARE_OF_EXAMPLES = 4
+FEW_EXAMPLES = 8
+SHARE_OF_EXAMPLES = 6
 _ONLY_ON_RAY = re.compile(r"\s*(soak\s+and\s+)?ray\s*")
 """Expressions of marks that only tests on Ray match."""
 SETTINGS = "_hypothesis_internal_use_settings"

@@ -80,6 +80,7 @@ def check(out: Path, printed: str, flights: pl.DataFrame) -> None:
     assert f"The ten worst of {len(want):,} hours" in printed
 
 
+@pytest.mark.soak
 def test_every_number_is_that_of_polars_in_process(tmp_path, flights):
     printed = run_example(tmp_path / "delays", "--local")
     check(tmp_path / "delays", printed, flights)

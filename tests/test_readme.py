@@ -24,12 +24,21 @@ def test_the_programs_print_what_the_readme_says(tmp_path, capsys):
         assert capsys.readouterr().out == printed
 
 
+def anchors(page: Path) -> set[str]:
+    """What a link to a page may name behind `#`: its headings, as the site and GitHub call them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ (.*)$", text, re.M)]
+    plain = [re.sub(r"[^\w\s-]", "", title).strip().lower() for title in titles]
+    return {re.sub(r"[-\s]+", "-", title) for title in plain} | {title.replace(" ", "-") for title in plain}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_to_files_lead_somewhere(page):
+def test_links_to_files_and_headings_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
-    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
-    broken = [t for t in targets if t and "://" not in t and not (page.parent / t).exists()]
-    assert not broken
+    links = [link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert not [file for file, _, _ in links if file and not (page.parent / file).exists()]
+    pages = [(page.parent / file if file else page, heading) for file, _, heading in links if heading]
+    assert not [heading for other, heading in pages if other.suffix == ".md" and heading not in anchors(other)]
 
 
 def test_the_index_of_pages_names_every_page():

@@ -215,6 +215,7 @@ def test_docstrings_become_sections_and_blocks_of_code(monkeypatch):
 @with_mkdocs
 @pytest.mark.timeout(300)
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_site_is_built_strictly_and_without_network(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
     site = tmp_path / "site"

@@ -138,8 +138,8 @@ def test_tried():
 
 @pytest.mark.parametrize(
     ("asked", "arguments", "wanted"),
-    [(80, [], 20), (30, [], 12), (4, [], 4), (80, ["--soak", "all"], 80)],
-    ids=["a quarter", "but not too few", "those of few", "all where all are asked for"],
+    [(90, [], 15), (30, [], 8), (4, [], 4), (80, ["--soak", "all"], 80)],
+    ids=["a sixth", "but not too few", "those of few", "all where all are asked for"],
 )
 @pytest.mark.slow
 def test_examples_of_hypothesis_are_fewer_day_by_day(tmp_path, asked, arguments, wanted):

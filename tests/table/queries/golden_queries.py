@@ -8,6 +8,7 @@ say in which order. RAYFLINK_WRITE_GOLDEN=1 writes it anew.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,3 +75,25 @@ class GoldenQuery:
 def golden_queries() -> list[GoldenQuery]:
     """All of them, by name."""
     return [GoldenQuery(path.parent) for path in sorted(FOLDER.glob("*/query.sql"))]
+
+
+def unlike(queries: Iterable[GoldenQuery]) -> list[GoldenQuery]:
+    """Return queries whose plans have, together, each operator with each function, kind and option of all of them."""
+    known: set[tuple[str, str]] = set()
+    chosen = []
+    for query in queries:
+        traits = _traits(query)
+        if not traits <= known:
+            chosen.append(query)
+            known |= traits
+    return chosen
+
+
+def _traits(query: GoldenQuery) -> set[tuple[str, str]]:
+    """Return (operator, function or kind) of each operator of the plan that runs, and the names of the options."""
+    traits = {("option", name) for name in query.options}
+    for line in query.expected.partition("== Rows ==")[0].rpartition(" Plan ==\n")[2].splitlines():
+        operator, _, attributes = line.strip(" :+-").partition("(")
+        words = re.findall(r"\b[A-Z_]{3,}\b|\w+Join\b", re.sub(r"'[^']*'", "", attributes))
+        traits |= {(operator, word) for word in ("", *words)}
+    return traits

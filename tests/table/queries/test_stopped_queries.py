@@ -1,6 +1,7 @@
 """Queries that are killed, or stopped midway and restored at another parallelism, give the rows of undisturbed ones.
 
-Each query meets all of it in one test; each hardship by itself, and at each parallelism, is long and marked `soak`.
+Each query meets all of it in one test, which is marked `soak` where other queries have the same operators; each
+hardship by itself, and at each parallelism, is long and marked `soak`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rayflink.connectors.collection import CollectSink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.testing import UNRELIABLE_NETWORK, KillTask, SimulatedDisk, StopWithSavepoint, simulate
 from tests.table.planned_streams import planned_stream
-from tests.table.queries.golden_queries import golden_queries
+from tests.table.queries.golden_queries import golden_queries, unlike
 from tests.table.queries.paced_orders import PacedConnector
 
 BATCH = "batch mode takes no checkpoints"
@@ -32,6 +33,7 @@ EMPTY = {"interval_join_nothing", "no_windows"}
 ANY_ORDER = {"array_agg", "array_agg_session", "json_aggregates", "listagg_window", "stream_group_lists"}
 """Their collections go by arrival, from two subtasks: they are compared without it."""
 QUERIES = {query.folder.name: query for query in golden_queries() if query.folder.name not in LEFT_OUT}
+DAILY = {query.folder.name for query in unlike(QUERIES.values())}
 OPTIONS = {
     "execution.checkpointing.interval": "5 ms",
     "restart-strategy.type": "fixed-delay",
@@ -77,7 +79,10 @@ def undisturbed(name: str) -> tuple[Counter[str], int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "width"), list(zip(QUERIES, itertools.cycle([3, 1]))), ids=QUERIES)
+@pytest.mark.parametrize(("name", "width"), [
+    pytest.param(name, width, marks=() if name in DAILY else pytest.mark.soak)
+    for name, width in zip(QUERIES, itertools.cycle([3, 1]))
+], ids=QUERIES)  # fmt: skip
 def test_a_query_killed_and_stopped_midway_goes_on_elsewhere_and_is_killed_again(name, width):
     wanted, moves = undisturbed(name)
     assert bool(wanted) == (name not in EMPTY)
