@@ -7,7 +7,7 @@ second writes what was captured, in another thread while the task goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -34,6 +34,8 @@ class FileSlice:
 
 Blob = bytes | FileSlice
 """Some bytes of a snapshot, or where they are."""
+Pieces = Sequence[bytes | memoryview]
+"""Some bytes of a snapshot that follow each other, and are not joined because they are many; nothing changes them."""
 
 
 def size_of(blob: Blob) -> int:
@@ -84,6 +86,10 @@ class SnapshotWriter(Protocol):
         Raises:
             StorageError: they cannot be stored; so do the others.
         """
+        ...
+
+    def put_pieces(self, pieces: Pieces) -> Blob:
+        """Keep the bytes of pieces, as `put` does."""
         ...
 
     def put_file(self, local: Path, shared: bool) -> Blob:
@@ -143,6 +149,7 @@ class OperatorSnapshot:
         reader: of those files; None where there are none.
         reusable: whether later checkpoints may refer to those files: they are in the job's own storage.
         states: what its states are, as far as known.
+        pieces: lists whose entries are still to be written, in pieces. It never leaves its process.
     """
 
     keyed: Mapping[int, bytes] = field(default_factory=dict)
@@ -154,12 +161,15 @@ class OperatorSnapshot:
     reader: SnapshotReader | None = None
     reusable: bool = False
     states: tuple[StateSummary, ...] = ()
+    pieces: Mapping[str, tuple[str, tuple[Pieces, ...]]] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
         """Return the bytes of state that are in this value."""
         keyed = (*self.keyed.values(), *self.raw_keyed.values())
-        return sum(map(len, keyed)) + sum(len(e) for _, entries in self.lists.values() for e in entries)
+        pieces = [piece for _, entries in self.pieces.values() for entry in entries for piece in entry]
+        lists = [entry for _, entries in self.lists.values() for entry in entries]
+        return sum(map(len, (*keyed, *lists, *pieces)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +213,7 @@ def stored(snapshot: OperatorSnapshot, writer: SnapshotWriter) -> StoredSnapshot
     if snapshot.capture is not None:
         keyed = snapshot.capture.write(writer)
     lists = {name: (mode, tuple(map(writer.put, entries))) for name, (mode, entries) in snapshot.lists.items()}
+    lists |= {name: (mode, tuple(map(writer.put_pieces, own))) for name, (mode, own) in snapshot.pieces.items()}
     raw_keyed = {group: writer.put(data) for group, data in snapshot.raw_keyed.items()}
     return StoredSnapshot(keyed.groups, lists, raw_keyed, snapshot.version, keyed.databases, snapshot.states)
 
@@ -250,6 +261,10 @@ class InlineSnapshots:
         """Return the bytes."""
         return data
 
+    def put_pieces(self, pieces: Pieces) -> Blob:
+        """Return the bytes of pieces."""
+        return self.put(b"".join(pieces))
+
     def put_file(self, local: Path, shared: bool) -> Blob:
         """Return the bytes of the file."""
         return local.read_bytes()
@@ -266,5 +281,5 @@ class InlineSnapshots:
 
 __all__ = [
     "SNAPSHOT_VERSION", "Blob", "DatabaseFiles", "FileSlice", "InlineSnapshots", "KeyedCapture", "KeyedParts",
-    "OperatorSnapshot", "SnapshotReader", "SnapshotWriter", "StoredSnapshot", "loaded", "size_of", "stored",
+    "OperatorSnapshot", "Pieces", "SnapshotReader", "SnapshotWriter", "StoredSnapshot", "loaded", "size_of", "stored",
 ]  # fmt: skip

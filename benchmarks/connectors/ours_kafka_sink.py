@@ -29,7 +29,7 @@ from rayflink.connectors.kafka.kafka_sink import KafkaSink
 from rayflink.datastream.connectors.base import DeliveryGuarantee
 from rayflink.operators.sinks import SinkOperator
 from rayflink.state.clock import ManualClock
-from rayflink.state.snapshots import stored
+from rayflink.state.snapshots import OperatorSnapshot, stored
 from rayflink.state.storage.local_storage import LocalStorage
 from rayflink.state.storage.snapshot_files import SnapshotFileWriter, SnapshotPlace
 from rayflink.testing import OperatorHarness
@@ -174,8 +174,9 @@ def _sink(
         def checkpoint() -> SnapshotFileWriter:
             number = next(numbers)
             writer = SnapshotFileWriter(storage, SnapshotPlace.of_checkpoint(number, _INLINE_BYTES))
-            for [snapshot] in sink.snapshot(number).values():
-                stored(snapshot, writer)
+            for operator in sink.operators:
+                list(operator.prepare_snapshot(number))
+                stored(operator.snapshot_state(number) or OperatorSnapshot(), writer)
             writer.finish()
             sink.notify_checkpoint_complete(number)
             return writer

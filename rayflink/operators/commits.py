@@ -17,7 +17,8 @@ from rayflink.common.connector_base.sink import Committer
 from rayflink.common.errors import described, shorten
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.text_output.logs import get_logger
-from rayflink.common.user_code.value_bytes import from_bytes, with_buffers
+from rayflink.common.user_code.value_bytes import from_bytes, to_pieces
+from rayflink.state.snapshots import Pieces
 from rayflink.user_types import UserValue
 
 from .base import ProcessingTime
@@ -88,8 +89,8 @@ class Commits:
         pairs.sort(key=lambda pair: pair[0])
         self._take((checkpoint_id, CommitRequest(committable, True)) for checkpoint_id, committable in pairs)
 
-    def snapshot(self) -> tuple[bytes, ...]:
-        """Return everything that is not committed, for `restore`."""
+    def snapshot(self) -> tuple[Pieces, ...]:
+        """Return everything that is not committed, in pieces; `restore` takes the bytes of each."""
         groups: dict[Hashable, list[tuple[int, UserValue]]] = {}
         for index, (checkpoint_id, request) in enumerate(self._waiting):
             committable = request.get_committable()
@@ -99,14 +100,14 @@ class Commits:
         return tuple(self._entry(pairs) for pairs in groups.values())
 
     @staticmethod
-    def entry(checkpoint_id: int, committable: Any) -> bytes:
-        """Return a committable of a checkpoint, for `restore`."""
-        return with_buffers((checkpoint_id, committable))
+    def entry(checkpoint_id: int, committable: Any) -> Pieces:
+        """Return a committable of a checkpoint, as `snapshot` does."""
+        return to_pieces((checkpoint_id, committable))
 
     @classmethod
-    def _entry(cls, pairs: list[tuple[int, UserValue]]) -> bytes:
+    def _entry(cls, pairs: list[tuple[int, UserValue]]) -> Pieces:
         """Return committables that stay together."""
-        return cls.entry(*pairs[0]) if len(pairs) == 1 else with_buffers(pairs)
+        return cls.entry(*pairs[0]) if len(pairs) == 1 else to_pieces(pairs)
 
     def complete(self, checkpoint_id: int) -> None:
         """Make due the committables that were prepared for this complete checkpoint or an older one."""

@@ -88,7 +88,7 @@ class GlobalCommitterOperator(Operator, Upkeep, CheckpointListener):
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         self._combine(checkpoint_id)
         waiting = self._open_commits().snapshot()
-        return OperatorSnapshot(lists={COMMITTABLES_STATE: ("split", waiting)}) if waiting else None
+        return OperatorSnapshot(pieces={COMMITTABLES_STATE: ("split", waiting)}) if waiting else None
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         self._open_commits().complete(checkpoint_id)

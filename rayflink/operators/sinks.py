@@ -17,6 +17,7 @@ from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.options.registry import COMMITTER_RETRIES
 from rayflink.common.records.batches import Batch, Element, Watermark
 from rayflink.common.user_code.value_bytes import to_bytes
+from rayflink.state.snapshots import Pieces
 
 from .base import Operator, OperatorSnapshot, UserCodeError
 from .capabilities import CheckpointListener, PreBarrier, ProcessingTimers, Upkeep
@@ -150,6 +151,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot | None:
         writer = self._open_writer()
         lists: dict[str, tuple[str, tuple[bytes, ...]]] = {}
+        pieces: dict[str, tuple[str, tuple[Pieces, ...]]] = {}
         with UserCode(self.ctx, "snapshot_state"):
             state = writer.snapshot_state()
             unfinished = writer.snapshot_unfinished()
@@ -160,9 +162,9 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
                 waiting = self._commits.snapshot()
                 waiting += tuple(Commits.entry(checkpoint_id, committable) for committable in unfinished)
                 if waiting:
-                    lists[COMMITTABLES_STATE] = ("split", waiting)
+                    pieces[COMMITTABLES_STATE] = ("split", waiting)
         self._current = []
-        return OperatorSnapshot(lists=lists) if lists else None
+        return OperatorSnapshot(lists=lists, pieces=pieces) if lists or pieces else None
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         if self._commits is not None:

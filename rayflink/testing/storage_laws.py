@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Barrier, Event
 
-from rayflink.state.storage.storage import MissingFileError, Storage, StorageError
+from rayflink.state.storage.storage import MissingFileError, Storage, StorageError, put_pieces
 
 MakeStorage = Callable[[], Storage]
 Law = Callable[[Storage], None]
@@ -42,6 +42,11 @@ def what_is_written_is_read(storage: Storage) -> None:
         same(f"read({path})", storage.read(path), data)
 
 
+def pieces_follow_each_other(storage: Storage) -> None:
+    same("put_pieces", put_pieces(storage, "chk-1/a", (b"12", b"", memoryview(b"345"))), True)
+    same("the file", storage.read("chk-1/a"), b"12345")
+
+
 def a_file_may_be_empty(storage: Storage) -> None:
     same("put_if_absent", storage.put_if_absent("folder/empty", b""), True)
     same("read", storage.read("folder/empty"), b"")
@@ -53,6 +58,7 @@ def a_file_may_be_empty(storage: Storage) -> None:
 def a_file_that_exists_stays_as_it_is(storage: Storage) -> None:
     storage.put_if_absent("chk-1/_metadata", b"first")
     same("the second put_if_absent", storage.put_if_absent("chk-1/_metadata", b"second"), False)
+    same("put_pieces", put_pieces(storage, "chk-1/_metadata", (b"in", b"pieces")), False)
     same("the file", storage.read("chk-1/_metadata"), b"first")
     same("the files", storage.list(), ["chk-1/_metadata"])
 
@@ -207,6 +213,7 @@ def no_reader_sees_a_part_of_a_file(storage: Storage) -> None:
 
 STORAGE_LAWS: tuple[Law, ...] = (
     what_is_written_is_read,
+    pieces_follow_each_other,
     a_file_may_be_empty,
     a_file_that_exists_stays_as_it_is,
     a_part_of_a_file_is_read,

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -50,6 +50,11 @@ class LocalStorage:
         """Write a file that does not exist, one of several callers wins; False, with nothing changed, when it does."""
         with self._errors("write", path):
             return self._write(path, lambda out: out.write(data))
+
+    def put_pieces_if_absent(self, path: str, pieces: Sequence[bytes | memoryview]) -> bool:
+        """Write pieces behind each other, as `put_if_absent` does."""
+        with self._errors("write", path):
+            return self._write(path, lambda out: out.writelines(pieces))
 
     def upload(self, path: str, local: Path) -> None:
         """Write a file with the bytes of a local one."""

@@ -7,15 +7,15 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import DamagedFileError
-from ..snapshots import Blob, FileSlice
+from ..snapshots import Blob, FileSlice, Pieces
 from .local_copies import LocalCopies
 from .manifest import SHARED_FOLDER, checkpoint_folder
-from .storage import Storage, StorageError
+from .storage import Storage, StorageError, put_pieces
 
 PACKED_BYTES = 64 << 20
 """Parts are put into one file up to this size; a part that is larger has a file of its own."""
@@ -85,7 +85,7 @@ class SnapshotFileWriter:
         self._threads: ThreadPoolExecutor | None = None
         self._under_way: set[Future[None]] = set()
         self._paths: list[str] = []
-        self._packed: list[bytes] = []
+        self._packed: list[bytes | memoryview] = []
         self._packed_path, self._packed_bytes = "", 0
         self._inline_left = place.inline_bytes
         self.bytes_written = 0
@@ -107,17 +107,23 @@ class SnapshotFileWriter:
         Raises:
             StorageError: these, or others before them, cannot be stored.
         """
-        self.bytes_written += len(data)
-        if len(data) <= self._inline_left:
-            self._inline_left -= len(data)
-            return data
-        if self._packed and self._packed_bytes + len(data) > PACKED_BYTES:
+        return self.put_pieces((data,))
+
+    def put_pieces(self, pieces: Pieces) -> Blob:
+        """Keep the bytes of pieces, as `put` does, which nothing changes until `finish` returns."""
+        size = sum(map(len, pieces))
+        self.bytes_written += size
+        if size <= self._inline_left:
+            self._inline_left -= size
+            return b"".join(pieces)
+        if self._packed and self._packed_bytes + size > PACKED_BYTES:
             self._store_packed()
         if not self._packed:
             self._packed_path = self._new_path(self._place.folder)
-        part = FileSlice(self._packed_path, self._packed_bytes, len(data), zlib.crc32(data))
-        self._packed.append(data)
-        self._packed_bytes += len(data)
+        checksum = reduce(lambda checksum, piece: zlib.crc32(piece, checksum), pieces, 0)
+        part = FileSlice(self._packed_path, self._packed_bytes, size, checksum)
+        self._packed += pieces
+        self._packed_bytes += size
         return part
 
     def put_file(self, local: Path, shared: bool) -> Blob:
@@ -165,14 +171,13 @@ class SnapshotFileWriter:
         return left
 
     def _store_packed(self) -> None:
-        data = b"".join(self._packed)
-        self._packed.clear()
+        pieces, self._packed = self._packed, []
         self._packed_bytes = 0
         path = self._packed_path
-        self._store(path, partial(self._put_new, path, data))
+        self._store(path, partial(self._put_new, path, pieces))
 
-    def _put_new(self, path: str, data: bytes) -> None:
-        if not self._storage.put_if_absent(path, data):
+    def _put_new(self, path: str, pieces: Pieces) -> None:
+        if not put_pieces(self._storage, path, pieces):
             raise StorageError(f"write {path}", self._storage.url, "a file of that name exists already")
 
     def _store(self, path: str, store: Callable[[], None]) -> None:

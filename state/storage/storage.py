@@ -6,8 +6,9 @@ the storage's address, with "/" between folders. Folders need not be made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ..errors import StateError
 
@@ -104,6 +105,22 @@ class Storage(Protocol):
         ...
 
 
+@runtime_checkable
+class StorageOfPieces(Storage, Protocol):
+    """A storage that writes bytes in pieces without joining them."""
+
+    def put_pieces_if_absent(self, path: str, pieces: Sequence[bytes | memoryview]) -> bool:
+        """Write pieces behind each other, as `put_if_absent` does."""
+        ...
+
+
+def put_pieces(storage: Storage, path: str, pieces: Sequence[bytes | memoryview]) -> bool:
+    """Write pieces behind each other, as `put_if_absent` does, and without a copy where the storage can."""
+    if isinstance(storage, StorageOfPieces):
+        return storage.put_pieces_if_absent(path, pieces)
+    return storage.put_if_absent(path, b"".join(pieces))
+
+
 def put_own(storage: Storage, path: str, data: bytes) -> bool:
     """Put bytes that no other process writes, if absent; return True also where the first answer was lost.
 
@@ -126,4 +143,7 @@ def put_own(storage: Storage, path: str, data: bytes) -> bool:
     return storage.read(path) == data
 
 
-__all__ = ["MissingFileError", "Storage", "StorageError", "StorageNotSupported", "checked_path", "put_own"]
+__all__ = [
+    "MissingFileError", "Storage", "StorageError", "StorageNotSupported", "StorageOfPieces", "checked_path", "put_own",
+    "put_pieces",
+]  # fmt: skip

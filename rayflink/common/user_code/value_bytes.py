@@ -34,17 +34,17 @@ def to_bytes(value: object) -> bytes:
             raise NotSerializable(f"a {type(value).__name__}", cause(value, error)) from error
 
 
-def with_buffers(value: object) -> bytes:
-    """Return what `to_bytes` does, with the read-only buffers of the value copied once.
+def to_pieces(value: object) -> list[bytes | memoryview]:
+    """Return what `to_bytes` does in pieces that follow each other; read-only buffers of the value are not copied.
 
-    Such are Arrow columns, and bytes that the value's `__reduce_ex__` wraps in `pickle.PickleBuffer`; `pickle.dumps`
-    copies them several times. `from_bytes` returns them as views of the bytes.
+    Such are bytes that the value's `__reduce_ex__` wraps in `pickle.PickleBuffer`; `pickle.dumps` copies them several
+    times. `from_bytes` returns them as views of the joined pieces.
 
     Raises:
         NotSerializable: as `to_bytes`.
 
-    >>> data = with_buffers({"column": pickle.PickleBuffer(b"12345")})
-    >>> bytes(from_bytes(data)["column"])
+    >>> pieces = to_pieces({"column": pickle.PickleBuffer(b"12345")})
+    >>> bytes(from_bytes(b"".join(pieces))["column"])
     b'12345'
     """
     buffers: list[memoryview] = []
@@ -58,15 +58,15 @@ def with_buffers(value: object) -> bytes:
     try:
         head = pickle.dumps(value, protocol=5, buffer_callback=stays)
     except Exception:  # what `to_bytes` pickles by value, or refuses with a reason
-        return to_bytes(value)
+        return [to_bytes(value)]
     if not buffers:
-        return head
+        return [head]
     sizes = struct.pack(f"<{len(buffers) + 2}Q", len(buffers), len(head), *map(len, buffers))
-    return b"".join((_WITH_BUFFERS, sizes, head, *buffers))
+    return [_WITH_BUFFERS + sizes + head, *buffers]
 
 
 def from_bytes(data: bytes) -> Any:
-    """Return the value that `to_bytes` or `with_buffers` wrote."""
+    """Return the value that `to_bytes` or `to_pieces` wrote."""
     if data[:1] != _WITH_BUFFERS:
         return pickle.loads(data)
     (count,) = struct.unpack_from("<Q", data, 1)
@@ -80,4 +80,4 @@ def from_bytes(data: bytes) -> Any:
     return pickle.loads(pickled, buffers=buffers)
 
 
-__all__ = ["from_bytes", "to_bytes", "with_buffers"]
+__all__ = ["from_bytes", "to_bytes", "to_pieces"]

@@ -68,7 +68,7 @@ class ChunkId:
 class Chunk:
     """Messages of one writer that are committed in one transaction.
 
-    A pickled chunk contains the bytes of its messages as buffers, which `with_buffers` copies once.
+    A pickled chunk contains the bytes of its messages as buffers, which `to_pieces` does not copy.
 
     Args:
         count: messages.

@@ -13,7 +13,7 @@ import pytest
 
 from rayflink.common.errors import NotSerializable
 from rayflink.common.records.batches import RowBatch
-from rayflink.common.user_code.value_bytes import from_bytes, to_bytes, with_buffers
+from rayflink.common.user_code.value_bytes import from_bytes, to_bytes, to_pieces
 from rayflink.operators.external_sort import ExternalSort
 from rayflink.operators.feedback import FeedbackQueue
 
@@ -48,7 +48,7 @@ def into_a_sort(value: Any) -> bytes:
     return b""
 
 
-@pytest.mark.parametrize("write", [to_bytes, with_buffers, into_a_file, into_a_sort])
+@pytest.mark.parametrize("write", [to_bytes, to_pieces, into_a_file, into_a_sort])
 def test_what_cannot_be_pickled_is_refused_with_the_way_there(write: Callable[[Any], bytes]) -> None:
     with pytest.raises(
         NotSerializable, match=r"serialize a (list|tuple): (.*-> )?\[1\] -> Held.lock, a lock: .*cannot pickle"
@@ -58,7 +58,7 @@ def test_what_cannot_be_pickled_is_refused_with_the_way_there(write: Callable[[A
 
 def test_buffers_that_cannot_change_are_views_and_others_are_copies() -> None:
     blob, array, empty = PickleBuffer(b"blob"), numpy.arange(100), PickleBuffer(b"")
-    data = with_buffers([blob, array, empty, "plain"])
+    data = b"".join(to_pieces([blob, array, empty, "plain"]))
     view, same, nothing, plain = from_bytes(data)
     assert (bytes(view), same.tolist(), bytes(nothing), plain) == (b"blob", array.tolist(), b"", "plain")
     assert view.obj is data
@@ -66,4 +66,4 @@ def test_buffers_that_cannot_change_are_views_and_others_are_copies() -> None:
 
 
 def test_a_value_without_buffers_is_written_as_ever() -> None:
-    assert with_buffers((1, ["a"])) == to_bytes((1, ["a"]))
+    assert to_pieces((1, ["a"])) == [to_bytes((1, ["a"]))]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.user_code.value_bytes import from_bytes, with_buffers
+from rayflink.common.user_code.value_bytes import from_bytes, to_pieces
 from rayflink.connectors.kafka.kafka_chunks import CHUNK_BYTES, Chunk, ChunkId, ChunkWriter
 from rayflink.connectors.kafka.kafka_ledger import MOST_RUNS, SKEW_MS, ChunkFate, Ledger, new_run, run_start_ms
 from rayflink.connectors.kafka.kafka_messages import KafkaMessages, merged, packed, unpacked
@@ -123,7 +123,8 @@ def test_chunks_have_every_message_in_order(parts: list[KafkaMessages], memory_b
     assert sum(chunk.count for chunk in chunks) == sum(map(len, parts))
     assert len({chunk.id.ledger_topic for chunk in chunks}) <= 1
     assert sum(chunk.size for chunk in chunks if chunk.is_in_memory) <= memory_bytes
-    for restored in (pickle.loads(pickle.dumps(chunks)), from_bytes(with_buffers(chunks)), copy.deepcopy(chunks)):
+    stored = b"".join(to_pieces(chunks))
+    for restored in (pickle.loads(pickle.dumps(chunks)), from_bytes(stored), copy.deepcopy(chunks)):
         assert [row for chunk in restored for row in rows(list(chunk.messages()))] == rows(parts)
         assert [chunk.id.sequence for chunk in restored] == list(range(len(chunks)))
     assert writer.take(7) == []

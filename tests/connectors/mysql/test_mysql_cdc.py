@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 import pytest
 
 from rayflink.common import Row, RowKind, WatermarkStrategy
 from rayflink.connectors.mysql import snapshot_positions
 from rayflink.datastream.connectors.mysql_cdc import RowChangesDeserializationSchema, StartupOptions
+from rayflink.testing import SourceSubject, check_source
 from tests.connectors.cdc.collected_changes import collecting, derived, environment, eventually
 from tests.connectors.mysql.change_jobs import Writer, builder, fill, has_changes, is_ended, marker, table
 
@@ -177,3 +181,24 @@ def test_a_range_of_server_ids_that_is_too_short_is_refused(server):
         assert "set a range such as '5401-5403'" in job.fails()
 
 
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 16))])
+def test_each_row_comes_once_through_crashes_at_every_place(server, seed):
+    class Rows(SourceSubject):
+        def __init__(self):
+            server.execute("TRUNCATE t")
+
+        def __getstate__(self):
+            return {}  # a job needs `number` alone
+
+        def create_source(self):
+            return builder(server).split_size(10).build()
+
+        def write(self, numbers: Sequence[int]):
+            server.execute(*(f"INSERT INTO t VALUES ({number}, 'a', 0)" for number in numbers))
+
+        def number(self, record: str) -> int:
+            change = json.loads(record)
+            assert change["op"] in "rc"
+            return int(change["after"]["id"])
+
+    check_source(Rows, seeds=[seed], records=90)
