@@ -273,8 +273,8 @@ class ExpressionBinder:
         return call("[]", [self.bind(tree.this), self.bind(index)], place_of(tree))
 
     def _subquery(self, tree: Tree) -> Expr:
-        remedy = "join the tables, or compute the value in the program and give it as a constant"
-        raise SqlError("a query as a value is not supported", remedy, "", place_of(tree))
+        remedy = "write it in SELECT, WHERE or HAVING, or join the tables"
+        raise SqlError("a query as a value is not supported here", remedy, "", place_of(tree))
 
     def _window(self, tree: Tree) -> Expr:
         remedy = "use ROW_NUMBER() OVER (...) in a query of its own, for a Top-N or deduplication"

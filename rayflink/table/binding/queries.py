@@ -29,7 +29,7 @@ from ..plan.logical import (
 )
 from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
-from . import joins, laterals, set_operations, windows
+from . import joins, laterals, scalar_queries, set_operations, windows
 from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
@@ -190,6 +190,8 @@ class QueryBinder:
             raise SqlError("SELECT has no columns", "write columns or *", "", place_of(tree))
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
+        from_scope = scope
+        tree, relation, scope = scalar_queries.add_values(self, relation, scope, tree)
         if where := tree.args.get("where"):
             aggregates = aggregates_in(where.this)
             if aggregates:
@@ -197,7 +199,7 @@ class QueryBinder:
                 raise SqlError("WHERE has an aggregate", remedy, "", place_of(aggregates[0]))
             relation = self._where(relation, scope, where)
         having = tree.args.get("having")
-        selected = self._stars(tree.expressions, scope)
+        selected = self._stars(tree.expressions, from_scope)
         unseen = self._hidden_order_keys(tree, selected)
         parts = self._select_parts(tree, [*selected, *unseen.values()], scope)
         has_clause = tree.args.get("group") is not None or having is not None
@@ -429,12 +431,10 @@ class QueryBinder:
 
     def _intersect_or_except(self, tree: Tree) -> Relation:
         """INTERSECT and EXCEPT."""
-        word, place = type(tree).__name__.upper(), place_of(tree)
-        if not tree.args.get("distinct"):
-            raise SqlError(f"{word} ALL is not supported", f"write {word}, which returns each row once", "", place)
+        word, place, is_all = type(tree).__name__.upper(), place_of(tree), not tree.args.get("distinct")
         united = _union([self.bind(tree.this), self.bind(tree.expression)], place, word)
         assert isinstance(united, Union)
-        rows = set_operations.intersect_or_except(united, word == "INTERSECT", place, self.is_batch)
+        rows = set_operations.intersect_or_except(united, word == "INTERSECT", is_all, place, self.is_batch)
         return self._sort(rows, tree)
 
     _BINDERS: ClassVar[dict[type, Callable[[Any, Tree], Relation]]] = {

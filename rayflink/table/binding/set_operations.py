@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..errors import SqlError
+from ..functions.row_counts import REPLICATE
 from ..plan.groups import GroupAggregate
-from ..plan.logical import AggregateCall, Attribute, Filter, Project, Relation, Schema, Union
+from ..plan.logical import AggregateCall, Attribute, Filter, Project, Relation, Schema, Union, Unnest
 from ..plan.typed import Expr, Literal, Place
 from ..types import DataTypes, Root
-from .expressions import call
+from .expressions import apply, call
 
 _COUNT = DataTypes.BIGINT(False)
 
@@ -32,12 +33,14 @@ def distinct(relation: Relation, place: Place | None, is_whole: bool) -> Relatio
     return GroupAggregate(without_time(relation.schema), relation, columns, (), is_whole, place=place)
 
 
-def intersect_or_except(union: Union, is_both: bool, place: Place | None, is_whole: bool) -> Relation:
-    """Return rows of the first of two sides that are among those of the second as well, or are not; each once.
+def intersect_or_except(union: Union, is_both: bool, is_all: bool, place: Place | None, is_whole: bool) -> Relation:
+    """Return rows of the first of two sides that are among those of the second as well, or are not.
 
     Args:
         union: the sides, with columns of the same types.
         is_both: they are to be in both.
+        is_all: a row that is there m times on the first side, and n times on the second, is returned min(m, n) or
+            m - n times, else once.
         is_whole: rows are those of whole tables.
     Raises:
         SqlError: a column has values that are not compared.
@@ -53,10 +56,21 @@ def intersect_or_except(union: Union, is_both: bool, place: Place | None, is_who
     counts = tuple(AggregateCall("SUM", (width + index,), _COUNT) for index in (0, 1))
     counted = GroupAggregate(union_all.schema, union_all, tuple(range(width)), counts, is_whole, place=place)
     nothing = Literal(_COUNT, 0)
+    if is_all:
+        sides = [counted.column(width), counted.column(width + 1)]
+        times = call("LEAST", sides, place) if is_both else call("-", sides, place)
+        return _replicated(counted, width, call("GREATEST", [times, nothing], place), without_time(union.schema))
     left = call(">", [counted.column(width), nothing], place)
     right = call(">" if is_both else "=", [counted.column(width + 1), nothing], place)
     chosen = Filter(counted.schema, counted, call("AND", [left, right], place), place=place)
     return Project(without_time(union.schema), chosen, tuple(chosen.column(index) for index in range(width)))
+
+
+def _replicated(relation: Relation, width: int, times: Expr, schema: Schema) -> Relation:
+    """Return the first columns of rows, each row as often as a number says."""
+    element = Attribute("$n", DataTypes.TINYINT(False))
+    rows = Unnest((*schema, element), relation, apply(REPLICATE, [times], None), tuple(range(width)))
+    return Project(schema, rows, tuple(rows.column(index) for index in range(width)))
 
 
 def _marks(side: int) -> tuple[Expr, Expr]:

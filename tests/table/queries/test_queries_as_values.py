@@ -1,0 +1,84 @@
+"""Queries as values, and sets of rows with repetitions, beside DuckDB; and their errors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table.errors import SqlError
+from tests.table.queries.generated_queries import MINI_BATCHES, PHASES, checked, pairs, tables
+
+QUERIES = [
+    "SELECT id, (SELECT MAX(n) FROM u) AS most FROM t",
+    "SELECT id, n - (SELECT MIN(n) + COUNT(*) FROM u WHERE f) AS more FROM t",
+    "SELECT id, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS times FROM t",
+    "SELECT id, (SELECT SUM(u.n) + COUNT(u.n) FROM u WHERE u.k = t.k AND t.n = u.n AND u.f) AS total FROM t",
+    "SELECT id FROM t WHERE d > (SELECT AVG(d) FROM u) AND f",
+    "SELECT id FROM t WHERE n = (SELECT MAX(u.n) FROM u WHERE u.k = t.k) OR n = (SELECT MIN(n) FROM u)",
+    "SELECT id, CASE WHEN n < (SELECT MAX(n) FROM u) THEN k ELSE (SELECT MIN(k) FROM u) END AS word FROM t",
+    "SELECT k, SUM(n) AS total FROM t GROUP BY k HAVING SUM(n) > (SELECT AVG(d) FROM u)",
+    "SELECT id FROM t WHERE n IN (SELECT n FROM u) AND p >= (SELECT MIN(p) FROM u)",
+    "SELECT id, (SELECT k FROM u ORDER BY id LIMIT 1) AS earliest FROM t",
+    "SELECT id, (SELECT MAX(total) FROM (SELECT k, SUM(n) AS total FROM u GROUP BY k) AS s) AS best FROM t",
+]
+SETS = [
+    "SELECT k, n FROM t EXCEPT ALL SELECT k, n FROM u",
+    "SELECT k, n FROM t INTERSECT ALL SELECT k, n FROM u",
+    "SELECT k FROM t EXCEPT ALL (SELECT k FROM u INTERSECT ALL SELECT k FROM t WHERE f)",
+]
+
+
+@pytest.mark.slow
+@given(rows=pairs(), query=st.sampled_from(QUERIES))
+@settings(max_examples=30, phases=PHASES, deadline=None)
+def test_queries_as_values(rows, query):
+    checked(rows, query, is_batch=True)
+
+
+@pytest.mark.slow
+@given(rows=pairs(), query=st.sampled_from(SETS))
+@settings(max_examples=10, phases=PHASES, deadline=None)
+def test_sets_with_repetitions(rows, query):
+    checked(rows, query, is_batch=True)
+
+
+@pytest.mark.slow
+@given(rows=tables(), word=st.sampled_from(["INTERSECT", "EXCEPT"]), options=st.sampled_from([{}, MINI_BATCHES]))
+@settings(max_examples=6, phases=PHASES, deadline=None)
+def test_sets_with_repetitions_of_streams(rows, word, options):
+    checked(rows, f"SELECT k, n FROM t WHERE f {word} ALL SELECT k, n FROM t WHERE p >= 0", options=options)
+
+
+@pytest.fixture(scope="module")
+def t_env() -> TableEnvironment:
+    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    t_env.get_config().set_string("execution.target", "local")
+    for name in "ab":
+        table = t_env.from_elements([(1, "x"), (1, "y"), (2, "z")], ["id", "s"])
+        t_env.create_temporary_view(name, table)
+    return t_env
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("SELECT (SELECT id, s FROM b) FROM a", "a query as a value returns 2 columns"),
+        ("SELECT (SELECT * FROM b) FROM a", "a query as a value returns 2 columns"),
+        ("SELECT (SELECT MAX(id) FROM b WHERE b.id < a.id) FROM a", "is not an equality with a column outside"),
+        ("SELECT (SELECT MAX(id) FROM b WHERE b.id < a.idd) FROM a", "there is no column 'idd'"),
+        ("SELECT s, (SELECT MAX(b.id) FROM b WHERE b.id = a.id) FROM a GROUP BY s", "whose rows are grouped"),
+        ("SELECT a.id FROM a JOIN b ON a.id = (SELECT MAX(id) FROM b)", "a query as a value is not supported"),
+    ],
+)
+def test_what_no_query_as_a_value_may_be(t_env, query, problem):
+    with pytest.raises(SqlError, match=problem):
+        t_env.sql_query(query)
+
+
+def test_a_query_as_a_value_may_return_one_row(t_env):
+    rows = t_env.execute_sql("SELECT (SELECT s FROM b WHERE b.id = a.id) FROM a WHERE id = 2").collect()
+    assert [tuple(row) for row in rows] == [("z",)]
+    with pytest.raises(Exception, match="a query that is used as a value returns 2 rows; aggregate it"):
+        list(t_env.execute_sql("SELECT (SELECT s FROM b WHERE b.id = a.id) FROM a").collect())
