@@ -38,6 +38,7 @@ def test_a_parallel_snapshot_and_the_changes_are_the_table(database: PostgresSer
     assert derived(records) == table(database.dsn)
 
 
+@pytest.mark.soak
 def test_a_parallel_snapshot_and_the_changes_of_mysql_are_the_table() -> None:
     with running_mysql() as server:
         columns = "id int PRIMARY KEY, a varchar(99), n bigint"

@@ -71,6 +71,7 @@ env.execute("counts even")
 """
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(400)  # what the dashboard needs is installed once
 def test_prometheus_finds_the_metrics_of_a_job_on_the_metrics_port(head: Head, tmp_path: Path) -> None:
     program = tmp_path / "counts_even.py"

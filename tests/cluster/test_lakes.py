@@ -47,7 +47,7 @@ def _fail_once(marker: Path) -> Any:
     return passed_on
 
 
-@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+@pytest.mark.parametrize("lake", ["delta", pytest.param("iceberg", marks=pytest.mark.soak)])
 def test_each_row_is_written_once_although_a_slot_dies(tmp_path: Path, lake: str) -> None:
     env = StreamExecutionEnvironment(OPTIONS)
     source = DataGeneratorSource(lambda n: n, count=ROWS, records_per_second=10_000)

@@ -14,12 +14,16 @@ from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
-def test_a_query_on_ray_gives_the_rows_of_the_local_runner(cluster):
-    names = ("tumble_by_key", "session", "distinct_union", "first_by_event_time", "join_batch", "batch_join_order")
-    for name in names:
-        query = GoldenQuery(FOLDER / name)
-        rows = query.rows(query.environment(**{"execution.target": "ray"}))
-        assert rows == query.expected.partition("== Rows ==\n")[2].splitlines()
+SOAKED = ("tumble_by_key", "first_by_event_time", "batch_join_order")
+
+
+@pytest.mark.parametrize("name", [
+    "session", "distinct_union", "join_batch", *(pytest.param(name, marks=pytest.mark.soak) for name in SOAKED)
+])  # fmt: skip
+def test_a_query_on_ray_gives_the_rows_of_the_local_runner(cluster, name):
+    query = GoldenQuery(FOLDER / name)
+    rows = query.rows(query.environment(**{"execution.target": "ray"}))
+    assert rows == query.expected.partition("== Rows ==\n")[2].splitlines()
 
 
 def test_a_query_on_ray_writes_a_table(cluster, tmp_path):

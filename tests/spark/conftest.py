@@ -28,7 +28,9 @@ def running_spark(request: pytest.FixtureRequest) -> Any:
     if RUNNING not in folder.stash:
         with ExitStack() as starting:
             address = starting.enter_context(two_nodes(CPUS))
-            options = {"num_executors": 2, "executor_memory": "600m", "configs": lake_configs()}
+            with_lakes = any("lake_spark" in getattr(item, "fixturenames", ()) for item in request.session.items)
+            configs = lake_configs() if with_lakes else {}  # Spark starts more slowly with them
+            options = {"num_executors": 2, "executor_memory": "600m", "configs": configs}
             spark = starting.enter_context(spark_session("tests", **options))
             folder.stash[RUNNING] = {"spark": spark, "address": address}
             starting.callback(folder.stash.__delitem__, RUNNING)

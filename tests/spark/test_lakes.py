@@ -56,6 +56,7 @@ def test_spark_reads_parquet_files(spark: Any, t_env: TableEnvironment, tmp_path
     assert rows(spark.read.parquet(f"{tmp_path}/t")) == [FIRST, FIRST, SECOND, SECOND]
 
 
+@pytest.mark.soak
 def test_spark_reads_a_delta_table_and_its_versions(lake_spark: Any, t_env: TableEnvironment, tmp_path: Path) -> None:
     options = f"'connector' = 'delta', 'table-path' = '{tmp_path}/t', 'sink.compaction.every-commits' = '2'"
     written(t_env, options, partitions="PARTITIONED BY (small)")
@@ -69,6 +70,7 @@ def test_spark_reads_a_delta_table_and_its_versions(lake_spark: Any, t_env: Tabl
     assert t_env.sql_query("SELECT n FROM t").to_arrow()["n"].to_pylist() == [1, 1], "and we read what Spark writes"
 
 
+@pytest.mark.soak
 def test_spark_reads_an_iceberg_table_of_the_same_catalog(
     lake_spark: Any, t_env: TableEnvironment, tmp_path: Path
 ) -> None:

@@ -286,8 +286,10 @@ def test_a_kill_at_any_operation_on_files_leaves_each_record_once(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.parametrize(("kind", "parallelism"), [
+    pytest.param(kind, parallelism, marks=() if parallelism == 1 + number % 3 else pytest.mark.soak)
+    for number, kind in enumerate(FORMATS) for parallelism in (1, 2, 3)
+])  # fmt: skip
 def test_a_kill_while_the_restore_commits_is_made_good_by_the_next_one(
     tmp_path: Path, kind: str, parallelism: int
 ) -> None:

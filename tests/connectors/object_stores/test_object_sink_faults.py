@@ -138,7 +138,7 @@ def test_hidden_objects_that_are_joined_leave_each_record_once(
     at = 0
     while _run_with_a_fault(s3, "text", at, is_done, 1 + at % 3):
         assert not [key for key in s3.objects() if ".inprogress." in key], "a part is left"
-        at += 29
+        at += 59
         s3.empty()
     assert at > 20
 
@@ -149,6 +149,6 @@ def test_hidden_objects_that_are_joined_leave_each_record_once(
 def test_a_kill_at_any_request_leaves_each_record_once(s3: Server, kind: str, is_done: bool, start: int) -> None:
     at = start
     while _run_with_a_fault(s3, kind, at, is_done, 1 + at % 3):
-        at += {"text": 7, "parquet": 61}[kind] if start == 0 else 3
+        at += {"text": 13, "parquet": 61}[kind] if start == 0 else 3
         s3.empty()
     assert at > 18, "the story has more requests"
