@@ -80,6 +80,7 @@ fast: $(READY)
 	@"$(BIN)/python" -m pytest $(OPTIONS) -q -m "not slow and not ray" $(if $(PART),--part $(PART))
 
 # What tests/time_budget.yaml allows is held against it. MARK="not ray" leaves those on Ray as they were written.
+# `make test OPTIONS=--write-times` writes it too.
 times: $(READY) $(DOCS_READY)
 	@for part in $(if $(MARK),"$(MARK)","not ray" ray); do \
 	    "$(BIN)/python" -m pytest -q -m "$$part" --write-times || exit 1; \

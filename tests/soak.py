@@ -25,6 +25,8 @@ FEW_EXAMPLES = 8
 SHARE_OF_EXAMPLES = 6
 _ONLY_ON_RAY = re.compile(r"\s*(soak\s+and\s+)?ray\s*")
 """Expressions of marks that only tests on Ray match."""
+ALL_EXAMPLES = pytest.StashKey[bool]()
+"""Of a test of hypothesis that tries all examples it asks for, as it is in the slice that is run."""
 SETTINGS = "_hypothesis_internal_use_settings"
 """Where hypothesis keeps what a test's own `@settings` says; there is no other way to it once a test is made."""
 
@@ -125,7 +127,11 @@ def limit_examples(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         function = getattr(item, "function", None)
         asked = getattr(function, SETTINGS, None)
-        if asked is not None and asked.max_examples > FEW_EXAMPLES and (part is None or item.nodeid not in part):
+        if asked is None or asked.max_examples <= FEW_EXAMPLES:
+            continue
+        if part is not None and item.nodeid in part:
+            item.stash[ALL_EXAMPLES] = True
+        else:
             fewer = settings(asked, max_examples=max(FEW_EXAMPLES, asked.max_examples // SHARE_OF_EXAMPLES))
             setattr(function, SETTINGS, fewer)
 
@@ -148,6 +154,11 @@ def _sampled(hardship: Hardship, part: Slice | None) -> Hardship:
             hardship(case, expected, name)
 
     return check
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Return whether a test takes longer here than day by day: it is marked, or tries all its examples."""
+    return item.get_closest_marker("soak") is not None or item.stash.get(ALL_EXAMPLES, False)
 
 
 def _is_named(item: pytest.Item, config: pytest.Config) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given, settings, strategies
 
 from rayflink.testing import HARDSHIPS
 from tests import soak
@@ -144,6 +145,19 @@ def test_tried():
 @pytest.mark.slow
 def test_examples_of_hypothesis_are_fewer_day_by_day(tmp_path, asked, arguments, wanted):
     assert len(ran(tmp_path, *arguments, module=TRIES.format(asked, wanted))) == 2
+
+
+def test_a_test_that_tries_all_its_examples_is_long():
+    @settings(max_examples=90)
+    @given(strategies.integers())
+    def tries(number: int) -> None: ...
+
+    def is_long(asked: str) -> bool:
+        item = SimpleNamespace(function=tries, nodeid="a", stash=pytest.Stash(), get_closest_marker=lambda name: None)
+        soak.limit_examples(SimpleNamespace(getoption=lambda name: asked), [item])
+        return soak.is_long(item)
+
+    assert is_long("all") and not is_long("")
 
 
 def test_the_cases_of_operators_are_whole_jobs_in_a_part_of_the_tests(monkeypatch):

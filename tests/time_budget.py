@@ -1,9 +1,9 @@
 """How much processor time each folder of tests may take, and how much it takes.
 
 `tests/time_budget.yaml` gives each folder seconds of CPU time, and their sums have limits: a folder that needs more
-must get it from another. `tests/times.json` holds what the last recorded run took; `make times` writes it. A run of all
-tests without Ray is measured too, and fails where a folder takes a multiple of its budget. CPU time, unlike the time of
-the clock, hardly depends on what else the machine does.
+must get it from another. `tests/times.json` holds what the last recorded run took; `make times` writes it, and so does
+`make test OPTIONS=--write-times`. Each run of all tests on Ray or without it is measured too, and fails where a folder
+takes a multiple of its budget. CPU time, unlike the time of the clock, hardly depends on what else the machine does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import yaml
 
 from tests.leftovers import MARK
 from tests.side_by_side import is_whole
+from tests.soak import is_long
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "times.json"
@@ -121,7 +122,7 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-        if call.when == "teardown" and item.get_closest_marker("soak") is None:
+        if call.when == "teardown" and not is_long(item):
             kind = "ray" if item.get_closest_marker("ray") else "local" if item.get_closest_marker("slow") else "fast"
             ended = self._cpu_seconds(item) if self._ended is None else self._ended
             item.user_properties.append((_SPENT, (kind, ended - self._began)))
@@ -140,24 +141,23 @@ class Recorder:
         if self._writes:
             write(self._spent)
         budget = Budget.read()
-        measured = {kind: seconds for kind, seconds in self._spent.items() if kind != "ray"}
-        self._exceeded = list(budget.exceeded(measured, budget.tolerance))
+        self._exceeded = list(budget.exceeded(self._spent, budget.tolerance))
         if self._exceeded and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for kind, seconds in self._spent.items() if self._is_whole else ():
-            if seconds and kind != "ray":
+            if seconds:
                 parts = [f"{folder} {took:.0f}" for folder, took in by_folder(seconds).items()]
                 terminalreporter.line(f"CPU seconds, {kind}: {sum(seconds.values()):.0f}; {', '.join(parts)}")
         for line in self._exceeded:
             terminalreporter.line(f"TOO LONG: {line}", red=True)
 
     def _cpu_seconds(self, item: pytest.Item) -> float:
-        """Of this process and its children that have ended; where times of Ray are written, of all the run's."""
+        """Of this process and its children that have ended; with Ray, of all processes of the run."""
         times = os.times()
         own = times.user + times.system + times.children_user + times.children_system
-        return own + _of_others() if self._writes and item.get_closest_marker("ray") else own
+        return own + _of_others() if item.get_closest_marker("ray") else own
 
 
 def write(spent: Seconds) -> None:
