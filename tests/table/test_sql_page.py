@@ -27,6 +27,12 @@ def test_the_example_of_row_patterns_gives_what_the_page_shows():
 
 
 @pytest.mark.slow
+def test_the_example_of_lookup_joins_gives_what_the_page_shows():
+    found = doctest.testfile(str(DOCS / "sql-lookup-joins.md"), module_relative=False)
+    assert found.attempted > 6 and found.failed == 0
+
+
+@pytest.mark.slow
 def test_every_command_of_the_tutorial_prints_what_stands_below_it(tmp_path):
     assert check_session(tmp_path, TUTORIAL) >= 9
 

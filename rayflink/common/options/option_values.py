@@ -54,6 +54,20 @@ class TypeLengthEnforcer(Enum):
     ERROR = "ERROR"
 
 
+class LookupOutput(Enum):
+    """The order in which the results of lookups leave."""
+
+    ORDERED = "ORDERED"
+    ALLOW_UNORDERED = "ALLOW_UNORDERED"
+
+
+class NonDeterministicUpdates(Enum):
+    """The treatment of rows that change and whose results depend on the time at which they are computed."""
+
+    IGNORE = "IGNORE"
+    TRY_RESOLVE = "TRY_RESOLVE"
+
+
 class FailoverStrategy(Enum):
     """The tasks that restart when one fails: all tasks, or its pipelined region."""
 

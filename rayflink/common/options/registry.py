@@ -7,12 +7,20 @@ Flink's where Flink has the option; what is ours begins with ``rayflink.``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from ..config_options import ConfigOption
-from ..time import Duration
 from .flink_jars import JARS_OF_FLINK
+from .option_declaring import FRACTION as _FRACTION
+from .option_declaring import LONGER_THAN_ZERO as _LONGER_THAN_ZERO
+from .option_declaring import NO_NEGATIVE_TIME as _NO_NEGATIVE_TIME
+from .option_declaring import NOT_EMPTY as _NOT_EMPTY
+from .option_declaring import NOT_NEGATIVE as _NOT_NEGATIVE
+from .option_declaring import PART as _PART
+from .option_declaring import POSITIVE as _POSITIVE
+from .option_declaring import SECTIONS as _sections
+from .option_declaring import declare as _option
+from .option_declaring import millis as _ms
 from .option_types import (
     BOOLEAN,
     DOUBLE,
@@ -24,7 +32,6 @@ from .option_types import (
     MEMORY,
     STRING,
     MemorySize,
-    ValueType,
     enum_type,
 )
 from .option_values import LOG_LEVELS
@@ -34,6 +41,8 @@ from .option_values import ClosureCleanerLevel as ClosureCleanerLevel
 from .option_values import CompactionStyle as CompactionStyle
 from .option_values import ExternalizedCheckpointRetention as ExternalizedCheckpointRetention
 from .option_values import FailoverStrategy as FailoverStrategy
+from .option_values import LookupOutput as LookupOutput
+from .option_values import NonDeterministicUpdates as NonDeterministicUpdates
 from .option_values import NotNullEnforcer as NotNullEnforcer
 from .option_values import PlacementStrategy as PlacementStrategy
 from .option_values import RestartStrategyType as RestartStrategyType
@@ -41,40 +50,39 @@ from .option_values import RuntimeMode as RuntimeMode
 from .option_values import StateBackendType as StateBackendType
 from .option_values import Target as Target
 from .option_values import TypeLengthEnforcer as TypeLengthEnforcer
+from .sql_options import AGG_PHASE_STRATEGY as AGG_PHASE_STRATEGY
+from .sql_options import ALLOW_LATENESS as ALLOW_LATENESS
+from .sql_options import ASYNC_LOOKUP_CAPACITY as ASYNC_LOOKUP_CAPACITY
+from .sql_options import ASYNC_LOOKUP_OUTPUT as ASYNC_LOOKUP_OUTPUT
+from .sql_options import ASYNC_LOOKUP_TIMEOUT as ASYNC_LOOKUP_TIMEOUT
+from .sql_options import BROADCAST_JOIN as BROADCAST_JOIN
+from .sql_options import BUILT_IN_CATALOG as BUILT_IN_CATALOG
+from .sql_options import BUILT_IN_DATABASE as BUILT_IN_DATABASE
+from .sql_options import BUSHY_JOINS as BUSHY_JOINS
+from .sql_options import DISTINCT_BUCKETS as DISTINCT_BUCKETS
+from .sql_options import DUPLICATE_CHANGES as DUPLICATE_CHANGES
+from .sql_options import EARLY_FIRE_DELAY as EARLY_FIRE_DELAY
+from .sql_options import EARLY_FIRE_ENABLED as EARLY_FIRE_ENABLED
+from .sql_options import JOIN_REORDER as JOIN_REORDER
+from .sql_options import LATE_FIRE_DELAY as LATE_FIRE_DELAY
+from .sql_options import LATE_FIRE_ENABLED as LATE_FIRE_ENABLED
+from .sql_options import LOCAL_TIME_ZONE as LOCAL_TIME_ZONE
+from .sql_options import MINI_BATCH as MINI_BATCH
+from .sql_options import MINI_BATCH_LATENCY as MINI_BATCH_LATENCY
+from .sql_options import MINI_BATCH_SIZE as MINI_BATCH_SIZE
+from .sql_options import NON_DETERMINISTIC_UPDATES as NON_DETERMINISTIC_UPDATES
+from .sql_options import NOT_NULL_ENFORCER as NOT_NULL_ENFORCER
+from .sql_options import PRINTED_WIDTH as PRINTED_WIDTH
+from .sql_options import REUSE_SOURCE as REUSE_SOURCE
+from .sql_options import REUSE_SUB_PLAN as REUSE_SUB_PLAN
+from .sql_options import SOURCE_IDLE_TIMEOUT as SOURCE_IDLE_TIMEOUT
+from .sql_options import SPLIT_DISTINCT as SPLIT_DISTINCT
+from .sql_options import SQL
+from .sql_options import STATE_TTL as STATE_TTL
+from .sql_options import TABLE_PARALLELISM as TABLE_PARALLELISM
+from .sql_options import TYPE_LENGTH_ENFORCER as TYPE_LENGTH_ENFORCER
 
-T = TypeVar("T")
-_sections: dict[str, list[ConfigOption[Any]]] = {}
 _MAX_INT = 2**31 - 1
-_Test = tuple[Callable[[Any], bool], str]
-_POSITIVE: _Test = (lambda value: value > 0, "a number above 0")
-_NOT_NEGATIVE: _Test = (lambda value: value >= 0, "a number of at least 0")
-_LONGER_THAN_ZERO: _Test = (lambda value: value.to_nanos() > 0, "a duration above 0")
-_NOT_EMPTY: _Test = (lambda value: value.bytes > 0, "a size above 0 bytes")
-_NAME: _Test = (bool, "a name")
-_PART: _Test = (lambda value: 0 < value < 1, "a number between 0 and 1")
-_FRACTION: _Test = (lambda value: 0 <= value <= 1, "a number in [0, 1]")
-_NO_NEGATIVE_TIME: _Test = (lambda value: value.to_nanos() >= 0, "a duration of at least 0")
-
-
-def _option(
-    section: str,
-    key: str,
-    type: ValueType[T],
-    default: T | None,
-    help: str,
-    *fallback: tuple[str, ...],
-    **more: Any,
-) -> ConfigOption[T]:
-    """Register an option; `more` may hold the `test` of its values, why it is `refused` or how `unheeded`."""
-    accepts, wanted = more.pop("test", (None, ""))
-    older = fallback[0] if fallback else ()
-    option = ConfigOption(key, type, default, help, older, accepts, wanted, **more)
-    _sections.setdefault(section, []).append(option)
-    return option
-
-
-def _ms(amount: int) -> Duration:
-    return Duration.of_millis(amount)
 
 
 def _kb(amount: int) -> MemorySize:
@@ -498,78 +506,7 @@ SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
 KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536,
                          "Number of keys whose channel a sender caches; at least 0.", test=_NOT_NEGATIVE)
 
-
-_S = "SQL"
-BUILT_IN_CATALOG = _option(_S, "table.builtin-catalog-name", STRING, "default_catalog",
-                           "Name of the initial catalog; read when the environment is created.", test=_NAME)
-BUILT_IN_DATABASE = _option(_S, "table.builtin-database-name", STRING, "default_database",
-                            "Name of its initial database; read when the environment is created.", test=_NAME)
-LOCAL_TIME_ZONE = _option(_S, "table.local-time-zone", STRING, "default",
-                          "Time zone of the session, a name of the IANA database; default: the machine's time zone.")
-AGG_PHASE_STRATEGY = _option(_S, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
-                             AggPhaseStrategy.AUTO,
-                             "Whether windows, and groups in batch mode or with mini-batches, are also aggregated "
-                             "before the exchange. AUTO: unless groups in batch mode leave more than half the rows.")
-SPLIT_DISTINCT = _option(_S, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
-                         "Compute DISTINCT aggregates in two steps, the first by key and value (in windows: by key and "
-                         "a hash bucket of the value), so that several subtasks share the work of a hot key.")
-DISTINCT_BUCKETS = _option(_S, "table.optimizer.distinct-agg.split.bucket-num", INT, 1024,
-                           "Number of these hash buckets; at least 1.", test=_POSITIVE)
-JOIN_REORDER = _option(_S, "table.optimizer.join-reorder-enabled", BOOLEAN, False,
-                       "In batch mode, run three and more inner joins in the order with the fewest estimated rows, as "
-                       "far as the row counts of the tables are known.")
-BUSHY_JOINS = _option(_S, "table.optimizer.bushy-join-reorder-threshold", INT, 12,
-                      "Up to this number of tables, at most 14, all join orders are compared; with more tables, the "
-                      "two with the smallest join are joined first.", test=_NOT_NEGATIVE)
-BROADCAST_JOIN = _option(_S, "table.optimizer.join.broadcast-threshold", LONG, 1 << 20,
-                         "In batch mode, broadcast a join side of at most this many bytes to all subtasks, and do not "
-                         "exchange the other side; -1: never.", test=(lambda value: value >= -1, "-1, or 0 and more"))
-REUSE_SUB_PLAN = _option(_S, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
-                         "Compute common parts of a program once.")
-REUSE_SOURCE = _option(_S, "table.optimizer.reuse-source-enabled", BOOLEAN, True,
-                       "Read a table once if several parts of a program read it; requires reuse-sub-plan-enabled.")
-
-STATE_TTL = _option(_S, "table.exec.state.ttl", DURATION, _ms(0),
-                    "Processing time after which an unused key of a stream expires, in SELECT DISTINCT, UNION, GROUP "
-                    "BY without aggregates, and in first rows by ROW_NUMBER, where later rows do not renew it; 0: "
-                    "never. Windows and joins clean up their state themselves; for windows the option is only the "
-                    "default of allow-lateness.", test=_NO_NEGATIVE_TIME)
-EARLY_FIRE_ENABLED = _option(_S, "table.exec.emit.early-fire.enabled", BOOLEAN, False,
-                             "Group windows emit results before their end and update them later.")
-EARLY_FIRE_DELAY = _option(_S, "table.exec.emit.early-fire.delay", DURATION, None,
-                           "Time from a window's first row to its first early result, and the interval at which "
-                           "changed results are emitted; 0: at each row.", test=_NO_NEGATIVE_TIME)
-LATE_FIRE_ENABLED = _option(_S, "table.exec.emit.late-fire.enabled", BOOLEAN, False,
-                            "Group windows emit updated results when late rows arrive.")
-LATE_FIRE_DELAY = _option(_S, "table.exec.emit.late-fire.delay", DURATION, None,
-                          "Same as early-fire.delay, after the end of a window.", test=_NO_NEGATIVE_TIME)
-ALLOW_LATENESS = _option(_S, "table.exec.emit.allow-lateness", DURATION, None,
-                         "How long after their end windows accept rows, with late fire. Default: table.exec.state.ttl.",
-                         test=_NO_NEGATIVE_TIME)
-
-SOURCE_IDLE_TIMEOUT = _option(_S, "table.exec.source.idle-timeout", DURATION, _ms(0),
-                              "Time without rows after which a source no longer holds back event time; 0: never.",
-                              test=_NO_NEGATIVE_TIME)
-NOT_NULL_ENFORCER = _option(_S, "table.exec.sink.not-null-enforcer", enum_type(NotNullEnforcer), NotNullEnforcer.ERROR,
-                            "NULL in a NOT NULL column: an error, or drop the row, counted in numNullRecordsDropped.")
-TYPE_LENGTH_ENFORCER = _option(_S, "table.exec.sink.type-length-enforcer", enum_type(TypeLengthEnforcer),
-                               TypeLengthEnforcer.IGNORE,
-                               "Strings and bytes of another length than their column: ignore it, trim and pad, fail.")
-PRINTED_WIDTH = _option(_S, "table.display.max-column-width", INT, 30,
-                        "Maximum width of values without a fixed length in print(); longer ones end in dots.",
-                        test=_POSITIVE)
-TABLE_PARALLELISM = _option(_S, "table.exec.resource.default-parallelism", INT, -1,
-                            "Parallelism of queries; -1: parallelism.default.",
-                            test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))
-DUPLICATE_CHANGES = _option(_S, "table.exec.source.cdc-events-duplicate", BOOLEAN, False,
-                            "Leave out changes that come twice, by the last row of each PRIMARY KEY.")
-MINI_BATCH = _option(_S, "table.exec.mini-batch.enabled", BOOLEAN, False,
-                     "Aggregate the rows of a stream without a window in mini-batches, which show one change of a "
-                     "group instead of the change of each row.")
-MINI_BATCH_LATENCY = _option(_S, "table.exec.mini-batch.allow-latency", DURATION, _ms(0),
-                             "How long rows may wait for a mini-batch; must be set where they are enabled.")
-MINI_BATCH_SIZE = _option(_S, "table.exec.mini-batch.size", LONG, -1,
-                          "Maximum number of rows in a mini-batch; must be set where they are enabled.")
+_sections[SQL] = _sections.pop(SQL)  # the page of options has it last
 
 
 def all_options() -> list[ConfigOption[Any]]:

@@ -17,6 +17,7 @@ from ..types import DataTypes
 from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, call, place_of
 from .scope import MergedColumn, Nested, Part, Scope
+from .versioned_joins import ensure_kind, snapshot_join, time_of_rows, version_of, without_version
 
 _TRUE = Literal(DataTypes.BOOLEAN(False), True)
 
@@ -42,8 +43,12 @@ def add_join(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> 
     Raises:
         SqlError: it is no join that is known, or its condition means nothing.
     """
-    kind = _kind(tree)
-    right, beside = queries.table(tree.this)
+    kind, version = _kind(tree), version_of(tree.this)
+    time = 0
+    if version is not None:
+        ensure_kind(kind, tree)
+        time = time_of_rows(queries.expressions(scope), relation, version, queries.is_batch)
+    right, beside = queries.table(tree.this if version is None else without_version(tree.this))
     _ensure_names(scope, beside, tree.this)
     both_scopes = _join_scopes(scope, beside, kind)
     place = place_of(tree)
@@ -51,15 +56,20 @@ def add_join(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> 
     if names is None:
         on = tree.args.get("on")
         condition = _TRUE if on is None else queries.expressions(both_scopes).condition(on, "the condition of ON")
-        schema = joined_schema(relation.schema, right.schema, kind)
-        return Join(schema, relation, right, kind, condition, queries.is_batch, place=place), both_scopes
+        join = _join(queries, relation, right, kind, condition, tree)
+        return (join if version is None else snapshot_join(join, tree, time)), both_scopes
     pairs = [(scope.find((name,), place)[0], beside.find((name,), place)[0]) for name in names]
     width = len(relation.schema)
     shifted = [(left, _shift(right_key, width)) for left, right_key in pairs]
     condition = _all([call("=", pair, place) for pair in shifted])
-    schema = joined_schema(relation.schema, right.schema, kind)
-    join = Join(schema, relation, right, kind, condition, queries.is_batch, place=place)
+    join = _join(queries, relation, right, kind, condition, tree)
+    join = join if version is None else snapshot_join(join, tree, time)
     return _merge_pairs(join, both_scopes, names, shifted)
+
+
+def _join(queries: Queries, left: Relation, right: Relation, kind: JoinKind, condition: Expr, tree: Tree) -> Join:
+    schema = joined_schema(left.schema, right.schema, kind)
+    return Join(schema, left, right, kind, condition, queries.is_batch, place=place_of(tree))
 
 
 def _ensure_names(scope: Scope, other: Scope, tree: Tree) -> None:

@@ -34,11 +34,12 @@ from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
 from .grouping_sets import GroupingSet, grouping_sets
+from .lookup_hints import check_lookup_hints
 from .match_recognize import match_recognize
 from .numbering import add_row_numbers, ensure_order, expand_aliases, numberings_in
-from .remedies import remedy_for_versions
 from .scope import Scope
 from .state_ttl import hinted_ttl, with_ttl
+from .versioned_joins import misplaced_version, tables_with_versions
 
 Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
 """The relation of a table or view by the parts of its name, where that stands in the text, and options for this use."""
@@ -134,8 +135,7 @@ class QueryBinder:
             SqlError: there is none of the name, or it means nothing.
         """
         if tree.args.get("version") is not None:
-            problem = "FOR SYSTEM_TIME AS OF is not supported yet"
-            raise SqlError(problem, remedy_for_versions(self.is_batch), "", place_of(tree))
+            raise misplaced_version(tree)
         if laterals.is_lateral(tree):
             return laterals.bind_lateral(self.expressions(Scope(())), tree)
         alias_clause = tree.args.get("alias")
@@ -190,6 +190,7 @@ class QueryBinder:
             raise SqlError("SELECT has no columns", "write columns or *", "", place_of(tree))
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
+        check_lookup_hints(tree, scope, tables_with_versions(tree))
         from_scope = scope
         tree, relation, scope = scalar_queries.add_values(self, relation, scope, tree)
         if where := tree.args.get("where"):

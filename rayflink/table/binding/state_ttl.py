@@ -21,7 +21,7 @@ def hinted_ttl(tree: Tree, scope: Scope) -> tuple[str, str] | None:
         SqlError: it names another table, or no length of time.
     """
     hint = tree.args.get("hint")
-    if hint is None:
+    if hint is None or not hint.expressions:
         return None
     names, name, text = [table.alias for table in scope.parts], "", ""
     for pair in hint.expressions:

@@ -14,6 +14,7 @@ from ..errors import SqlError, nearest
 from ..plan.changelog import Change
 from ..plan.logical import Schema
 from ..plan.typed import Expr
+from ..runtime.lookups.lookup_function import TableLookup
 from ..types import DataType
 from .statistics import TableStatistics
 
@@ -80,6 +81,17 @@ class TableSource(ABC):
 
     def limited(self, rows: int) -> TableSource | None:
         """Return the same with at least this many of its rows, if it has them; None: it gives all in any case."""
+        return None
+
+    def lookup(self, keys: Sequence[str]) -> TableLookup | None:
+        """Return how rows are found by key, for a join with FOR SYSTEM_TIME AS OF; None: they are only read as a whole.
+
+        The rows that are found have the columns of the source, in their types. What was pushed into it as a filter
+        holds for them, too.
+
+        Args:
+            keys: names of columns of the table, also of those that the source leaves out.
+        """
         return None
 
     def statistics(self) -> TableStatistics | None:

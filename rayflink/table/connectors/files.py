@@ -25,16 +25,20 @@ from rayflink.connectors.formats.parquet_pruning import RowGroupFilter, Wanted
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
+from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
 from ..plan.logical import Schema
 from ..plan.typed import Column, Expr
 from ..runtime.key_columns import columns_key
+from ..runtime.lookups.lookup_function import TableLookup
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_dead_letters import write_dead_letters
 from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
+from .lookups.lookup_options import RELOAD_OPTIONS, LookupOptions, check_lookup_options, lookup_options
+from .lookups.whole_tables import SourceReader, whole_lookup
 from .messages.malformed_options import DEAD_LETTER, FAIL, SKIP, malformed_policy
 from .narrow_columns import narrower, paths_of
 from .option_values import one_of, typed
@@ -73,6 +77,7 @@ class FilesSource(TableSource):
         malformed: what becomes of lines that cannot be read: an option `malformed-records`.
         dead_letters: the folder for them; "": there is none.
         narrow: types of the columns of which some fields are read only.
+        lookups: when the files are read again for lookups.
     """
 
     path: str
@@ -90,6 +95,7 @@ class FilesSource(TableSource):
     narrow: tuple[tuple[str, DataType], ...] = ()
     malformed: str = FAIL
     dead_letters: str = ""
+    lookups: LookupOptions = LookupOptions("FULL")
 
     @property
     def is_bounded(self) -> bool:  # type: ignore[override]  # a property here, as it depends on an option
@@ -150,6 +156,12 @@ class FilesSource(TableSource):
         if self.dead_letters:
             write_dead_letters(stream, self.dead_letters, name)
         return stream
+
+    def lookup(self, keys: Sequence[str]) -> TableLookup:
+        chosen = replace(self, names=tuple(dict.fromkeys([*self.names, *keys])), monitor_ms=None, most=None)
+        source = FileSource(chosen._form(), [self.path], None, chosen._files())
+        columns = tuple(column_named(chosen._read_schema(), name) for name in chosen.names)
+        return whole_lookup(SourceReader(source, arrow_schema(columns)), keys, self.lookups)
 
     def check_malformed(self) -> None:
         """Check whether the format has lines that can be passed over, if some are to be.
@@ -267,6 +279,7 @@ class Filesystem(Connector):
         "sink.rolling-policy.check-interval": Option(typed(DURATION)),
         "sink.shuffle-by-partition.enable": Option(truth, False),
         **COMMIT_OPTIONS,
+        **RELOAD_OPTIONS,
     }
     metadata_keys = frozenset(METADATA)
     prefixes = tuple(f"{name}." for name in FORMATS)
@@ -280,6 +293,7 @@ class Filesystem(Connector):
         if not is_object_address(path) and not os.path.exists(path):
             raise SqlError(f"{table.table} has the path {path!r}, which does not exist", "correct the option 'path'")
         check_metadata_types(table.table, table.schema, table.metadata)
+        check_lookup_options(table.table, table.options)
         malformed = _malformed(table)
         source = FilesSource(
             path,
@@ -293,6 +307,7 @@ class Filesystem(Connector):
             None if monitor is None else monitor.to_millis(),
             malformed=malformed,
             dead_letters=_rooted(table.options["dead-letter.path"] or ""),
+            lookups=lookup_options(table.options),
         )
         try:
             source.check_malformed()

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from rayflink.common.watermarks import WatermarkStrategy
 from rayflink.connectors.frames.frame_source import FramePart, FrameSource
 
+from ..runtime.lookups.lookup_function import TableLookup
 from .contract import TableSource
 from .in_memory_statistics import statistics_of
+from .lookups.whole_tables import RowsInMemory, whole_lookup
 from .statistics import TableStatistics
 
 if TYPE_CHECKING:
@@ -86,6 +88,9 @@ class HeldTable(TableSource):
         if self._statistics is None:
             self._statistics = statistics_of(self._table.select(list(self._names)))
         return self._statistics
+
+    def lookup(self, keys: Sequence[str]) -> TableLookup | None:
+        return whole_lookup(RowsInMemory(self._table.select(list(dict.fromkeys([*self._names, *keys])))), keys)
 
     def pushed(self) -> tuple[str, ...]:
         whole = list(self._names) == self._table.column_names

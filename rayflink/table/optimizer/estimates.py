@@ -29,6 +29,7 @@ from ..plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ..plan.lookup_joins import LookupJoin
 from ..plan.matching import MatchRecognize
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.plan_nodes import node_of
@@ -135,6 +136,8 @@ class Estimates:
                 return self._match(node)
             case Unnest():
                 return self._unnest(node)
+            case LookupJoin():
+                return self._lookup_join(node)
             case Join():
                 return self._written_join(node)
             case KeyedJoin():
@@ -176,6 +179,10 @@ class Estimates:
         below = self.of(plan.input)
         keys = tuple(below.columns[at] for at in plan.grouping)
         return replace(below, rows=self.groups(plan), columns=_wider(keys, plan))
+
+    def _lookup_join(self, plan: LookupJoin) -> Estimate:
+        below = self.of(plan.input)
+        return replace(below, columns=_wider(below.columns, plan))
 
     def _match(self, plan: MatchRecognize) -> Estimate:
         below = self.of(plan.input)

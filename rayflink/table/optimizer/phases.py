@@ -14,6 +14,7 @@ from .rules.broadcast_join import broadcast_join
 from .rules.constant_rows import constant_rows
 from .rules.drop_watermarks import drop_watermarks
 from .rules.fold_constants import fold_constants
+from .rules.joins_with_tables.recognize_lookup_join import recognize_lookup_join
 from .rules.merge_projections_and_filters import merge_projections_and_filters
 from .rules.one_phase_aggregate import one_phase_aggregate
 from .rules.prune_empty import prune_empty
@@ -50,6 +51,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         push_projection_through_union,
         reorder_joins,
         merge_projections_and_filters,
+        recognize_lookup_join,
         recognize_window_join,
         recognize_interval_join,
         batch_join,
@@ -83,6 +85,7 @@ NEEDED = frozenset(
     {
         "push_filter_into_rank",
         "recognize_interval_join",
+        "recognize_lookup_join",
         "batch_join",
         "push_projection_into_unnest",
         "rank_into_deduplicate",

@@ -1,7 +1,7 @@
 """Hints: comments that begin with a plus.
 
-OPTIONS behind a table, and STATE_TTL behind SELECT, count. Those that say how a join could be run are known and change
-nothing. All others are refused, as in Flink.
+OPTIONS behind a table, STATE_TTL and LOOKUP behind SELECT, count. Those that say how a join of whole tables could be
+run are known and change nothing. All others are refused, as in Flink.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from ..plan.typed import Place
 
 HINTED = "options"
 """Where a table in a tree has them, among its meta data."""
-OPTIONS, STATE_TTL = "OPTIONS", "STATE_TTL"
-JOIN_HINTS = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "LOOKUP")
+LOOKUPS = "lookups"
+"""Where a hint in a tree has the options of each LOOKUP, among its meta data."""
+OPTIONS, STATE_TTL, LOOKUP = "OPTIONS", "STATE_TTL", "LOOKUP"
+JOIN_HINTS = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP")
 """Hints behind SELECT that change no row."""
 _COMMENT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _TEXT = r"'((?:[^']|'')*)'"
 _ONE = re.compile(rf"\s*(\w+)\s*(?:\(((?:[^()']|{_TEXT})*)\))?\s*(?:,|$)", re.DOTALL)
 _PAIR = re.compile(rf"\s*{_TEXT}\s*=\s*{_TEXT}\s*(?:,|$)", re.DOTALL)
 _USAGE = (
-    "write SELECT /*+ STATE_TTL('t' = '1 d') */ ..., FROM t /*+ OPTIONS('key' = 'value') */; behind SELECT these are "
-    f"known, too, and change no row: {', '.join(JOIN_HINTS)}"
+    "write SELECT /*+ STATE_TTL('t' = '1 d') */ ..., FROM t /*+ OPTIONS('key' = 'value') */; behind SELECT stand "
+    f"LOOKUP('table' = 't', ...), too, and these, which change no row: {', '.join(JOIN_HINTS)}"
 )
 
 
@@ -65,7 +67,7 @@ class Hint(NamedTuple):
                 "the hint OPTIONS belongs to no table that is read", "write it behind the name of a table that is read",
                 text, self.comment,
             )  # fmt: skip
-        names = (OPTIONS, STATE_TTL, *JOIN_HINTS)
+        names = (OPTIONS, STATE_TTL, LOOKUP, *JOIN_HINTS)
         if self.name in names:
             return SqlError(f"the hint {self.name} is not allowed here", _USAGE, text, self.comment)
         return SqlError(f"there is no hint {self.name}{nearest(self.name, names)}", _USAGE, text, self.comment)
@@ -87,4 +89,4 @@ def hints_in(text: str, start: int, stop: int) -> Iterator[Hint]:
             offset = match.end()
 
 
-__all__ = ["HINTED", "JOIN_HINTS", "OPTIONS", "STATE_TTL", "Hint", "hints_in"]
+__all__ = ["HINTED", "JOIN_HINTS", "LOOKUP", "LOOKUPS", "OPTIONS", "STATE_TTL", "Hint", "hints_in"]

@@ -30,6 +30,7 @@ from ..plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ..plan.lookup_joins import LookupJoin
 from ..plan.matching import MatchRecognize
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.plan_nodes import node_of
@@ -39,6 +40,7 @@ from ..plan.upserts import ChangelogNormalize
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate, translate_stream_groups
 from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
+from .physical_lookup_joins import translate_lookup_join
 from .physical_matching import translate_match
 from .physical_ranks import translate_rank, translate_sort, translate_window_rank
 from .physical_rows import (
@@ -144,6 +146,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_broadcast_join(translation, node)
         case WindowJoin() | IntervalJoin() | KeyedJoin():
             return translate_join(translation, node)
+        case LookupJoin():
+            return translate_lookup_join(translation, node)
         case Join():
             raise unsupported_join(node)
         case Sink():

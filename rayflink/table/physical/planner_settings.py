@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rayflink.common.options.registry import NotNullEnforcer, TypeLengthEnforcer
+from rayflink.common.options.registry import NonDeterministicUpdates, NotNullEnforcer, TypeLengthEnforcer
 
 from ..plan.groups import MiniBatch
 from ..plan.logical import Relation, Scan, Sink
+
+
+@dataclass(frozen=True)
+class AsyncLookups:
+    """Defaults of lookup joins.
+
+    Args:
+        capacity: requests under way at most.
+        timeout_ms: for a request with all its repetitions.
+        is_unordered: results may leave in another order than rows came.
+    """
+
+    capacity: int = 100
+    timeout_ms: int = 180_000
+    is_unordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -23,6 +38,8 @@ class PlannerSettings:
         type_length: how strings are treated whose length is not that of their column's type.
         state_ttl_ms: how long unused state without an end of its own is kept; 0: for ever.
         mini_batch: the rows of a stream that are aggregated together; None: each by itself.
+        lookups: how lookup joins ask, where no hint says otherwise.
+        nondeterministic_updates: how a changing row is treated whose result depends on the time.
     """
 
     two_phase: bool = True
@@ -33,6 +50,8 @@ class PlannerSettings:
     type_length: TypeLengthEnforcer = TypeLengthEnforcer.IGNORE
     state_ttl_ms: int = 0
     mini_batch: MiniBatch | None = None
+    lookups: AsyncLookups = AsyncLookups()
+    nondeterministic_updates: NonDeterministicUpdates = NonDeterministicUpdates.IGNORE
 
     def reuses(self, plan: Relation) -> bool:
         """Return whether a relation that occurs twice is translated once."""
@@ -41,4 +60,4 @@ class PlannerSettings:
         return plan.is_repeatable and (self.reuse_sources or not isinstance(plan, Scan))
 
 
-__all__ = ["PlannerSettings"]
+__all__ = ["AsyncLookups", "PlannerSettings"]

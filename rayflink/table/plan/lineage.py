@@ -26,6 +26,7 @@ from .logical import (
     WindowAggregate,
     WindowTable,
 )
+from .lookup_joins import LookupJoin
 from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .plan_nodes import node_of
@@ -57,6 +58,9 @@ def lineage(relation: Relation, at: int) -> str:
             kept = node.kept
             element = _expression(node.collection, node.input)
             return lineage(node.input, kept[at]) if at < len(kept) else f"part {at - len(kept)} of {element}"
+        case LookupJoin():
+            width, table = node.width, ".".join(node.table.known_path)
+            return lineage(node.input, at) if at < width else f"{node.exprs[at - width]} of {table}"
         case GroupAggregate():
             return _of_groups(node, at)
         case WindowAggregate():

@@ -25,6 +25,7 @@ from .logical import (
     WindowAggregate,
     WindowTable,
 )
+from .lookup_joins import LookupJoin, SnapshotJoin
 from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .ranks import Deduplicate, Rank, WindowRank
@@ -41,6 +42,8 @@ PlanNode: TypeAlias = (
     | WindowTable
     | WindowAggregate
     | GroupAggregate
+    | SnapshotJoin
+    | LookupJoin
     | Join
     | BroadcastJoin
     | WindowJoin

@@ -21,7 +21,7 @@ from ..errors import SqlError
 from ..optimizer.optimizer import RuleSettings
 from ..parsing.nesting import deeply
 from ..parsing.statements import Tree
-from ..physical.planner_settings import PlannerSettings
+from ..physical.planner_settings import AsyncLookups, PlannerSettings
 from ..plan.changelog import Change
 from ..plan.emission import EmitOptions
 from ..plan.groups import MiniBatch
@@ -214,6 +214,11 @@ class PlanningContext:
             type_length=get(options.TYPE_LENGTH_ENFORCER),
             state_ttl_ms=get(options.STATE_TTL).to_millis(),
             mini_batch=None if self.is_batch else _mini_batch(self.configuration),
+            lookups=AsyncLookups(
+                get(options.ASYNC_LOOKUP_CAPACITY), get(options.ASYNC_LOOKUP_TIMEOUT).to_millis(),
+                get(options.ASYNC_LOOKUP_OUTPUT) is options.LookupOutput.ALLOW_UNORDERED,
+            ),
+            nondeterministic_updates=get(options.NON_DETERMINISTIC_UPDATES),
         )
 
 

@@ -99,7 +99,7 @@ class RuleExample:
         except SqlError as error:  # without some rules a query cannot run
             return f"SqlError: {error.problem}"
         plan = explained.partition("== Optimized Physical Plan ==\n")[2].partition("\n\n")[0].strip()
-        return plan.replace("default_catalog, default_database, ", "")
+        return plan.replace("default_catalog, default_database, ", "").replace("default_catalog.default_database.", "")
 
 
 def left_out(relation: Relation) -> Relation:

@@ -84,6 +84,19 @@ def interval_joins(draw: st.DrawFn) -> GeneratedQuery:
     return f"SELECT L.id, R.id AS other, L.k, R.n, L.ts FROM {sides[0]} AS L {kind} {sides[1]} AS R ON {on}", {}
 
 
+@st.composite
+def lookup_joins(draw: st.DrawFn) -> GeneratedQuery:
+    """Rows of t with those of u that have their keys, some of which are constants."""
+    on = draw(st.sampled_from([*EQUAL[:5], "L.k = R.k AND L.n = R.n", "R.k = 'a'", "R.n = 1 AND L.f = R.f"]))
+    kind = draw(st.sampled_from(KINDS[:2]))
+    where = draw(st.sampled_from(["", " WHERE R.n > 0", " WHERE L.k IS NULL", " WHERE R.id IS NULL OR L.f"]))
+    query = (
+        f"SELECT L.id, R.id AS other, L.k, R.n FROM (SELECT *{{p}} FROM t{draw(filters())}) AS L "
+        f"{kind} u{{v}} AS R ON {on}{conditions(draw, 1)}{where}"
+    )
+    return query, {"p": (", PROCTIME() AS pt", ""), "v": (" FOR SYSTEM_TIME AS OF L.pt", "")}
+
+
 def ordered_by(draw: st.DrawFn, last: str = "id") -> str:
     parts = draw(some(ORDERS, 1, 2))
     return ", ".join([*(f"{one} NULLS {draw(st.sampled_from(['FIRST', 'LAST']))}" for one in parts), last])

@@ -36,6 +36,13 @@ def test_interval_joins(rows, generated):
 
 
 @pytest.mark.slow
+@given(rows=pairs(), generated=joins.lookup_joins())
+@few
+def test_lookup_joins(rows, generated):
+    checked(rows, generated[0], **generated[1])
+
+
+@pytest.mark.slow
 @given(rows=pairs(), generated=joins.first_rows())
 @few
 def test_first_rows_of_windows(rows, generated):

@@ -26,8 +26,8 @@ MEANINGLESS = frozenset(
         "EXTENDED",  # of DESCRIBE, as in Flink
         "RESTRICT",  # of DROP, where nothing is said
         "NULL",  # of a column, where nothing is said
-        "/*+ BROADCAST(t) */", "/*+ SHUFFLE_HASH(t, u) */", "/*+ SHUFFLE_MERGE(t) */", "/*+ NEST_LOOP(t) */",
-        "/*+ LOOKUP('table'='t', 'async'='true') */",  # hints of Flink that change no row
+        "/*+ BROADCAST(t) */", "/*+ SHUFFLE_HASH(t, u) */", "/*+ SHUFFLE_MERGE(t) */",
+        "/*+ NEST_LOOP(t) */",  # hints of Flink that change no row
         "/*+ STATE_TTL('t' = '1 d') */",  # of a stream
         "-- a comment\n", "/* a comment */", "; --",
     }

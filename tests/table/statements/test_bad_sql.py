@@ -182,7 +182,7 @@ BAD = [
     ("SELECT a.id FROM orders a LEFT SEMI JOIN orders b ON a.id = b.id", 42, "SEMI JOIN is not in Flink's SQL",
      "EXISTS"),
     ("SELECT a.id FROM orders a JOIN orders FOR SYSTEM_TIME AS OF a.ts AS b ON a.id = b.id", 0,
-     "FOR SYSTEM_TIME AS OF is not", "KeyedCoProcessFunction"),
+     "FOR SYSTEM_TIME AS OF an event time is not", "KeyedCoProcessFunction"),
     (f"SELECT L.id FROM (SELECT * FROM {TUMBLED} UNION ALL SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      f"INTERVAL '1' MINUTE))) L JOIN {TUMBLED} R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
      "a join without windows", "window_start"),

@@ -19,15 +19,26 @@ from rayflink.connectors.postgres.postgres_source import PostgresSource
 from rayflink.connectors.postgres.postgres_tables import parts_of
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 
+from ...conversion.arrow_columns import arrow_schema
 from ...errors import SqlError
 from ...plan.logical import Schema
 from ...plan.typed import Expr
 from ...runtime.key_columns import columns_key
+from ...runtime.lookups.lookup_function import TableLookup
 from ..contract import Connected, Connector, Option, OptionValues, TableSink, TableSource
 from ..formats import column_named
+from ..lookups.lookup_options import (
+    PARTIAL_OPTIONS,
+    RELOAD_OPTIONS,
+    LookupOptions,
+    check_lookup_options,
+    lookup_options,
+)
+from ..lookups.whole_tables import SourceReader, whole_lookup
 from ..option_values import one_of, typed, whole_from
 from ..print_and_blackhole import truth
 from ..row_conditions import wanted
+from .jdbc_lookup import JdbcLookupFunction
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,7 +50,6 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _PARTITION = ("column", "num", "lower-bound", "upper-bound")
-_CACHE = ("max-rows", "expire-after-write", "expire-after-access")
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class JdbcTableSource(TableSource):
         parallelism: readers; None: as the query has.
         comparisons: conditions of the query that the server evaluates, too.
         limit: rows that suffice; None: all.
+        lookups: how rows are found by key.
     """
 
     schema: Schema
@@ -67,6 +78,7 @@ class JdbcTableSource(TableSource):
     parallelism: int | None = None
     comparisons: tuple[Comparison, ...] = ()
     limit: int | None = None
+    lookups: LookupOptions = LookupOptions()
 
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, names=tuple(names) or (self.schema[0].name,))
@@ -93,14 +105,26 @@ class JdbcTableSource(TableSource):
         }  # fmt: skip
         return tuple(f"{what}=[{', '.join(parts)}]" for what, parts in shown.items() if parts)
 
+    def lookup(self, keys: Sequence[str]) -> TableLookup:
+        options, names = self.lookups, tuple(dict.fromkeys([*self.names, *keys]))
+        if options.cache == "FULL":
+            fields = arrow_schema(tuple(column_named(self.schema, name) for name in names))
+            return whole_lookup(SourceReader(replace(self, names=names, limit=None)._source(), fields), keys, options)
+        columns = [(name, column_named(self.schema, name).type.to_arrow()) for name in self.names]
+        function = JdbcLookupFunction(self.dsn, self.table, keys, columns, self.comparisons)
+        return TableLookup(function, options.limits, options.max_retries)
+
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
+        stream = env.from_source(self._source(), strategy or WatermarkStrategy.no_watermarks(), name)
+        return stream if self.parallelism is None else stream.set_parallelism(self.parallelism)
+
+    def _source(self) -> PostgresSource:
         columns = {column: column_named(self.schema, column).type.to_arrow() for column in self.names}
         settings = ScanSettings(
             self.dsn, self.table, columns, comparisons=self.comparisons, partitions=self.partitions,
             fetch_size=self.fetch_size, limit=self.limit,
         )  # fmt: skip
-        stream = env.from_source(PostgresSource(settings), strategy or WatermarkStrategy.no_watermarks(), name)
-        return stream if self.parallelism is None else stream.set_parallelism(self.parallelism)
+        return PostgresSource(settings)
 
 
 @dataclass(frozen=True)
@@ -163,12 +187,9 @@ class Jdbc(Connector):
         "scan.fetch-size": Option(whole_from(0), 0),
         "scan.auto-commit": Option(truth, True),
         "scan.parallelism": Option(whole_from(1)),
-        "lookup.cache": Option(one_of("NONE", "PARTIAL"), "NONE"),
-        "lookup.partial-cache.max-rows": Option(whole_from(1)),
-        "lookup.partial-cache.expire-after-write": Option(typed(DURATION)),
-        "lookup.partial-cache.expire-after-access": Option(typed(DURATION)),
-        "lookup.partial-cache.cache-missing-key": Option(truth, True),
-        "lookup.max-retries": Option(whole_from(0), 3),
+        "lookup.cache": Option(one_of("NONE", "PARTIAL", "FULL"), "NONE"),
+        **PARTIAL_OPTIONS,
+        **RELOAD_OPTIONS,
         "sink.buffer-flush.max-rows": Option(whole_from(0), 100),
         "sink.buffer-flush.interval": Option(typed(DURATION), Duration.of_seconds(1)),
         "sink.max-retries": Option(whole_from(0), 3),
@@ -183,10 +204,7 @@ class Jdbc(Connector):
             missing = next(name for name in _PARTITION if name not in given)
             problem = f"{table} has 'scan.partition.{given[0]}' and no 'scan.partition.{missing}'"
             raise SqlError(problem, f"give all of scan.partition.{{{', '.join(_PARTITION)}}}, or none")
-        caches = [f"lookup.partial-cache.{name}" for name in _CACHE]
-        if values["lookup.cache"] == "PARTIAL" and all(values[name] is None for name in caches):
-            problem = f"{table} has 'lookup.cache' = 'PARTIAL' without a limit"
-            raise SqlError(problem, f"give one of {', '.join(caches)}")
+        check_lookup_options(table, values)
         if values["driver"]:
             log.info("option 'driver' of %s is ignored: rayflink has no Java, and the URL names the database", table)
         return values, passed
@@ -212,6 +230,7 @@ class Jdbc(Connector):
             partitions,
             options["scan.fetch-size"],
             options["scan.parallelism"],
+            lookups=lookup_options(options),
         )
 
     def sink(self, table: Connected) -> TableSink:

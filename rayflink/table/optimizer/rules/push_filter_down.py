@@ -43,6 +43,7 @@ from ...plan.logical import (
     WindowKind,
     WindowTable,
 )
+from ...plan.lookup_joins import LookupJoin
 from ...plan.matching import MatchRecognize
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
@@ -90,6 +91,8 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return all(index < len(node.input.schema) for index in columns_of(condition))
         case WindowAggregate() | GroupAggregate():
             return reads_only(condition, range(len(node.grouping)))
+        case LookupJoin():
+            return reads_only(condition, range(node.width))
         case Unnest():
             return reads_only(condition, range(len(node.kept)))
         case Rank():

@@ -21,12 +21,14 @@ With the rule:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...plan.logical import Filter, Relation, Scan
+from ...plan.lookup_joins import LookupJoin
 from ...plan.typed import Column, Expr
 from ...plan.upsert_keys import upsert_names
-from ..conditions import filtered, is_movable, parts_of
+from ..conditions import all_of, filtered, is_movable, parts_of
 
 
 def push_filter_into_scan(plan: Relation) -> Relation:
@@ -35,12 +37,19 @@ def push_filter_into_scan(plan: Relation) -> Relation:
 
 
 def _pushed(one: Relation) -> Relation:
+    if isinstance(one, LookupJoin) and one.where is not None:
+        pushed = _into_scan(one.table, parts_of(one.where))
+        return one if pushed is None else replace(one, table=pushed[0], where=all_of(pushed[1]))
     if not isinstance(one, Filter) or not isinstance(one.input, Scan):
         return one
-    scan = one.input
-    if upsert_names(scan):
+    if upsert_names(one.input):
         return one  # a row that passes may replace one that does not
-    conditions = parts_of(one.condition)
+    pushed = _into_scan(one.input, parts_of(one.condition))
+    return one if pushed is None else filtered(*pushed)
+
+
+def _into_scan(scan: Scan, conditions: Sequence[Expr]) -> tuple[Scan, list[Expr]] | None:
+    """Return the scan of fewer rows, and the conditions that are left; None: it takes none."""
     offered = [condition for condition in conditions if is_movable(condition)]
 
     def of_scan(expr: Expr) -> Expr:
@@ -48,7 +57,7 @@ def _pushed(one: Relation) -> Relation:
 
     found = scan.source.filtered([condition.mapped(of_scan) for condition in offered]) if offered else None
     if found is None:
-        return one
+        return None
     source, left = found
     others = [condition for condition in conditions if not is_movable(condition)]
-    return filtered(replace(scan, source=source), [*left, *others])
+    return replace(scan, source=source), [*left, *others]

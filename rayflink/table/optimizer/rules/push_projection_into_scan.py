@@ -41,6 +41,7 @@ from ...plan.logical import (
     WindowAggregate,
     WindowTable,
 )
+from ...plan.lookup_joins import LookupJoin
 from ...plan.matching import ClassifierReference, MatchRecognize, Reference
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
@@ -96,6 +97,8 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
             return _group_aggregate(node), _all(node)
         case MatchRecognize():
             return _match(node, wanted)
+        case LookupJoin():
+            return _lookup_join(node, wanted)
         case Values():
             return node, _all(node)
         case (
@@ -145,6 +148,26 @@ def _match(node: MatchRecognize, wanted: Collection[int]) -> tuple[Relation, Pla
     return narrow, {index: number for number, index in enumerate(columns)}
 
 
+def _lookup_join(node: LookupJoin, wanted: Collection[int]) -> tuple[Relation, Places]:
+    """Return the join of fewer columns of its input, and of the table that it asks."""
+    width = node.width
+    used = {*wanted, *(columns_of(node.condition) if node.condition is not None else ())}
+    of_keys = columns_of(*(key.value for key in node.keys))
+    below, places = _narrowed(node.input, {*(index for index in used if index < width), *of_keys})
+    right = sorted(index - width for index in used if index >= width)
+    exprs = [node.exprs[index] for index in right]
+    table, columns = _scan(node.table, {*columns_of(*exprs, *(() if node.where is None else (node.where,)))})
+    both = {**places, **{index + width: len(below.schema) + place for place, index in enumerate(right)}}
+    narrow = replace(
+        node, schema=_left(node, both), input=below, table=table,
+        keys=tuple(replace(key, value=moved(key.value, places)) for key in node.keys),
+        where=None if node.where is None else moved(node.where, columns),
+        exprs=tuple(moved(expr, columns) for expr in exprs),
+        condition=None if node.condition is None else moved(node.condition, both),
+    )  # fmt: skip
+    return narrow, both
+
+
 def _over_fields(reference: Reference, places: Places) -> Reference:
     if isinstance(reference, ClassifierReference) or reference.field is None:
         return reference
@@ -164,10 +187,10 @@ def _all(one: Relation) -> Places:
 
 
 def _left(one: Relation, places: Places) -> Schema:
-    return tuple(one.schema[at] for at in sorted(places))
+    return tuple(one.schema[index] for index in sorted(places))
 
 
-def _scan(one: Scan, wanted: Collection[int]) -> tuple[Relation, Places]:
+def _scan(one: Scan, wanted: Collection[int]) -> tuple[Scan, Places]:
     kept = sorted({*wanted, *map(one.names.index, upsert_names(one))}) or [0]
     source = one.source.projected([one.names[at] for at in kept]) if len(kept) < len(one.schema) else None
     if source is None:

@@ -1,0 +1,99 @@
+"""The options of SQL and the Table API; `registry` has them with all others."""
+
+from __future__ import annotations
+
+from .option_declaring import LONGER_THAN_ZERO as _LONGER_THAN_ZERO
+from .option_declaring import NAME as _NAME
+from .option_declaring import NO_NEGATIVE_TIME as _NO_NEGATIVE_TIME
+from .option_declaring import NOT_NEGATIVE as _NOT_NEGATIVE
+from .option_declaring import POSITIVE as _POSITIVE
+from .option_declaring import declare as _option
+from .option_declaring import millis as _ms
+from .option_types import BOOLEAN, DURATION, INT, LONG, STRING, enum_type
+from .option_values import AggPhaseStrategy, LookupOutput, NonDeterministicUpdates, NotNullEnforcer, TypeLengthEnforcer
+
+SQL = "SQL"
+"""The heading of these options."""
+BUILT_IN_CATALOG = _option(SQL, "table.builtin-catalog-name", STRING, "default_catalog",
+                           "Name of the initial catalog; read when the environment is created.", test=_NAME)
+BUILT_IN_DATABASE = _option(SQL, "table.builtin-database-name", STRING, "default_database",
+                            "Name of its initial database; read when the environment is created.", test=_NAME)
+LOCAL_TIME_ZONE = _option(SQL, "table.local-time-zone", STRING, "default",
+                          "Time zone of the session, a name of the IANA database; default: the machine's time zone.")
+AGG_PHASE_STRATEGY = _option(SQL, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),
+                             AggPhaseStrategy.AUTO,
+                             "Whether windows, and groups in batch mode or with mini-batches, are also aggregated "
+                             "before the exchange. AUTO: unless groups in batch mode leave more than half the rows.")
+SPLIT_DISTINCT = _option(SQL, "table.optimizer.distinct-agg.split.enabled", BOOLEAN, False,
+                         "Compute DISTINCT aggregates in two steps, the first by key and value (in windows: by key and "
+                         "a hash bucket of the value), so that several subtasks share the work of a hot key.")
+DISTINCT_BUCKETS = _option(SQL, "table.optimizer.distinct-agg.split.bucket-num", INT, 1024,
+                           "Number of these hash buckets; at least 1.", test=_POSITIVE)
+JOIN_REORDER = _option(SQL, "table.optimizer.join-reorder-enabled", BOOLEAN, False,
+                       "In batch mode, run three and more inner joins in the order with the fewest estimated rows, as "
+                       "far as the row counts of the tables are known.")
+BUSHY_JOINS = _option(SQL, "table.optimizer.bushy-join-reorder-threshold", INT, 12,
+                      "Up to this number of tables, at most 14, all join orders are compared; with more tables, the "
+                      "two with the smallest join are joined first.", test=_NOT_NEGATIVE)
+BROADCAST_JOIN = _option(SQL, "table.optimizer.join.broadcast-threshold", LONG, 1 << 20,
+                         "In batch mode, broadcast a join side of at most this many bytes to all subtasks, and do not "
+                         "exchange the other side; -1: never.", test=(lambda value: value >= -1, "-1, or 0 and more"))
+REUSE_SUB_PLAN = _option(SQL, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
+                         "Compute common parts of a program once.")
+REUSE_SOURCE = _option(SQL, "table.optimizer.reuse-source-enabled", BOOLEAN, True,
+                       "Read a table once if several parts of a program read it; requires reuse-sub-plan-enabled.")
+
+STATE_TTL = _option(SQL, "table.exec.state.ttl", DURATION, _ms(0),
+                    "Processing time after which an unused key of a stream expires, in SELECT DISTINCT, UNION, GROUP "
+                    "BY without aggregates, and in first rows by ROW_NUMBER, where later rows do not renew it; 0: "
+                    "never. Windows and joins clean up their state themselves; for windows the option is only the "
+                    "default of allow-lateness.", test=_NO_NEGATIVE_TIME)
+EARLY_FIRE_ENABLED = _option(SQL, "table.exec.emit.early-fire.enabled", BOOLEAN, False,
+                             "Group windows emit results before their end and update them later.")
+EARLY_FIRE_DELAY = _option(SQL, "table.exec.emit.early-fire.delay", DURATION, None,
+                           "Time from a window's first row to its first early result, and the interval at which "
+                           "changed results are emitted; 0: at each row.", test=_NO_NEGATIVE_TIME)
+LATE_FIRE_ENABLED = _option(SQL, "table.exec.emit.late-fire.enabled", BOOLEAN, False,
+                            "Group windows emit updated results when late rows arrive.")
+LATE_FIRE_DELAY = _option(SQL, "table.exec.emit.late-fire.delay", DURATION, None,
+                          "Same as early-fire.delay, after the end of a window.", test=_NO_NEGATIVE_TIME)
+ALLOW_LATENESS = _option(SQL, "table.exec.emit.allow-lateness", DURATION, None,
+                         "How long after their end windows accept rows, with late fire. Default: table.exec.state.ttl.",
+                         test=_NO_NEGATIVE_TIME)
+
+SOURCE_IDLE_TIMEOUT = _option(SQL, "table.exec.source.idle-timeout", DURATION, _ms(0),
+                              "Time without rows after which a source no longer holds back event time; 0: never.",
+                              test=_NO_NEGATIVE_TIME)
+NOT_NULL_ENFORCER = _option(SQL, "table.exec.sink.not-null-enforcer", enum_type(NotNullEnforcer), NotNullEnforcer.ERROR,
+                            "NULL in a NOT NULL column: an error, or drop the row, counted in numNullRecordsDropped.")
+TYPE_LENGTH_ENFORCER = _option(SQL, "table.exec.sink.type-length-enforcer", enum_type(TypeLengthEnforcer),
+                               TypeLengthEnforcer.IGNORE,
+                               "Strings and bytes of another length than their column: ignore it, trim and pad, fail.")
+ASYNC_LOOKUP_CAPACITY = _option(SQL, "table.exec.async-lookup.buffer-capacity", INT, 100,
+                                "Requests of a lookup join under way at most, each for the keys of a batch.",
+                                test=_POSITIVE)
+ASYNC_LOOKUP_TIMEOUT = _option(SQL, "table.exec.async-lookup.timeout", DURATION, _ms(180_000),
+                               "Time for a request of a lookup join with all its repetitions, after which the job "
+                               "fails.", test=_LONGER_THAN_ZERO)
+ASYNC_LOOKUP_OUTPUT = _option(SQL, "table.exec.async-lookup.output-mode", enum_type(LookupOutput), LookupOutput.ORDERED,
+                              "Order of the results of lookup joins: as rows came, or as answers come, never across a "
+                              "watermark; changes of rows keep their order.")
+NON_DETERMINISTIC_UPDATES = _option(SQL, "table.optimizer.non-deterministic-update.strategy",
+                                    enum_type(NonDeterministicUpdates), NonDeterministicUpdates.IGNORE,
+                                    "Treatment of lookup joins of rows that change: run them, or refuse those whose "
+                                    "result could differ with the time of a change.")
+PRINTED_WIDTH = _option(SQL, "table.display.max-column-width", INT, 30,
+                        "Maximum width of values without a fixed length in print(); longer ones end in dots.",
+                        test=_POSITIVE)
+TABLE_PARALLELISM = _option(SQL, "table.exec.resource.default-parallelism", INT, -1,
+                            "Parallelism of queries; -1: parallelism.default.",
+                            test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))
+DUPLICATE_CHANGES = _option(SQL, "table.exec.source.cdc-events-duplicate", BOOLEAN, False,
+                            "Leave out changes that come twice, by the last row of each PRIMARY KEY.")
+MINI_BATCH = _option(SQL, "table.exec.mini-batch.enabled", BOOLEAN, False,
+                     "Aggregate the rows of a stream without a window in mini-batches, which show one change of a "
+                     "group instead of the change of each row.")
+MINI_BATCH_LATENCY = _option(SQL, "table.exec.mini-batch.allow-latency", DURATION, _ms(0),
+                             "How long rows may wait for a mini-batch; must be set where they are enabled.")
+MINI_BATCH_SIZE = _option(SQL, "table.exec.mini-batch.size", LONG, -1,
+                          "Maximum number of rows in a mini-batch; must be set where they are enabled.")
