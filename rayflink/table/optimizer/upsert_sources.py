@@ -16,7 +16,7 @@ from enum import Enum
 from ..plan.logical import Project, Relation, Scan, Sink, WatermarkAssigner
 from ..plan.op_columns import ToChangelog
 from ..plan.typed import Column
-from ..plan.upsert_keys import has_upsert_key, upsert_keys, upsert_names
+from ..plan.upsert_keys import has_upsert_key, needs_before, upsert_keys, upsert_names
 from ..plan.upserts import ChangelogNormalize
 
 
@@ -29,8 +29,15 @@ class _Need(Enum):
 
 
 def normalize_upserts(plans: Iterable[Relation]) -> list[Relation]:
-    """Return the plans with a ChangelogNormalize behind each upsert source of which more than the key is needed."""
-    return [_completed(plan, _Need.WHOLE) for plan in plans]
+    """Return the plans with a ChangelogNormalize behind each upsert source of which more than the key is needed.
+
+    Tables whose key is not that of the rows which are written to them want the rows before updates.
+    """
+    return [_completed(_asking(plan), _Need.WHOLE) for plan in plans]
+
+
+def _asking(plan: Relation) -> Relation:
+    return replace(plan, needs_before=needs_before(plan.input, plan.sink.key)) if isinstance(plan, Sink) else plan
 
 
 def _completed(relation: Relation, need: _Need) -> Relation:

@@ -79,7 +79,7 @@ def translate_group_aggregate(translation: Translation, plan: GroupAggregate) ->
 def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> StreamBuilder:
     """Change the results of groups with each row of a stream, or with each mini-batch."""
     ttl_ms = translation.ttl_ms(plan)
-    changes, limits = translation.changes(plan.input), _limits(translation)
+    changes, limits = translation.changes(plan.input), mini_batch_limits(translation)
     retracts = bool(changes & (Change.UPDATE | Change.DELETE))
     if retracts:
         _ensure_values_can_be_taken_back(plan)
@@ -126,7 +126,7 @@ def _ensure_values_can_be_taken_back(plan: GroupAggregate) -> None:
             raise SqlError(problem, "aggregate a part of them, or CAST them to STRING", "", plan.place)
 
 
-def _limits(translation: Translation) -> MiniBatch | None:
+def mini_batch_limits(translation: Translation) -> MiniBatch | None:
     """Return the size of mini-batches; None: each row is worked by itself.
 
     Raises:
@@ -169,4 +169,4 @@ def _find_distinct_values(
     return rows
 
 
-__all__ = ["aggregates_of", "translate_group_aggregate", "translate_stream_groups"]
+__all__ = ["aggregates_of", "mini_batch_limits", "translate_group_aggregate", "translate_stream_groups"]

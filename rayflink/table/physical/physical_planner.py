@@ -52,7 +52,7 @@ from .physical_rows import (
 )
 from .physical_sinks import write_table
 from .physical_sources import translate_scan, translate_values, translate_watermarks
-from .physical_upserts import translate_normalize
+from .physical_upserts import translate_last_rows, translate_normalize
 from .physical_windows import translate_window_aggregate, translate_window_table
 from .planner_settings import PlannerSettings
 from .translation import Translation
@@ -130,6 +130,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_group_aggregate(translation, node)
         case GroupAggregate() if node.calls or translation.changes(node.input) & (Change.UPDATE | Change.DELETE):
             return translate_stream_groups(translation, node)
+        case Deduplicate() if node.keeps_last:
+            return translate_last_rows(translation, node)
         case GroupAggregate() | Deduplicate():
             return translate_first_rows(translation, node)
         case ChangelogNormalize():

@@ -95,7 +95,7 @@ def _unsupported_rank(plan: Rank) -> SqlError:
     if plan.last is not None:
         remedy = (
             "add window_start and window_end to PARTITION BY, over a window function or a windowed aggregate; or take "
-            "the first row of each key by a time attribute, with ORDER BY ts ASC and = 1; or run it in batch mode"
+            "the first or last row of each key by a time attribute, with ORDER BY ts and = 1; or run it in batch mode"
         )
         return SqlError("ROW_NUMBER() over a stream without a window", remedy, "", plan.place)
     remedy = "say how many rows are wanted, as in WHERE rn <= 3 around the query, or run it in batch mode"

@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
-from ..plan.lineage import rows_of
-from ..plan.logical import length_text
+from ..plan.lineage import lineage, rows_of
+from ..plan.logical import Relation, length_text
+from ..plan.ranks import Deduplicate
 from ..plan.upserts import ChangelogNormalize
-from ..runtime.upserts.last_row_operators import LastRowOperator
+from ..runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
 from ..runtime.upserts.last_rows import LastRowSpec
+from .physical_groups import mini_batch_limits
 from .translation import Translation, add_keyed_operator, hash_partition
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def translate_normalize(translation: Translation, plan: ChangelogNormalize) -> StreamBuilder:
     """Remember the last row of each key, and emit what changes it."""
-    names, ttl_ms = [plan.names[column] for column in plan.key], translation.ttl_ms(plan)
     identity = f"last of {rows_of(plan.input, plan.key)}"
-    columns = tuple(column.type.to_arrow() for column in plan.input.schema)
-    spec = LastRowSpec(columns, plan.key, ttl_ms, translation.wants_before(plan), identity)
-    rows = hash_partition(translation.stream(plan.input), names)
-    factory = Factory(LastRowOperator, spec, arrow_schema(plan.schema))
-    step = add_keyed_operator(rows, "ChangelogNormalize", factory, names, identity)
+    spec = LastRowSpec(_types(plan.input), plan.key, translation.ttl_ms(plan), translation.wants_before(plan), identity)
+    return _add_last_rows(translation, plan, plan.input, spec)
+
+
+def translate_last_rows(translation: Translation, plan: Deduplicate) -> StreamBuilder:
+    """Emit the last row of each key, and each later one in its place."""
+    below, time = plan.input, plan.keys[0][0]
+    order = f", in the order of {lineage(below, time)}" if plan.is_event_time else ""
+    spec = LastRowSpec(
+        _types(below), plan.partition, translation.ttl_ms(plan), translation.wants_before(plan),
+        f"last of {rows_of(below, plan.partition)}{order}", time if plan.is_event_time else None,
+        None if plan.is_event_time else time,
+    )  # fmt: skip
+    return _add_last_rows(translation, plan, below, spec)
+
+
+def _types(relation: Relation) -> tuple[pyarrow.DataType, ...]:
+    return tuple(column.type.to_arrow() for column in relation.schema)
+
+
+def _add_last_rows(translation: Translation, plan: Relation, below: Relation, spec: LastRowSpec) -> StreamBuilder:
+    names: Sequence[str] = [below.names[column] for column in spec.keys]
+    limits, schema = mini_batch_limits(translation), arrow_schema(plan.schema)
+    factory = Factory(LastRowOperator, spec, schema)
+    if limits is not None and spec.event_time is None:
+        factory = Factory(MiniBatchLastRowOperator, spec, schema, limits)
+    rows = hash_partition(translation.stream(below), names)
+    step = add_keyed_operator(rows, type(plan).__name__, factory, names, spec.state_identity)
     line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(spec.ttl_ms)}])" if spec.ttl_ms else line)
 
 
-__all__ = ["translate_normalize"]
+__all__ = ["translate_last_rows", "translate_normalize"]

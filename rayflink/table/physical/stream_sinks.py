@@ -42,6 +42,7 @@ class StreamSink(TableSink):
         drops_time: the rows do without that column.
         mode: what the rows do.
         deletes_before: see RecordsOperator.
+        key: names of the columns by which a row replaces another.
     """
 
     columns: tuple[Field, ...]
@@ -49,6 +50,7 @@ class StreamSink(TableSink):
     drops_time: bool = False
     mode: ChangelogMode = ChangelogMode.insert_only()
     deletes_before: bool = False
+    key: tuple[str, ...] = ()
     instead = "ask for a changelog_mode that has them, as ChangelogMode.all()"
 
     @property
@@ -80,16 +82,17 @@ def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogM
         SqlError: several columns are time attributes.
     """
     columns = tuple(Field(column.name, column.type) for column in plan.schema)
+    key = () if definition is None else tuple(definition.primary_key)
     if definition is not None:
         time = next((index for index, column in enumerate(definition.columns) if column.metadata is not None), None)
         if time is not None:
-            return StreamSink(columns, time, True, mode)
+            return StreamSink(columns, time, True, mode, key=key)
     times = [index for index, column in enumerate(plan.schema) if column.is_event_time]
     if len(times) > 1:
         described = ", ".join(plan.schema[index].name for index in times)
         problem = f"the table has {len(times)} time attributes, {described}, and a record one event time"
         raise SqlError(problem, "CAST the others to TIMESTAMP(3), or leave them out", "", plan.place)
-    return StreamSink(columns, times[0] if times else None, False, mode)
+    return StreamSink(columns, times[0] if times else None, False, mode, key=key)
 
 
 def target(schema: Schema | None, attributes: Sequence[Attribute]) -> TableDefinition | None:

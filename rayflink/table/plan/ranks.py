@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .changelog import Change
 from .logical import Relation, order_text
 
 
@@ -55,17 +56,26 @@ class Rank(Relation):
 
 @dataclass(frozen=True)
 class Deduplicate(Rank):
-    """The first row of each key of a stream, by arrival or by event time; its number is 1."""
+    """The first or the last row of each key of a stream, by arrival or by event time; its number is 1.
+
+    Args:
+        keeps_last: the last row is wanted: each later row replaces the one before it.
+    """
+
+    keeps_last: bool = False
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.INSERT | Change.UPDATE if self.keeps_last else Change.INSERT
 
     @property
     def is_event_time(self) -> bool:
-        """Return whether the first by event time is wanted, which comes when the watermark has come to it."""
+        """Return whether it is the first or last by event time; the first comes when the watermark has come to it."""
         return self.input.schema[self.keys[0][0]].is_event_time
 
     def explain_line(self) -> str:
         key = ", ".join(self.names[at] for at in self.partition)
         order = "ROWTIME" if self.is_event_time else "PROCTIME"
-        return f"Deduplicate(keep=[FirstRow], key=[{key}], order=[{order}])"
+        return f"Deduplicate(keep=[{'Last' if self.keeps_last else 'First'}Row], key=[{key}], order=[{order}])"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ..errors import SqlError
 from .groups import GroupAggregate
 from .logical import Filter, Project, Relation, Scan, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate
-from .ranks import Rank
+from .ranks import Deduplicate, Rank
 from .typed import Call, Column, Expr
 from .upserts import ChangelogNormalize
 
@@ -94,7 +94,9 @@ def needs_before(relation: Relation, key: Collection[str]) -> bool:
         key: names of the columns by which the result has its rows; none: it is not by key.
     """
     is_keyed = any(
-        (isinstance(below, GroupAggregate) and not below.is_whole) or (isinstance(below, Scan) and upsert_names(below))
+        (isinstance(below, GroupAggregate) and not below.is_whole)
+        or (isinstance(below, Deduplicate) and below.keeps_last)
+        or (isinstance(below, Scan) and upsert_names(below))
         for below in relation.walk()
     )
     return bool(key) and is_keyed and not has_upsert_key(relation, key)

@@ -16,7 +16,6 @@ from ..parsing.statements import Tree
 from ..plan.logical import Relation, Schema, Sink
 from ..plan.type_rules import widens
 from ..plan.typed import Column, Evaluation, Expr, Literal, Session
-from ..plan.upsert_keys import needs_before
 from . import resolution
 from .named_tables import parts_of
 from .planning_context import PlanningContext, check_table
@@ -81,7 +80,7 @@ def plan_rows(context: PlanningContext, path: Path, table: TableDefinition, inse
         sink = _overwriting(sink, name, values, context.is_batch)
     declared = tuple(column.type for column in table.columns if column.is_written and column.type is not None)
     rows = fit_columns(plan, table, columns, name)
-    return Sink((), rows, path, sink, declared, needs_before(rows, sink.key), place=plan.place)
+    return Sink((), rows, path, sink, declared, place=plan.place)
 
 
 def _overwriting(sink: TableSink, name: str, partition: Mapping[str, Expr], is_batch: bool) -> TableSink:

@@ -31,7 +31,7 @@ from ..plan.changelog import ChangelogMode, ChangelogModes, changelog_modes
 from ..plan.changelog_fold import materialized
 from ..plan.explain_steps import ShownPlan
 from ..plan.logical import Attribute, Relation, Scan, Sink
-from ..plan.upsert_keys import ensure_key, ensure_one_group, needs_before
+from ..plan.upsert_keys import ensure_key, ensure_one_group
 from ..table_result import CloseableIterator, Printing, TableResult
 from ..types import DataTypes
 from .insert_plan import fit_columns
@@ -178,10 +178,9 @@ class QueryRunner:
         fitted = plan if definition is None else fit_columns(plan, definition, None, "the target schema")
         sink = sink_of(fitted, definition, mode)
         declared = tuple(column.type for column in columns if column.type is not None)
-        has_other_key = needs_before(plan, [plan.names[index] for index in key_columns])
-        [optimized_plan] = self.optimize([Sink((), fitted, path, sink, declared, has_other_key, place=plan.place)])
+        [optimized_plan] = self.optimize([Sink((), fitted, path, sink, declared, place=plan.place)])
         assert isinstance(optimized_plan, Sink)
-        if not mode.before and (has_other_key or deletes_before(optimized_plan)):
+        if not mode.before and (optimized_plan.needs_before or deletes_before(optimized_plan)):
             optimized_plan = replace(optimized_plan, sink=replace(sink, deletes_before=True))
         stream = self._planner([optimized_plan]).write(optimized_plan)
         assert isinstance(stream, DataStream)

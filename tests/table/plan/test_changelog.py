@@ -162,9 +162,11 @@ def group_modes(query: str, root: str = "") -> list[str]:
     t_env.execute_sql("CREATE TABLE printed (word STRING, n BIGINT) WITH ('connector' = 'print')")
     plan = t_env.explain_sql(f"{root} {query}", ExplainDetail.CHANGELOG_MODE)
     physical = plan.partition("== Optimized Physical Plan ==")[2].partition("== Optimized Execution Plan ==")[0]
-    return re.findall(r"GroupAggregate\(.*changelogMode=\[(\S+)\]\)", physical)
+    return re.findall(r"(?:GroupAggregate|Deduplicate)\(.*changelogMode=\[(\S+)\]\)", physical)
 
 
+LAST = """SELECT word, n FROM (SELECT *, PROCTIME() AS p FROM words)
+  QUALIFY ROW_NUMBER() OVER (PARTITION BY word ORDER BY p DESC) = 1"""
 COUNTED = "SELECT word, COUNT(*) AS n FROM words GROUP BY word"
 
 
@@ -177,6 +179,8 @@ COUNTED = "SELECT word, COUNT(*) AS n FROM words GROUP BY word"
         (f"{COUNTED} HAVING COUNT(*) < 3", "INSERT INTO counts", ["I,UB,UA"]),
         (f"SELECT 'all', SUM(n) FROM ({COUNTED}) GROUP BY n", "INSERT INTO printed", ["I,UB,UA,D", "I,UB,UA"]),
         ("SELECT word, MAX(n) FROM words GROUP BY word", "INSERT INTO counts", ["I,UA"]),
+        (LAST, "INSERT INTO counts", ["I,UA"]),
+        (LAST, "INSERT INTO others", ["I,UB,UA"]),
     ],
 )
 def test_the_row_before_an_update_is_left_out_where_the_key_finds_it(query, root, wanted):

@@ -76,6 +76,16 @@ def test_groups_of_streams(rows, query, options):
 
 
 @pytest.mark.slow
+@given(rows=tables().filter(bool), condition=st.sampled_from(CONDITIONS), options=st.sampled_from([{}, MINI_BATCHES]))
+@settings(max_examples=8, phases=PHASES)
+def test_last_rows_of_streams(rows, condition, options):
+    last = (
+        f"SELECT k, n, ts FROM t WHERE {condition} QUALIFY ROW_NUMBER() OVER (PARTITION BY k, n ORDER BY ts DESC) = 1"
+    )
+    checked(rows, f"SELECT k, COUNT(*) AS c, MIN(ts) AS s, SUM(n) AS t FROM ({last}) AS t GROUP BY k", options=options)
+
+
+@pytest.mark.slow
 @given(rows=tables(), word=st.sampled_from(["INTERSECT", "EXCEPT"]), options=st.sampled_from([{}, MINI_BATCHES]))
 @settings(max_examples=5, phases=PHASES)
 def test_intersections_of_streams(rows, word, options):

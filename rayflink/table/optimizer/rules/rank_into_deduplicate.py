@@ -1,4 +1,4 @@
-"""Replaces the first row of each key in the order of a time attribute by a deduplication, which is final at once.
+"""Replaces the first or last row of each key in the order of a time attribute by a deduplication.
 
 Source: apache/flink RankUtil.isDeduplication.
 
@@ -27,17 +27,17 @@ from ...plan.ranks import Deduplicate, Rank
 
 
 def rank_into_deduplicate(plan: Relation) -> Relation:
-    """Replace a Rank for the single first row by ascending time in a stream."""
-    return plan.mapped(_first)
+    """Replace a Rank for the single first row by time in a stream: by descending time it is the last one."""
+    return plan.mapped(_single)
 
 
-def _first(one: Relation) -> Relation:
+def _single(one: Relation) -> Relation:
     if type(one) is not Rank or one.is_whole or (one.first, one.last) != (1, 1) or len(one.keys) != 1:
         return one
     at, is_descending, _ = one.keys[0]
-    if is_descending or not one.input.schema[at].is_time:
+    if not one.input.schema[at].is_time:
         return one
-    return Deduplicate(one.schema, one.input, one.partition, one.keys, 1, 1, place=one.place)
+    return Deduplicate(one.schema, one.input, one.partition, one.keys, 1, 1, keeps_last=is_descending, place=one.place)
 
 
 __all__ = ["rank_into_deduplicate"]

@@ -1,4 +1,4 @@
-"""The operator that follows the last row of each key."""
+"""The operators that follow the last row of each key: each row by itself, or the rows of a mini-batch together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Element
 
+from ...plan.groups import MiniBatch
+from ..groups.mini_batch import MiniBatchOperator
 from ..groups.table_state import TableOperator
+from ..ranks.first_of_key import DUPLICATES
 from .last_rows import LastRows, LastRowSpec
 
 UNKNOWN_DELETES = "numUnknownDeletesDropped"
@@ -21,17 +24,36 @@ class LastRowOperator(TableOperator):
     Args:
         spec: the rows.
         schema: of the result.
+        is_folded: the changes of a key in a batch are one.
     """
 
-    def __init__(self, spec: LastRowSpec, schema: pa.Schema) -> None:
-        self._rows = LastRows(spec, schema)
+    def __init__(self, spec: LastRowSpec, schema: pa.Schema, is_folded: bool = False) -> None:
+        self._rows = LastRows(spec, schema, is_folded)
         super().__init__(self._rows.state)
 
     def add(self, rows: pa.RecordBatch) -> Iterable[Element]:
-        changes, dropped = self._rows.add(rows)
-        if dropped and self.ctx.metrics is not None:
-            self.ctx.metrics.counter(UNKNOWN_DELETES).inc(dropped)
-        return [ArrowBatch(changes)] if changes.num_rows else []
+        changes = self._rows.add(rows)
+        if self.ctx.metrics is not None:
+            self.ctx.metrics.counter(UNKNOWN_DELETES).inc(changes.unknown)
+            self.ctx.metrics.counter(DUPLICATES).inc(changes.earlier)
+        return [ArrowBatch(changes.rows)] if changes.rows.num_rows else []
 
 
-__all__ = ["UNKNOWN_DELETES", "LastRowOperator"]
+class MiniBatchLastRowOperator(MiniBatchOperator, LastRowOperator):
+    """Emits one change of the last row of a key for all rows of a mini-batch.
+
+    Args:
+        spec: the rows.
+        schema: of the result.
+        limits: of a mini-batch.
+    """
+
+    def __init__(self, spec: LastRowSpec, schema: pa.Schema, limits: MiniBatch) -> None:
+        LastRowOperator.__init__(self, spec, schema, True)
+        MiniBatchOperator.__init__(self, limits)
+
+    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
+        return self.add(rows)
+
+
+__all__ = ["UNKNOWN_DELETES", "LastRowOperator", "MiniBatchLastRowOperator"]

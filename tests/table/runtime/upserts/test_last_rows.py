@@ -7,6 +7,8 @@ import random
 import pytest
 
 from rayflink.datastream.streams.selectors import NamedField
+from rayflink.table.plan.groups import MiniBatch
+from rayflink.table.runtime.ranks.first_of_key import DUPLICATES
 from rayflink.table.runtime.upserts.last_row_operators import UNKNOWN_DELETES
 from rayflink.testing import OperatorHarness, at, verify
 
@@ -21,8 +23,11 @@ from .upsert_cases import (
     N,
     batch,
     changes_of,
+    deduplicated,
     last_rows,
+    numbered,
     out,
+    timed,
 )
 
 BY_WORD = NamedField("word")
@@ -82,6 +87,54 @@ def test_every_change_is_that_of_the_model(keys, with_before):
             assert changes_of(harness.take()) == model.add(changes)
         counts = harness.metrics.snapshot().items()
         assert model.dropped == sum(count for name, count in counts if name.endswith(UNKNOWN_DELETES)) > 0
+
+
+@pytest.mark.slow
+def test_the_last_row_by_event_time_is_replaced_by_those_that_are_not_earlier():
+    verify(
+        deduplicated(True),
+        given=[
+            timed(("a", 5, 1), ("b", 3, 2), ("a", 4, 3), ("a", 5, 1)), timed(("b", 2, 4)),
+            timed(("b", 9, 5), ("a", 1, 6), ("b", 8, 7)),
+        ],
+        then=[
+            numbered(INSERT, "a", 5, 1), numbered(INSERT, "b", 3, 2), numbered(BEFORE, "a", 5, 1),
+            numbered(AFTER, "a", 5, 1), numbered(BEFORE, "b", 3, 2), numbered(AFTER, "b", 9, 5),
+        ],
+        key=BY_WORD,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_last_row_by_arrival_is_shown_once_however_often_it_comes():
+    verify(
+        deduplicated(False),
+        given=[timed(("a", 1, 1), ("a", 2, 1)), timed(("a", 3, 1), ("a", 4, 2), ("a", 5, 2)), timed(("a", 6, 3))],
+        then=[
+            numbered(INSERT, "a", 1, 1), numbered(BEFORE, "a", 1, 1), numbered(AFTER, "a", 4, 2),
+            numbered(BEFORE, "a", 4, 2), numbered(AFTER, "a", 6, 3),
+        ],
+        key=BY_WORD,
+    )  # fmt: skip
+
+
+def test_a_mini_batch_shows_one_change_of_a_key():
+    with OperatorHarness(deduplicated(False, MiniBatch(4, 100))) as harness:
+        harness.give(timed(("a", 1, 1), ("b", 1, 2)))
+        assert not harness.take()
+        harness.give(timed(("a", 2, 3), ("a", 3, 4)))
+        assert harness.take() == [numbered(INSERT, "b", 1, 2), numbered(INSERT, "a", 3, 4)]
+        harness.give(timed(("a", 4, 5), ("a", 5, 4)))
+        harness.give(timed(("b", 4, 5), ("b", 5, 6)))
+        assert harness.take() == [numbered(BEFORE, "b", 1, 2), numbered(AFTER, "b", 5, 6)]
+
+
+def test_rows_that_are_earlier_than_the_last_one_are_counted():
+    with OperatorHarness(deduplicated(True)) as harness:
+        harness.give(timed(("a", 5, 1)))
+        harness.give(timed(("a", 4, 1), ("a", 3, 2)))
+        assert harness.take() == [numbered(INSERT, "a", 5, 1)]
+        assert [count for name, count in harness.metrics.snapshot().items() if name.endswith(DUPLICATES)] == [2]
 
 
 def test_all_columns_may_be_the_key():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from rayflink.common.records.batches import ArrowBatch
 from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import Row, RowKind
 from rayflink.operators.base import Operator
-from rayflink.table.runtime.upserts.last_row_operators import LastRowOperator
+from rayflink.table.plan.groups import MiniBatch
+from rayflink.table.runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
 from rayflink.table.runtime.upserts.last_rows import LastRowSpec
 from rayflink.testing.elements import Columns, Record, columns, rec
 
@@ -42,6 +44,33 @@ def last_rows(*keys: int, ttl_ms: int = 0, with_before: bool = True) -> Callable
     """The last rows of keys."""
     spec = LastRowSpec(tuple(SCHEMA.types), keys, ttl_ms, with_before, "rows")
     return lambda: LastRowOperator(spec, SCHEMA)
+
+
+TIMED: pa.Schema = pa.schema([("word", pa.string()), ("ts", pa.timestamp("ms")), ("n", pa.int64())])
+NUMBERED = TIMED.append(pa.field("number", pa.int64(), False))
+TS = 1
+
+
+def timed(*values: tuple[str, int, int]) -> Columns:
+    """Rows with a time in milliseconds."""
+    data = [pa.array([row[place] for row in values], kind) for place, kind in enumerate(TIMED.types)]
+    return columns(ArrowBatch(pa.RecordBatch.from_arrays(data, schema=TIMED)))
+
+
+def numbered(kind: RowKind, word: str, ms: int, n: int) -> Record:
+    """A change of the result with its number."""
+    row = Row(*NUMBERED.names)(word, datetime(1970, 1, 1) + timedelta(milliseconds=ms), n, 1)
+    row.set_row_kind(kind)
+    return rec(row)
+
+
+def deduplicated(is_event_time: bool, limits: MiniBatch | None = None, ttl_ms: int = 0) -> Callable[[], Operator]:
+    """The last rows of words by event time, or by arrival with the time of it in a column."""
+    times = (TS, None) if is_event_time else (None, TS)
+    spec = LastRowSpec(tuple(TIMED.types), (0,), ttl_ms, True, "rows", *times)
+    if limits is None:
+        return lambda: LastRowOperator(spec, NUMBERED)
+    return lambda: MiniBatchLastRowOperator(spec, NUMBERED, limits)
 
 
 def changes_of(output: Iterable[Any]) -> list[Change]:
