@@ -48,7 +48,7 @@ ROOMS = {
     "rayflink.table": (
         "plan parsing conversion functions user_functions runtime binding dsl connectors optimizer physical statements"
     ),
-    "rayflink.table.runtime": "aggregates keyed_state windows joins ranks groups upserts matching lookups",
+    "rayflink.table.runtime": "aggregates keyed_state windows joins ranks groups upserts matching lookups over",
     "rayflink.table.functions": "casts times",
 }
 LATE_ROOMS = {("files", "formats"), ("plan", "functions")}

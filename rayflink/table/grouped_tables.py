@@ -10,6 +10,7 @@ from sqlglot import exp
 from .dsl.expression_text import tree_of
 from .errors import SqlError
 from .expression import Expression
+from .parsing.program_nodes import OverWindow as OverCall
 from .parsing.program_nodes import WindowPart
 from .parsing.statements import Tree
 from .table import Table, select_from, select_list, with_program_line
@@ -109,16 +110,38 @@ class OverWindowedTable:
     """
 
     def __init__(self, table: Table, windows: Sequence[OverWindow]) -> None:
-        self._table, self._windows = table, windows
+        self._table, self._windows = table, {window.name: window for window in windows}
 
     def select(self, *fields: Expression[Any]) -> Table:
         """Columns, and aggregates over a window by its name.
 
+        >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+        >>> from rayflink.table.expressions import col
+        >>> from rayflink.table.window import Over
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+        >>> pays = t_env.from_elements([("ann", 1, 5), ("ann", 2, 7)], ["who", "day", "amount"])
+        >>> window = Over.partition_by(col("who")).order_by(col("day")).alias("w")
+        >>> sums = pays.over_window(window).select(col("day"), col("amount").sum.over(col("w")).alias("so_far"))
+        >>> [tuple(row) for row in sums.execute().collect()]
+        [(1, 5), (2, 12)]
+
         Raises:
-            SqlError: always, for over windows are not there yet.
+            SqlError: there is no window of a name, or a stream has no results for it.
         """
-        remedy = "aggregate in time windows with window(Tumble.over(...)) and group_by"
-        raise with_program_line(SqlError("OVER aggregates are not supported yet", remedy))
+        try:
+            trees = [tree.transform(self._call) for tree in select_list(self._table, fields)]
+        except SqlError as error:
+            raise with_program_line(error) from error
+        return select_from(self._table, trees)
+
+    def _call(self, tree: Tree) -> Tree:
+        """Return an aggregate over a window as SQL has it."""
+        if not isinstance(tree, OverCall):
+            return tree
+        name = tree.args["window"].name
+        if name not in self._windows:
+            raise SqlError(f"there is no over window {name!r}", f"the windows are {', '.join(self._windows)}")
+        return self._windows[name].tree(tree.this)
 
 
 __all__ = ["GroupWindowedTable", "GroupedTable", "OverWindowedTable", "WindowGroupedTable"]

@@ -159,6 +159,43 @@ class OverWindow:
     last: Expression[Any] | None = None
     name: str = ""
 
+    def tree(self, call: Tree) -> Tree:
+        """Return a function over the window as SQL has it.
+
+        Raises:
+            SqlError: one bound is in rows, and the other one in time.
+        """
+        order = tree_of(self.order)
+        key = order if isinstance(order, exp.Ordered) else exp.Ordered(this=order, nulls_first=True)
+        first = exp.Var(this="UNBOUNDED RANGE") if self.first is None else tree_of(self.first)
+        by_rows = _is_by_rows(first)
+        last = exp.Var(this="CURRENT ROW" if by_rows else "CURRENT RANGE") if self.last is None else tree_of(self.last)
+        if _is_by_rows(last) is not by_rows:
+            problem = f"an over window begins with {_bound_text(first)} and ends with {_bound_text(last)}"
+            raise SqlError(problem, "give both in rows, as CURRENT_ROW, or both in time, as CURRENT_RANGE")
+        (start, start_side), (end, end_side) = _bound(first, "PRECEDING"), _bound(last, "FOLLOWING")
+        spec = exp.WindowSpec(
+            kind="ROWS" if by_rows else "RANGE", start=start, start_side=start_side, end=end, end_side=end_side
+        )
+        partition = [tree_of(expression) for expression in self.partition]
+        return exp.Window(this=call, partition_by=partition, order=exp.Order(expressions=[key]), spec=spec)
+
+
+def _is_by_rows(bound: Tree) -> bool:
+    return isinstance(bound, RowInterval) or (isinstance(bound, exp.Var) and bound.name.endswith("ROW"))
+
+
+def _bound_text(bound: Tree) -> str:
+    return bound.name.replace(" ", "_") if isinstance(bound, exp.Var) else "a length"
+
+
+def _bound(bound: Tree, side: str) -> tuple[Tree | str, str | None]:
+    """Return a bound and its side as SQL has them."""
+    if isinstance(bound, exp.Var):
+        is_current = bound.name.startswith("CURRENT")
+        return ("CURRENT ROW", None) if is_current else ("UNBOUNDED", side)
+    return exp.Literal.number(bound.this) if isinstance(bound, RowInterval) else bound, side
+
 
 class Over:
     """The rows around each row."""

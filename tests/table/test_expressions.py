@@ -436,7 +436,7 @@ def test_choices_of_columns_are_arguments_too(table):
         (lambda t: t.select(r.get("z")), "has no field 'z'"),
         (lambda t: t.select(r.get(2)), "has no field 2; its fields are p, q, counted from 0"),
         (lambda t: t.select(col("v").start), "v.start names no window of this query"),
-        (lambda t: t.select(n.sum.over(col("v"))), "OVER aggregates are not supported yet"),
+        (lambda t: t.select(n.sum.over(col("v"))), "there is no over window 'v'; name it before select"),
         (lambda t: t.select(with_columns(range_("n", "zz"))), "there is no column 'zz'"),
         (lambda t: t.select(with_columns(12)), "there is no column 12; columns are numbered 1 to 11"),
         (lambda t: t.select(n.alias("v", "z")), "MoreNames is not supported here"),

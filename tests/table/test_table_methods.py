@@ -22,7 +22,7 @@ from rayflink.table import (
     TableEnvironment,
     TableSchema,
 )
-from rayflink.table.expressions import call, col, lit, row_interval
+from rayflink.table.expressions import CURRENT_RANGE, call, col, lit, row_interval
 from rayflink.table.udf import udf, udtf
 from rayflink.table.window import Over, Session, Slide, Tumble
 
@@ -139,8 +139,13 @@ def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
          r"group_by leaves out the window 'w'; write group_by\(col\('w'\), ...\)"),
         (lambda t: t.window(Tumble.over(row_interval(2)).on(t.id).alias("w")).group_by(col("w")).select(t.id.sum),
          "a window of 2 rows is not supported yet"),
-        (lambda t: t.over_window(Over.partition_by(t.id).order_by(t.id).preceding(lit(1).day).alias("w")).select(t.id),
-         "OVER aggregates are not supported yet"),
+        (lambda t: t.over_window(Over.partition_by(t.id).order_by(t.id).preceding(lit(1).day).alias("w"))
+         .select(t.id.sum.over(col("w"))),
+         "RANGE has a length of type INTERVAL"),
+        (lambda t: t.over_window(Over.order_by(t.id).alias("w")).select(t.id.sum.over(col("v"))),
+         "there is no over window 'v'; the windows are w"),
+        (lambda t: t.over_window(Over.order_by(t.id).preceding(row_interval(1)).following(CURRENT_RANGE).alias("w"))
+         .select(t.id.sum.over(col("w"))), "begins with a length and ends with CURRENT_RANGE; give both in rows"),
     ],
 )  # fmt: skip
 def test_a_wrong_call_is_reported_with_its_line(t, change, problem):

@@ -45,7 +45,7 @@ def aggregates_of_select(tree: Tree) -> list[Tree]:
     order = tree.args.get("order")
     order_keys = [] if order is None else [key.this for key in order.expressions]
     aggregates: list[Tree] = []
-    for expression in [*tree.expressions, *conditions, *order_keys]:
+    for expression in [*tree.expressions, *conditions, *order_keys, *(tree.args.get("windows") or ())]:
         numbering_parts = [part for numbering in numberings_in(expression) for part in parts_of(numbering)]
         for part in (expression, *numbering_parts):
             for aggregate in aggregates_in(part):

@@ -277,7 +277,7 @@ class ExpressionBinder:
         raise SqlError("a query as a value is not supported here", remedy, "", place_of(tree))
 
     def _window(self, tree: Tree) -> Expr:
-        remedy = "use ROW_NUMBER() OVER (...) in a query of its own, for a Top-N or deduplication"
+        remedy = "use functions with OVER in SELECT and QUALIFY, or select them in a query below"
         raise SqlError("OVER is not supported here", remedy, "", place_of(tree))
 
     def _function(self, tree: Tree) -> Expr:
@@ -334,8 +334,9 @@ class ExpressionBinder:
         raise SqlError(f"{name}.{part} names no window of this query", remedy)
 
     def _over(self, tree: Tree) -> Expr:
-        remedy = "aggregate in time windows with window(Tumble.over(...)) and group_by"
-        raise SqlError("OVER aggregates are not supported yet", remedy)
+        name = tree.args["window"].name
+        remedy = f"name it before select: over_window(Over.order_by(col('ts')).alias({name!r}))"
+        raise SqlError(f"there is no over window {name!r}", remedy)
 
     def _cast(self, name: str, value: Expr, kind: DataType, place: Place | None) -> Expr:
         if not castable(value.type, kind):

@@ -93,11 +93,16 @@ class GroupedSelect:
         Raises:
             SqlError: it names a column that is not in GROUP BY.
         """
-        return ExpressionBinder(Scope(()), self._bind_over_groups).bind(tree)
+        return self.expressions.bind(tree)
+
+    @property
+    def expressions(self) -> ExpressionBinder:
+        """Return a binder of expressions over the groups."""
+        return ExpressionBinder(Scope(()), self._bind_over_groups, self._binder.functions)
 
     def condition(self, tree: Tree, what: str = "the condition of HAVING") -> Expr:
         """Return a condition on the groups."""
-        return ExpressionBinder(Scope(()), self._bind_over_groups).condition(tree, what)
+        return self.expressions.condition(tree, what)
 
     def add_numbers(self, relation: Relation, numbers: Sequence[tuple[Tree, int]]) -> None:
         """Replace the relation by one with further columns of row numbers.

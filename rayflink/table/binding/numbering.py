@@ -9,12 +9,11 @@ from sqlglot import exp
 
 from ..errors import SqlError
 from ..parsing.statements import Tree
-from ..plan.logical import Attribute, Project, Relation
+from ..plan.logical import Attribute, Project, Relation, Schema, TimePart
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr, Place
 from ..types import DataType, DataTypes, Root
 from .expressions import place_of
-from .remedies import remedy_for_over
 
 _USAGE = "write ROW_NUMBER() OVER (PARTITION BY a ORDER BY b DESC)"
 
@@ -29,10 +28,14 @@ def numberings_in(tree: Any) -> list[Tree]:
 
 
 def parts_of(numbering: Tree) -> list[Tree]:
-    """Return the expressions by which rows are divided and ordered."""
+    """Return the expressions by which rows are divided and ordered, and the arguments of the function."""
     order = numbering.args.get("order")
     order_keys = [key.this for key in order.expressions] if order is not None else []
-    return [*(numbering.args.get("partition_by") or ()), *order_keys]
+    function, conditions = numbering.this, []
+    if isinstance(function, exp.Filter):
+        function, conditions = function.this, [function.expression.this]
+    arguments = list(function.expressions) if isinstance(function, exp.Anonymous) else []
+    return [*(numbering.args.get("partition_by") or ()), *order_keys, *arguments, *conditions]
 
 
 def add_row_numbers(
@@ -56,23 +59,20 @@ def add_row_numbers(
 
 def _rank(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole: bool) -> Rank:
     place = place_of(tree)
-    name = str(tree.this.name).upper() if isinstance(tree.this, exp.Anonymous) else tree.this.sql()
-    if name != "ROW_NUMBER":
-        raise SqlError(f"{name} with OVER is not supported", remedy_for_over(name, is_whole), "", place)
     if tree.this.expressions or tree.args.get("spec") is not None or tree.args.get("alias") is not None:
         what = "arguments" if tree.this.expressions else "a frame" if tree.args.get("spec") else "a named window"
         raise SqlError(f"ROW_NUMBER() does not take {what}", _USAGE, "", place)
     order = tree.args.get("order")
     if order is None:
         raise SqlError("ROW_NUMBER() has no ORDER BY", f"{_USAGE}: ORDER BY decides which row is the first", "", place)
-    exprs = [bind(key) for key in parts_of(tree)]
-    relation, columns = _with_columns(relation, exprs)
+    exprs = [bind(key) for key in [*(tree.args.get("partition_by") or ()), *(key.this for key in order.expressions)]]
+    relation, columns = with_columns(relation, exprs)
     partition_count = len(exprs) - len(order.expressions)
     keys = []
     for key, column in zip(order.expressions, columns[partition_count:], strict=True):
         ensure_order(relation.schema[column].type, place_of(key) or place)
         keys.append((column, bool(key.args.get("desc")), bool(key.args.get("nulls_first"))))
-    number = Attribute(_fresh("ROW_NUMBER", relation), DataTypes.BIGINT(False))
+    number = Attribute(fresh_name("ROW_NUMBER", relation.schema), DataTypes.BIGINT(False))
     partition = tuple(dict.fromkeys(columns[:partition_count]))
     for key, column in zip(tree.args.get("partition_by") or (), columns, strict=False):
         ensure_key(relation.schema[column].type, place_of(key) or place)
@@ -102,23 +102,27 @@ def ensure_order(kind: DataType, place: Place | None) -> None:
         raise SqlError(f"values of type {kind} have no order", remedy, "", place)
 
 
-def _with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, list[int]]:
+def with_columns(relation: Relation, exprs: Sequence[Expr]) -> tuple[Relation, list[int]]:
     """Return the relation with those of the expressions as columns that are none yet, and where each stands."""
     computed = [expr for expr in exprs if not isinstance(expr, Column)]
     if not computed:
         return relation, [expr.index for expr in exprs if isinstance(expr, Column)]
     width = len(relation.schema)
-    fresh = [Attribute(_fresh(f"OVER${index}", relation), expr.type) for index, expr in enumerate(computed)]
+    fresh: list[Attribute] = []
+    for index, expr in enumerate(computed):
+        part = TimePart.PROCTIME if str(expr) == "PROCTIME()" else None
+        fresh.append(Attribute(fresh_name(f"OVER${index}", (*relation.schema, *fresh)), expr.type, part))
     columns_below = [relation.column(index) for index in range(width)]
     indexes = iter(range(width, width + len(computed)))
     columns = [expr.index if isinstance(expr, Column) else next(indexes) for expr in exprs]
     return Project((*relation.schema, *fresh), relation, (*columns_below, *computed)), columns
 
 
-def _fresh(name: str, relation: Relation) -> str:
+def fresh_name(name: str, schema: Schema) -> str:
     """Return a name that no column has, with a number where need be."""
+    names = {column.name for column in schema}
     number, free_name = 0, f"{name}"
-    while free_name in relation.names:
+    while free_name in names:
         free_name, number = f"{name}${number}", number + 1
     return free_name
 
@@ -137,4 +141,7 @@ def expand_aliases(condition: Tree, selected: Sequence[Tree], known: Sequence[st
     return condition.transform(change)
 
 
-__all__ = ["ensure_order", "add_row_numbers", "ensure_key", "numberings_in", "parts_of", "expand_aliases"]
+__all__ = [
+    "add_row_numbers", "ensure_key", "ensure_order", "expand_aliases", "fresh_name", "numberings_in", "parts_of",
+    "with_columns",
+]  # fmt: skip

@@ -36,7 +36,8 @@ from .grouping import GroupedSelect, distinct_in_windows
 from .grouping_sets import GroupingSet, grouping_sets
 from .lookup_hints import check_lookup_hints
 from .match_recognize import match_recognize
-from .numbering import add_row_numbers, ensure_order, expand_aliases, numberings_in
+from .numbering import ensure_order, expand_aliases, numberings_in
+from .over import add_over_columns, named_windows
 from .scope import Scope
 from .state_ttl import hinted_ttl, with_ttl
 from .versioned_joins import misplaced_version, tables_with_versions
@@ -51,11 +52,12 @@ _MOST_ROWS = 2**61
 
 @dataclass(frozen=True)
 class SelectParts:
-    """The parts of a SELECT: expressions, the condition of QUALIFY, and the row numberings in both."""
+    """The parts of a SELECT: expressions, the condition of QUALIFY, the calls with OVER in both, and named windows."""
 
     selected: list[Any]
     condition: Tree | None
     numberings: list[Tree]
+    windows: Mapping[str, Tree]
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,7 @@ class QueryBinder:
             results = [self._group(relation, scope, tree, parts, grouping_set) for grouping_set in sets]
             projected = results[0] if len(results) == 1 else _union(results, place_of(tree))
         else:
-            relation, numbers = add_row_numbers(relation, parts.numberings, self.expressions(scope).bind, self.is_batch)
+            relation, numbers = self._add_over(relation, parts, self.expressions(scope))
             projected = self._qualify(relation, parts, self._numbering_binder(scope, relation, numbers))
         if tree.args.get("distinct") is not None:
             projected = with_ttl(self._distinct(projected, place_of(tree)), hinted_ttl(tree, scope))
@@ -251,7 +253,7 @@ class QueryBinder:
         having = tree.args.get("having")
         if having is not None:
             rows = Filter(rows.schema, rows, group.condition(having.this), place=place_of(having))
-        group.add_numbers(*add_row_numbers(rows, parts.numberings, group.bind, self.is_batch))
+        group.add_numbers(*self._add_over(rows, parts, group.expressions))
         return self._qualify(group.relation, parts, group)
 
     def _select_parts(self, tree: Tree, selected: list[Any], scope: Scope) -> SelectParts:
@@ -263,9 +265,14 @@ class QueryBinder:
             if not numberings_in(condition):
                 remedy = "QUALIFY rn <= 3 needs ROW_NUMBER() OVER (...) AS rn in SELECT; otherwise write WHERE"
                 raise SqlError("QUALIFY has no function with OVER", remedy, "", place_of(qualify))
-        return SelectParts(
-            selected, condition, [numbering for part in (*trees, condition) for numbering in numberings_in(part)]
-        )
+        calls = [call for part in (*trees, condition) for call in numberings_in(part)]
+        return SelectParts(selected, condition, calls, named_windows(tree))
+
+    def _add_over(
+        self, relation: Relation, parts: SelectParts, binder: ExpressionBinder
+    ) -> tuple[Relation, list[tuple[Tree, int]]]:  # fmt: skip
+        """Return the relation with a column for each call with OVER, and which is of which."""
+        return add_over_columns(relation, parts.numberings, parts.windows, binder, self.is_batch)
 
     def _numbering_binder(self, scope: Scope, relation: Relation, numbers: list[tuple[Tree, int]]) -> ExpressionBinder:
         def column_of_number(tree: Tree) -> Expr | None:

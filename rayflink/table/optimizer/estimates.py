@@ -32,6 +32,7 @@ from ..plan.logical import (
 from ..plan.lookup_joins import LookupJoin
 from ..plan.matching import MatchRecognize
 from ..plan.op_columns import FromChangelog, ToChangelog
+from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr
@@ -134,6 +135,8 @@ class Estimates:
                 return self._rank(node)
             case MatchRecognize():
                 return self._match(node)
+            case OverAggregate():
+                return self._over(node)
             case Unnest():
                 return self._unnest(node)
             case LookupJoin():
@@ -188,6 +191,10 @@ class Estimates:
         below = self.of(plan.input)
         columns = tuple(below.columns[index] for index in plan.row_columns)
         return replace(below, rows=below.rows / FEWER, columns=_wider(columns, plan))
+
+    def _over(self, plan: OverAggregate) -> Estimate:
+        below = self.of(plan.input)
+        return replace(below, columns=_wider(below.columns, plan))
 
     def groups(self, plan: GroupAggregate | WindowAggregate) -> float:
         """Return the estimated number of groups of an aggregate."""

@@ -56,7 +56,6 @@ CLAUSES: Mapping[tuple[type, str], Foreign] = {
     (exp.Select, "exclude"): Foreign("EXCLUDE", _STAR),
     (exp.Select, "into"): Foreign("INTO", _INSERT),
     (exp.Select, "kind"): Foreign("AS", "write ROW(a, b)"),
-    (exp.Select, "windows"): Foreign("WINDOW", _OVER),
     (exp.Distinct, "on"): Foreign("ON", "number the rows: ROW_NUMBER() OVER (PARTITION BY b ORDER BY ts) = 1"),
     (exp.With, "recursive"): Foreign("RECURSIVE", _LOOP),
     (exp.With, "search"): Foreign("SEARCH", _LOOP),

@@ -43,7 +43,8 @@ _CALL: Parts = {"this": PLAIN, "expressions": "argument"}
 _QUERY: Mapping[type, Parts] = {
     exp.Select: {
         "with_": "with", "hint": "hint", "distinct": "distinct", "expressions": "selected", "from_": "from",
-        "joins": "join", "where": "where", "group": "group", "having": "having", "qualify": "qualify", **_MODIFIERS,
+        "joins": "join", "where": "where", "group": "group", "having": "having", "qualify": "qualify",
+        "windows": "named window", **_MODIFIERS,
     },
     exp.Values: {"expressions": "value", **_MODIFIERS},
     exp.Union: _SIDES,
@@ -176,6 +177,8 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
     },
     "call": {exp.Anonymous: _CALL},
     "lateral": {exp.Anonymous: _CALL, exp.Subquery: _VALUE[exp.Subquery]},
+    "named window": {exp.Window: {"this": "name", "partition_by": "value", "order": "order", "spec": "frame",
+                                  "over": PLAIN, "alias": "name"}},
     "windowed": {exp.Anonymous: _CALL, exp.Filter: _VALUE[exp.Filter]},
     "frame": {exp.WindowSpec: {"kind": PLAIN, "start": BOUND, "start_side": PLAIN, "end": BOUND, "end_side": PLAIN}},
     BOUND: _VALUE,

@@ -33,6 +33,7 @@ from ..plan.logical import (
 from ..plan.lookup_joins import LookupJoin
 from ..plan.matching import MatchRecognize
 from ..plan.op_columns import FromChangelog, ToChangelog
+from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.typed import Session
@@ -42,6 +43,7 @@ from .physical_groups import translate_group_aggregate, translate_stream_groups
 from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
 from .physical_lookup_joins import translate_lookup_join
 from .physical_matching import translate_match
+from .physical_over import is_by_time, translate_numbers, translate_over
 from .physical_ranks import translate_rank, translate_sort, translate_window_rank
 from .physical_rows import (
     translate_calc,
@@ -142,8 +144,12 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_sort(translation, node)
         case WindowRank():
             return translate_window_rank(translation, node)
+        case Rank() if not node.is_whole and node.last is None and node.first == 1 and is_by_time(node):
+            return translate_numbers(translation, node)
         case Rank():
             return translate_rank(translation, node)
+        case OverAggregate():
+            return translate_over(translation, node)
         case BroadcastJoin():
             return translate_broadcast_join(translation, node)
         case WindowJoin() | IntervalJoin() | KeyedJoin():

@@ -29,6 +29,7 @@ from .logical import (
 from .lookup_joins import LookupJoin
 from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
+from .over import OverAggregate
 from .plan_nodes import node_of
 from .ranks import Rank
 from .typed import Column, Expr
@@ -50,6 +51,8 @@ def lineage(relation: Relation, at: int) -> str:
             return lineage(node.input, at)
         case Rank():
             return lineage(node.input, at) if at < len(node.input.schema) else name
+        case OverAggregate():
+            return lineage(node.input, at) if at < node.width else _of_over(node, at)
         case MatchRecognize():
             return (
                 lineage(node.input, node.row_columns[at]) if at < len(node.row_columns) else f"{name} of {node.pattern}"
@@ -100,6 +103,18 @@ def groups_of(relation: GroupAggregate) -> str:
     return f"{calls or 'nothing'} by {all_of(below, relation.grouping) or 'nothing'}"
 
 
+def _of_over(relation: OverAggregate, column: int) -> str:
+    call = relation.calls[column - relation.width].describe(_all_lineages(relation.input))
+    return f"{call} over {over_of(relation)}"
+
+
+def over_of(relation: OverAggregate) -> str:
+    """Return what the rows around each row are, by which functions OVER them are computed."""
+    below = relation.input
+    order = ", ".join(f"{lineage(below, column)}{' DESC' if down else ''}" for column, down, _ in relation.keys)
+    return f"{relation.frame} by {all_of(below, relation.partition) or 'nothing'} ordered by {order or 'nothing'}"
+
+
 def _of_aggregate(relation: WindowAggregate, at: int) -> str:
     number = at - len(relation.grouping)
     if number < 0:
@@ -118,8 +133,8 @@ def windows_of(relation: WindowAggregate) -> str:
     return start[2].removesuffix(")") if start[2] == end[2] else "".join((*start, *end))
 
 
-def _bound(relation: Relation, at: int, windows: str) -> str:
-    part = relation.schema[at].part
+def _bound(relation: Relation, column: int, windows: str) -> str:
+    part = relation.schema[column].part
     return f"{'window' if part is None else part.value}({windows})"
 
 
@@ -140,4 +155,4 @@ def rows_of(relation: Relation, keys: Iterable[int] = ()) -> str:
     return f"{all_of(relation, range(len(relation.schema)))} by {all_of(relation, keys) or 'nothing'}"
 
 
-__all__ = ["aggregation_of", "all_of", "groups_of", "lineage", "rows_of", "windows_of"]
+__all__ = ["aggregation_of", "all_of", "groups_of", "lineage", "over_of", "rows_of", "windows_of"]

@@ -28,6 +28,7 @@ from .logical import (
 from .lookup_joins import LookupJoin, SnapshotJoin
 from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
+from .over import OverAggregate
 from .ranks import Deduplicate, Rank, WindowRank
 from .upserts import ChangelogNormalize
 
@@ -50,6 +51,7 @@ PlanNode: TypeAlias = (
     | IntervalJoin
     | KeyedJoin
     | MatchRecognize
+    | OverAggregate
     | Sort
     | Deduplicate
     | WindowRank

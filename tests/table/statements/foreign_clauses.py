@@ -87,7 +87,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     ),
     "where": (
         "PREWHERE a > 1", "CONNECT BY PRIOR a = a", "START WITH a = 1 CONNECT BY NOCYCLE PRIOR a = a", "QUALIFY TRUE",
-        "WINDOW w AS (ORDER BY b)", "WINDOW w AS (PARTITION BY b), v AS (w ORDER BY a)", "WHEN a > 1",
+        "WHEN a > 1",
     ),
     "join": (
         "ASOF", "SEMI", "ANTI", "LEFT SEMI", "LEFT ANTI", "GLOBAL", "GLOBAL ANY", "ANY", "POSITIONAL", "PASTE",
@@ -134,7 +134,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "SETTINGS max_threads = 1", "FORMAT JSON", "FORMAT Null", "INTO OUTFILE '/x'", "INTO DUMPFILE '/x'",
         "INTO @v", "INTO z", "WITH NO DATA", "WITH CHECK OPTION", "EMIT CHANGES", "EMIT STREAM", "QUALIFY TRUE",
         "USING SAMPLE 10%", "USING SAMPLE reservoir(3 ROWS)", "OFFSET 1 ROWS FETCH NEXT 1 ROW WITH TIES",
-        "PROCEDURE ANALYSE()", "COMPUTE SUM(a)", "WINDOW w AS (ORDER BY a)", "|> LIMIT 1", "OPTIMIZE FOR 1 ROWS",
+        "PROCEDURE ANALYSE()", "COMPUTE SUM(a)", "|> LIMIT 1", "OPTIMIZE FOR 1 ROWS",
         "ALLOW FILTERING", "PER PARTITION LIMIT 1", "SAMPLE BY 1h", "LATEST ON ts PARTITION BY b", "\\G", "; --",
     ),
     "set": (

@@ -46,6 +46,7 @@ from ...plan.logical import (
 from ...plan.lookup_joins import LookupJoin
 from ...plan.matching import MatchRecognize
 from ...plan.op_columns import FromChangelog, ToChangelog
+from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
@@ -95,7 +96,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return reads_only(condition, range(node.width))
         case Unnest():
             return reads_only(condition, range(len(node.kept)))
-        case Rank():
+        case Rank() | OverAggregate():
             return reads_only(condition, node.partition)
         case MatchRecognize():
             columns = enumerate(node.row_columns)

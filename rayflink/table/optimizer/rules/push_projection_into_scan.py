@@ -44,6 +44,7 @@ from ...plan.logical import (
 from ...plan.lookup_joins import LookupJoin
 from ...plan.matching import ClassifierReference, MatchRecognize, Reference
 from ...plan.op_columns import FromChangelog, ToChangelog
+from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
@@ -99,6 +100,8 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
             return _match(node, wanted)
         case LookupJoin():
             return _lookup_join(node, wanted)
+        case OverAggregate():
+            return _over(node, wanted)
         case Values():
             return node, _all(node)
         case (
@@ -118,6 +121,32 @@ def _project(node: Project, wanted: Collection[int]) -> tuple[Relation, Places]:
     schema = tuple(node.schema[index] for index in kept)
     narrow = replace(node, schema=schema, input=below, exprs=tuple(moved(expr, places) for expr in exprs))
     return narrow, {index: number for number, index in enumerate(kept)}
+
+
+def _over(node: OverAggregate, wanted: Collection[int]) -> tuple[Relation, Places]:
+    """Return the wanted functions alone, over the columns that are wanted or read."""
+    width = node.width
+    numbers = [number for number in range(len(node.calls)) if number + width in wanted] or [0]
+    narrow = replace(node, calls=tuple(node.calls[number] for number in numbers))
+    below, places = _narrowed(node.input, {*(column for column in wanted if column < width), *narrow.columns_read})
+    calls = tuple(
+        replace(
+            call,
+            arguments=tuple(places[column] for column in call.arguments),
+            filter=None if call.filter is None else places[call.filter],
+        )
+        for call in narrow.calls
+    )
+    moved_node = replace(
+        narrow,
+        schema=(*below.schema, *(node.schema[width + number] for number in numbers)),
+        input=below,
+        partition=tuple(places[column] for column in node.partition),
+        keys=tuple((places[column], down, first) for column, down, first in node.keys),
+        calls=calls,
+    )
+    behind = {width + number: len(below.schema) + place for place, number in enumerate(numbers)}
+    return moved_node, {**places, **behind}
 
 
 def _match(node: MatchRecognize, wanted: Collection[int]) -> tuple[Relation, Places]:

@@ -133,5 +133,9 @@ class WaitingRows:
         """Return the columns of all rows, in the order in which they came."""
         return [piece.columns[:-1] for piece in self._pieces]
 
+    def timed_pieces(self) -> list[Columns]:
+        """Return the same with the times behind the columns."""
+        return [piece.columns for piece in self._pieces]
+
 
 __all__ = ["WaitingRows"]

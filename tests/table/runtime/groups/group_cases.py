@@ -179,10 +179,11 @@ class GroupModel:
         if not self.counts[key]:
             return None
         pairs = zip(self.groups.aggregates, self.values[key], strict=True)
-        return (*key, *(_value(one, values) for one, values in pairs))
+        return (*key, *(value_of(one, values) for one, values in pairs))
 
 
-def _value(one: Aggregate, values: list[Any]) -> Any:
+def value_of(one: Aggregate, values: list[Any]) -> Any:
+    """Return an aggregate of the values that count."""
     kind = one.kind.value
     if one.distinct:
         values = list(dict.fromkeys(values))

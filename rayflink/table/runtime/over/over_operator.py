@@ -1,0 +1,301 @@
+"""The operator of functions OVER the rows of a stream up to each row.
+
+In event time rows wait as columns until the watermark has reached them. Those that are due are put into the order of
+their keys and times, and each function is computed for all of them at once (`running_results`) from what is stored of
+their keys. In processing time rows are worked as they come; frames of a length in time wait until their millisecond is
+over, since rows of one millisecond are in the frames of each other.
+
+Source: apache/flink RowTimeRangeBoundedPrecedingFunction and the functions beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from rayflink.common.metrics.metric_names import NUM_LATE_RECORDS_DROPPED
+from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
+from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
+from rayflink.operators.capabilities import CheckpointListener, ProcessingTimers, Upkeep
+
+from ..aggregates.aggregates import Aggregate
+from ..aggregates.partial_aggregates import concatenated
+from ..aggregates.reductions import to_numpy
+from ..groups.segments import Segments, first_of_runs
+from ..groups.table_state import FoundKeys, TableState
+from ..keyed_state.frame_memory import Columns, FrameMemory
+from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
+from ..keyed_state.key_rows import take_rows
+from ..keyed_state.keyed_table import SWEEP_MS
+from ..matching.waiting_rows import WaitingRows
+from ..progress import progress_entry, restored_progress
+from ..windows.input_rows import local_ms
+from .over_spec import OverSpec, RowFunction
+from .running_results import OrderedRows, RowsBefore, RunningAggregates, RunningRanks, RunningResults
+
+if TYPE_CHECKING:
+    from .frame_spans import Numbers
+
+BLOCK_ROWS = 1 << 16
+"""Rows in a batch of results at most."""
+MOST_SWEEPS = 64
+"""Slices of a sweep by event time between two watermarks."""
+_TIME, _ARRIVAL = pa.field("$time", pa.int64()), pa.field("$arrival", pa.int64())
+"""In a snapshot, the times of rows that wait, and the order in which they came."""
+
+
+class RunningFunctions:
+    """The functions of an OVER step over a stream, with what is stored of each key.
+
+    Args:
+        spec: the functions, at least one.
+    """
+
+    def __init__(self, spec: OverSpec) -> None:
+        self._functions, frame = spec.functions, spec.frame
+        self._parts: list[tuple[list[int], RunningResults]] = []
+        """Numbers of the functions, and what computes them."""
+        is_bounded, with_peers = frame.first is not None, spec.is_event_time and not frame.by_rows
+        aggregates = self._numbers_of(lambda function: isinstance(function, Aggregate))
+        ranks = self._numbers_of(lambda function: isinstance(function, RowFunction) and function.argument is None)
+        before = self._numbers_of(lambda function: isinstance(function, RowFunction) and function.argument is not None)
+        if is_bounded:
+            before, aggregates = sorted([*aggregates, *before]), []
+        if aggregates:
+            self._parts.append((aggregates, RunningAggregates(spec.aggregates, spec.columns, with_peers)))
+        if ranks:
+            chosen = [function for function in self._functions
+                      if isinstance(function, RowFunction) and function.argument is None]  # fmt: skip
+            self._parts.append((ranks, RunningRanks(chosen, spec.is_event_time)))
+        if before:
+            chosen_before = [self._functions[number] for number in before]
+            self._parts.append((before, RowsBefore(chosen_before, spec.columns, frame if is_bounded else None)))
+        widths = accumulate((len(part.types) for _, part in self._parts), initial=0)
+        self._bounds = list(pairwise(widths))
+        self.types = [kind for _, part in self._parts for kind in part.types]
+        """Types of the columns of the state."""
+
+    def _numbers_of(self, is_wanted: Callable[[Aggregate | RowFunction], bool]) -> list[int]:
+        return [number for number, function in enumerate(self._functions) if is_wanted(function)]
+
+    def describe(self) -> str:
+        """Describe the state without column numbers, which differ between plans."""
+        return ", ".join(part.describe() for _, part in self._parts)
+
+    def run(self, base: Columns, rows: OrderedRows) -> tuple[Columns, Columns]:
+        """Return the results of each row, and the state behind each segment.
+
+        Args:
+            base: the state before each segment.
+        """
+        results: dict[int, pa.Array] = {}
+        state: Columns = []
+        for (numbers, part), (first, stop) in zip(self._parts, self._bounds, strict=True):
+            columns, after = part.run(base[first:stop], rows)
+            results.update(zip(numbers, columns, strict=True))
+            state += after
+        return [results[number] for number in range(len(self._functions))], state
+
+
+class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
+    """Adds to each row the results of functions over the rows up to it.
+
+    Rows of which the watermark has passed are dropped and counted.
+
+    Args:
+        spec: the functions; without any, rows are put into the order of their times.
+        fields: of the rows that come in: the columns of `spec`, and behind them the weights of DISTINCT values.
+        schema: of the result: the columns of `spec`, then the results; without functions `fields`.
+    """
+
+    def __init__(self, spec: OverSpec, fields: Sequence[pa.Field], schema: pa.Schema) -> None:
+        self._spec, self._fields, self._schema = spec, list(fields), schema
+        self._functions = RunningFunctions(spec) if spec.functions else None
+        frame = spec.frame
+        self._reach_ms = frame.reach_ms
+        """How far before a row its frame begins, where that is a length in time; then state expires by that time."""
+        self._waits = spec.is_event_time or self._reach_ms is not None
+        keys = [spec.columns[key] for key in spec.partition]
+        ttl_ms = spec.ttl_ms if self._reach_ms is None else self._reach_ms + 1
+        self._state: TableState | None = None
+        if self._functions is not None:
+            about = f"over {self._functions.describe()}: {spec.state_identity}"
+            self._state = TableState(keys, [], self._functions.types, ttl_ms, about)
+        self._state_order = [*spec.partition, *(index for index in range(len(fields)) if index not in spec.partition)]
+        """Numbers of the columns in a snapshot, where those of the key come first."""
+        in_order = [self._fields[index].with_name(f"c{index}") for index in self._state_order]
+        about_rows = {ABOUT: f"rows that wait for their time: {spec.state_identity}".encode()}
+        self._row_schema = pa.schema([*in_order, _TIME, _ARRIVAL], about_rows)
+        self._waiting = WaitingRows([field.type for field in self._fields], spec.partition)
+        self._progress = self._until = MIN_TIMESTAMP
+
+    # life cycle
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._late = None if ctx.metrics is None else ctx.metrics.counter(NUM_LATE_RECORDS_DROPPED)
+        self._memory = FrameMemory(ctx)
+        self._waiting.open(self._memory)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._progress = restored_progress(snapshots, self.ctx)
+        for _, _, frame in restored_sides(snapshots, [self._row_schema], self.ctx):
+            frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
+            columns = [frame.column(self._state_order.index(index)) for index in range(len(self._fields))]
+            self._waiting.add(columns, to_numpy(frame.column(_TIME.name)))
+        if self._state is not None:
+            self._state.open(self.ctx)
+            if self._reach_ms is not None:
+                self._state.table.expired = lambda count: None  # rows that no frame reaches are no loss
+            self._state.stored.restore(snapshots)
+
+    def close(self) -> None:
+        self._memory.release()
+        if self._state is not None:
+            self._state.close()
+
+    # rows and time
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        rows = batch.data
+        columns = [column if column.type == field.type else column.cast(field.type)
+                   for column, field in zip(rows.columns, self._fields, strict=True)]  # fmt: skip
+        if not rows.num_rows:
+            return ()
+        if not self._spec.is_event_time:
+            now_ms = int(self.ctx.clock.now_ms())
+            times = np.full(rows.num_rows, now_ms, dtype=np.int64)
+            if not self._waits:
+                return self._results(columns, times, now_ms)
+            self._waiting.add(columns, times)
+            self._until = now_ms
+            return ()
+        times = self._times(columns)
+        is_late = times <= self._progress
+        if is_late.any():
+            if self._late is not None:
+                self._late.inc(int(is_late.sum()))
+            places = np.flatnonzero(~is_late)
+            columns, times = take_rows(columns, places), times[places]
+        if len(times):
+            self._waiting.add(columns, times)
+        return ()
+
+    def _times(self, columns: Columns) -> Numbers:
+        index = self._spec.order[0][0]
+        return local_ms(columns[index], "UTC", self._fields[index].name)
+
+    def process_watermark(self, watermark: Watermark) -> Iterator[Element]:
+        if self._spec.is_event_time and watermark.timestamp > self._progress:
+            self._progress = watermark.timestamp
+            yield from self._work_due(watermark.timestamp)
+        yield watermark
+
+    def next_processing_time(self) -> int | None:
+        """Return the millisecond behind that of the rows that wait."""
+        is_timed = self._waits and not self._spec.is_event_time
+        return self._until + 1 if is_timed and self._waiting.timed_pieces() else None
+
+    def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        return self._work_due(now_ms - 1)
+
+    def finish(self) -> Iterable[Element]:
+        return () if self._spec.is_event_time else self._work_due(MAX_TIMESTAMP)
+
+    def _work_due(self, until: int) -> Iterator[Element]:
+        """Yield the results of rows up to a time."""
+        for columns, times in self._waiting.take_due(until):
+            self._until = max(self._until, int(times.max())) if until == MAX_TIMESTAMP else until
+            yield from self._results(columns, times, self._until)
+        self._sweep(until)
+
+    def _sweep(self, until: int) -> None:
+        """Drop the keys of which no later frame reaches a row."""
+        if self._reach_ms is None or self._state is None or until == MAX_TIMESTAMP:
+            return
+        table = self._state.table
+        for _ in range(MOST_SWEEPS):
+            if table.sweep_at is None or table.sweep_at > until + SWEEP_MS:
+                break
+            table.sweep(until + 1)
+
+    def _results(self, columns: Columns, times: Numbers, until: int) -> Iterator[Element]:
+        """Yield rows with their results, in the order of time, and equal ones as they came."""
+        order = np.argsort(times, kind="stable")
+        columns, times = take_rows(columns, order), times[order]
+        if self._functions is not None:
+            columns = [*columns[: len(self._spec.columns)], *self._computed(columns, times, until)]
+        columns = [column if column.type == field.type else column.cast(field.type)
+                   for column, field in zip(columns, self._schema, strict=True)]  # fmt: skip
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        for first in range(0, batch.num_rows, BLOCK_ROWS):
+            yield ArrowBatch(batch.slice(first, BLOCK_ROWS))
+
+    def _computed(self, columns: Columns, times: Numbers, until: int) -> Columns:
+        """Return the results of rows that are in the order of time."""
+        assert self._functions is not None and self._state is not None, "there are functions"
+        state, rows = self._state, len(times)
+        now_ms, written_ms = (state.now_ms,) * 2 if self._reach_ms is None else (int(times[0]), until)
+        keys = state.find(state.keys_of([columns[key] for key in self._spec.partition], rows), rows, now_ms)
+        order = np.argsort(keys.codes, kind="stable")
+        codes = keys.codes[order]
+        segments = Segments(first_of_runs(codes))
+        batch = pa.RecordBatch.from_arrays(take_rows(columns, order), names=[f"c{n}" for n in range(len(columns))])
+        horizon = MIN_TIMESTAMP if self._reach_ms is None else until + 1 - self._reach_ms
+        ordered = OrderedRows(batch, times[order], segments, horizon)
+        results, after = self._functions.run(_base(keys, codes[segments.starts]), ordered)
+        places = np.empty(len(segments), dtype=np.int64)
+        places[codes[segments.starts]] = np.arange(len(segments))
+        state.store(keys, np.ones(len(segments), dtype=np.bool_), take_rows(after, places), written_ms)
+        back = np.empty(rows, dtype=np.int64)
+        back[order] = np.arange(rows)
+        return take_rows(results, back)
+
+    # expiry
+
+    def next_upkeep_ms(self) -> int | None:
+        return None if self._state is None or self._reach_ms is not None else self._state.table.sweep_at
+
+    def upkeep(self, now_ms: int) -> None:
+        if self._state is not None and (due := self.next_upkeep_ms()) is not None and due <= now_ms:
+            self._state.table.sweep(now_ms)
+
+    # snapshots
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        pieces = self._waiting.timed_pieces()
+        frames = [(self._progress, partial(self._frame, pieces))] if pieces else []
+        groups = FrozenFrames(frames, len(self._spec.partition), self.ctx.max_parallelism)
+        capture = None if self._state is None else self._state.stored.capture(checkpoint_id)
+        return OperatorSnapshot(lists=progress_entry(self._progress, self.ctx), raw_keyed=groups, capture=capture)
+
+    def _frame(self, pieces: list[Columns]) -> pa.RecordBatch:
+        *columns, times = concatenated(pieces)
+        arrival = pa.array(np.arange(len(times)))
+        in_order = [columns[index] for index in self._state_order]
+        return pa.RecordBatch.from_arrays([*in_order, times, arrival], schema=self._row_schema)
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        if self._state is not None:
+            self._state.stored.confirm(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        if self._state is not None:
+            self._state.stored.abort(checkpoint_id)
+
+
+def _base(keys: FoundKeys, wanted: Numbers) -> Columns:
+    """Return what is stored of some keys, nulls where nothing is."""
+    has_any = keys.rows[wanted] >= 0
+    numbers = np.cumsum(keys.rows >= 0) - 1
+    places = np.where(has_any, numbers[wanted], 0)
+    return [column.take(pa.array(places, mask=~has_any)) for column in keys.stored]
+
+
+__all__ = ["OverOperator"]

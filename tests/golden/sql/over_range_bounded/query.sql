@@ -1,0 +1,3 @@
+SELECT id, SUM(amount) OVER w AS total, COUNT(*) OVER w AS n, MIN(price) OVER w AS least,
+  LISTAGG(product) OVER w AS products
+FROM orders WINDOW w AS (ORDER BY ts RANGE BETWEEN INTERVAL '8' SECOND PRECEDING AND CURRENT ROW)
