@@ -66,9 +66,9 @@ class MatchStream(ABC, Generic[Event]):
         Raises:
             MalformedPatternException: the number is below 1.
         """
-        if number < 1:
+        if not isinstance(number, int) or number < 1:
             raise MalformedPatternException(
-                f"max_partial_matches() was passed {number}", "pass a number of at least 1", call_site()
+                f"max_partial_matches() was passed {number!r:.100}", "pass a whole number of at least 1", call_site()
             )
         tag = None if side_output is None else tag_of("max_partial_matches", side_output).tag_id
         return self._with(replace(self._options, max_partial_matches=number, dropped_tag=tag))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rayflink.actors.local.local_runs import LocalRows, sleep, warn_not_executed, without_restarts
+from rayflink.actors.local.local_runs import LocalRows, fewer_collections, sleep, warn_not_executed, without_restarts
 from rayflink.actors.messages.commands import RescaleRequested, SavepointRequested
 from rayflink.actors.task.stalls import running_code
 from rayflink.common.completable_future import CompletableFuture
@@ -74,13 +74,13 @@ class LocalJobClient(SubmittedJob):
                 last = time.monotonic()
                 on_progress(self.status())
 
-        with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows):
+        with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows), fewer_collections():
             return self._cluster.run(report)
 
     def draw(self) -> list[Any] | None:
         self._unasked.detach()
         while True:
-            with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows):
+            with self._turning, heeding_signals(self._interrupted), rows_go_to(self._rows), fewer_collections():
                 while not self._rows and self._cluster.result is None:
                     if not self._cluster.turn():
                         self._cluster.pause()

@@ -343,9 +343,18 @@ def test_partial_matches_of_a_disabled_rule_are_dropped_and_it_stays_disabled() 
         assert metric(harness, "numPatterns") == 2
 
 
+def no_answer(payment: Any) -> None:
+    return None
+
+
 def test_a_failing_condition_names_its_rule() -> None:
     columns = PatternRule("columns", 4, partial(on_columns, "price", 8))
-    for rule, problem in ((FAULTY, FAILURE), (columns, "of the rule 'columns', version 4 on record ('x', 4): Malf")):
+    no_bool = PatternRule("no bool", 5, Pattern.begin("a").where(no_answer))
+    for rule, problem in (
+        (FAULTY, FAILURE),
+        (no_bool, "of the rule 'no bool', version 5 on record ('x', 4): NoBoolean"),
+        (columns, "of the rule 'columns', version 4 on record ('x', 4): Malf"),
+    ):
         with OperatorHarness(fixed(rule)) as harness:
             harness.process(("x", 4), timestamp=1)
             harness.process(("x", 13), timestamp=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -50,8 +51,8 @@ class EventConditions:
 
     Args:
         units: of an automaton, or of several.
-        defers_errors: whether a column that events lack is an error where the answer is needed, which is then the error
-            of one of several patterns; else it is one at once.
+        defers_errors: whether a column that events lack, and an answer that is no bool, is an error where the answer is
+            needed, which is then the error of one of several patterns; else it is one at once.
 
     Attributes:
         tried: number of events for which each unit was evaluated.
@@ -145,10 +146,15 @@ class EventConditions:
         except Exception:  # found again, and raised, where the answer is needed
             answers = _one_by_one(call, events, failed)
         if not _BOOLEANS.issuperset(map(type, answers)):
-            answers = [_as_bool(answer, unit) for answer in answers]
+            answers = self._as_bools(answers, unit, failed)
         self.tried[index] += len(events)
         self.true[index] += answers.count(True)
         return answers
+
+    def _as_bools(self, answers: list[Any], unit: Unit, failed: set[int]) -> list[bool]:
+        if not self._defers_errors:
+            return [_as_bool(answer, unit) for answer in answers]
+        return _one_by_one(partial(_as_bool, unit=unit), answers, failed)
 
     def _counted(self, index: int, answers: NDArray[np.bool_]) -> NDArray[np.bool_]:
         self.tried[index] += len(answers)
