@@ -25,7 +25,7 @@ help:
 	@echo "make local  all tests that need no Ray; make cluster: those on Ray"
 	@echo "make soak   the long tests: wide seeds and whole matrices; SLICE=3/12 for one part of twelve"
 	@echo "make lint   ruff and mypy"
-	@echo "make times  write down how much CPU time the tests take, which tests/time_budget.yaml limits"
+	@echo "make times  write down how much CPU time the tests take, which tests/suite/time_budget.yaml limits"
 	@echo "make spec   bring docs/flink-semantics.md up to date with the tests"
 	@echo "make mutants  break what ROWS=$(ROWS) rows of that page name, drawn by SEED=$(SEED), and see their tests fail"
 	@echo "make docs   build the site from docs/ into build/site, without network"
@@ -79,7 +79,7 @@ soak: $(READY) $(DOCS_READY)
 fast: $(READY)
 	@"$(BIN)/python" -m pytest $(OPTIONS) -q -m "not slow and not ray" $(if $(PART),--part $(PART))
 
-# What tests/time_budget.yaml allows is held against it. MARK="not ray" leaves those on Ray as they were written.
+# What tests/suite/time_budget.yaml allows is held against it. MARK="not ray" leaves those on Ray as they were written.
 # `make test OPTIONS=--write-times` writes it too.
 times: $(READY) $(DOCS_READY)
 	@for part in $(if $(MARK),"$(MARK)","not ray" ray); do \
@@ -87,7 +87,7 @@ times: $(READY) $(DOCS_READY)
 	done
 
 spec: $(READY)
-	@"$(BIN)/python" -m tests.spec_table --write
+	@"$(BIN)/python" -m tests.spec.spec_table --write
 
 # Not part of `make test`: a sample of 100 rows takes most of an hour.
 mutants: $(READY)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import soak
-from tests.leftovers import Watch
-from tests.side_by_side import processes
-from tests.time_budget import Recorder
+from tests.suite import soak
+from tests.suite.leftovers import Watch
+from tests.suite.side_by_side import processes
+from tests.suite.time_budget import Recorder
 
 gc.set_threshold(20_000, 20, 20)
 """Collections are rarer than Python's default has them, for each looks at what thousands of tests have imported."""
@@ -27,7 +27,7 @@ settings.load_profile(PROFILE)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     soak.add_option(parser)
-    message = "write how much CPU time the tests took to tests/times.json"
+    message = "write how much CPU time the tests took to tests/suite/times.json"
     parser.addoption("--write-times", action="store_true", help=message)
 
 

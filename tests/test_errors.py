@@ -43,11 +43,11 @@ from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.graph.checks import warn_without_checkpoints
-from tests.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
 from tests.datastream.programs import environment, timed
+from tests.errors.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
 
 JOB = "0" * 32
-FILES = re.compile(r"tests/bad_\w+\.py")
+FILES = re.compile(r"tests/errors/bad_\w+\.py")
 SAMPLES = [
     ConfigError("parallelism.default", "'x'", "int", "write for example parallelism.default: 4"),
     ConnectorError("no brokers are named", "call set_bootstrap_servers()"),
@@ -236,7 +236,7 @@ def test_every_refusal_of_a_plan_names_its_line():
 
 def test_the_page_lists_them_all():
     page = PAGE.read_text(encoding="utf-8")
-    assert page_with_table(page) == page, "run `python -m tests.bad_inputs`"
+    assert page_with_table(page) == page, "run `python -m tests.errors.bad_inputs`"
     assert all(given.what in page for given in ALL)
 
 

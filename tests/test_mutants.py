@@ -12,7 +12,7 @@ from tests.mutants.named import NAMED
 from tests.mutants.report import Outcome, written
 from tests.mutants.sampling import Run, candidates, drawn
 from tests.mutants.trial import Change, Verdict, module_name, put_in_place
-from tests.spec_table import CLAUSES, TABLE, read_clauses, table_rows
+from tests.spec.spec_table import CLAUSES, TABLE, read_clauses, table_rows
 
 SOURCE = '''\
 LIMIT = 3

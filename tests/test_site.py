@@ -136,7 +136,7 @@ def test_commands_and_options_in_the_text_on_deployment_are_those_of_rayflink():
 
 def test_every_session_of_the_quick_start_is_run():
     titles = {title for kind, title, _ in blocks(QUICK_START) if kind == "console"}
-    assert titles == {"", WITH_RAY}  # the latter in tests/cluster/test_examples_on_ray.py
+    assert titles == {"", WITH_RAY}  # the latter in tests/cluster/programs/test_examples_on_ray.py
     assert {kind for kind, _, _ in blocks(QUICK_START)} == {"console", "python"}
     assert all(title for kind, title, _ in blocks(QUICK_START) if kind == "python")
 

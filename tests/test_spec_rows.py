@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from tests.spec_claims import Claim, SpecError, claims_in
-from tests.spec_skips import Module, Skips
-from tests.spec_table import (
+from tests.spec.spec_claims import Claim, SpecError, claims_in
+from tests.spec.spec_skips import Module, Skips
+from tests.spec.spec_table import (
     CLAUSES,
     NOT_APPLICABLE,
     TABLE,
@@ -50,7 +50,7 @@ def module_of(text: str) -> Module:
 def test_the_table_is_what_the_script_writes_of_the_tests_claims():
     found, wanted = TABLE.read_text(encoding="utf-8"), expected_table()
     stale = differences(found, wanted)
-    assert not stale and found == wanted, "run `python -m tests.spec_table --write`:\n" + "\n".join(stale)
+    assert not stale and found == wanted, "run `python -m tests.spec.spec_table --write`:\n" + "\n".join(stale)
     shown = [
         f"{row} {clause.name}"
         for row, clauses in read_clauses(CLAUSES.read_text(encoding="utf-8")).items()

@@ -14,6 +14,7 @@ from tests.cluster import watching
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 ROOT = Path(__file__).resolve().parent.parent.parent
 ADDRESS = pytest.StashKey[str]()
+HERE = Path(__file__).resolve().parent
 
 
 @contextmanager
@@ -46,9 +47,12 @@ def two_nodes(cpus: int = 1) -> Iterator[str]:
 def running_ray(request: pytest.FixtureRequest) -> str:
     """The address of the folder's Ray; it starts with the first test that asks and ends with the last of the folder.
 
+    The folders of this one have it in common.
+
     Scope "package" would do that only where the folder is a Python package; elsewhere it is that of the session.
     """
-    folder = request.node.getparent(pytest.Directory)
+    folders = [parent for parent in request.node.iter_parents() if isinstance(parent, pytest.Directory)]
+    folder = next((each for each in folders if each.path == HERE), folders[0])
     if ADDRESS not in folder.stash:
         with ExitStack() as starting:
             folder.stash[ADDRESS] = starting.enter_context(two_nodes())

@@ -33,8 +33,8 @@ SOAKED = [pytest.param(part, marks=pytest.mark.soak) for part in range(2, PARTS 
 def recorded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> list[tuple[str, Case]]:
     """What a part of the fast tests of operators and of the test kit verify, by test."""
     file: Path = tmp_path_factory.mktemp("cases") / "cases.pickle"
-    recording = ["-p", "tests.recorded_cases", "--record-cases", str(file), "--cases-part", f"{request.param}/{PARTS}"]
-    recording += ["-m", "not slow and not ray", "-p", "no:cacheprovider"]
+    recording = ["-p", "tests.suite.recorded_cases", "--record-cases", str(file)]
+    recording += ["--cases-part", f"{request.param}/{PARTS}", "-m", "not slow and not ray", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *recording]
     run = subprocess.run([*command, "tests/operators", "tests/testing"], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode in (0, 1), run.stdout + run.stderr  # 1: tests of `verify` itself find it changed

@@ -45,7 +45,7 @@ from tests.exactly_once.running import (
     processes,
     two_nodes,
 )
-from tests.leftovers import Watch
+from tests.suite.leftovers import Watch
 
 VICTIMS = ("task", "coordinator", "raylet", "function", "rescale")
 """What can be done to the job in a round."""

@@ -15,7 +15,7 @@ from tests.mutants.report import Outcome, written
 from tests.mutants.sampling import Candidate, Run, candidates, drawn, tests_of_rows
 from tests.mutants.tracing import ROOT
 from tests.mutants.trial import Trials, Verdict, imported
-from tests.spec_claims import Claim, collect_claims
+from tests.spec.spec_claims import Claim, collect_claims
 
 
 def parser() -> argparse.ArgumentParser:

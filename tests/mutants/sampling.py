@@ -11,7 +11,7 @@ from random import Random
 from tests.mutants.mutations import Mutation, mutated, mutations_of
 from tests.mutants.tracing import ROOT
 from tests.mutants.trial import Change
-from tests.spec_claims import Claim
+from tests.spec.spec_claims import Claim
 
 SLOWEST_S = 20.0
 """Tests that take longer, when they are traced, are left out."""

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.pyflink_examples import (
+from tests.pyflink.pyflink_examples import (
     TABLE_FOLDER,
     TABLE_GOLDEN,
     TABLE_RECORDED,

@@ -40,6 +40,6 @@ def test_every_command_of_the_tutorial_prints_what_stands_below_it(tmp_path):
 def test_every_session_of_the_tutorial_is_run():
     found = blocks(TUTORIAL)
     sessions = {title for kind, title, _ in found if kind == "console"}
-    assert sessions == {"", WITH_RAY}  # the latter in tests/cluster/test_examples_on_ray.py
+    assert sessions == {"", WITH_RAY}  # the latter in tests/cluster/programs/test_examples_on_ray.py
     assert {kind for kind, _, _ in found} == {"console", "python"}
     assert all(title for kind, title, _ in found if kind == "python")

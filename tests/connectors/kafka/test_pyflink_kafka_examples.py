@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.servers.kafka_broker import KafkaCluster
 from tests.connectors.kafka.kafka_topics import messages_in
-from tests.pyflink_examples import FOLDER, KAFKA, prepared, printed_texts
+from tests.pyflink.pyflink_examples import FOLDER, KAFKA, prepared, printed_texts
 
 pytestmark = pytest.mark.slow
 

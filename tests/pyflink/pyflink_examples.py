@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tests.pyflink_wheels import unzipped_wheel
+from tests.pyflink.pyflink_wheels import unzipped_wheel
 from tests.source_files import ROOT
 
-GOLDEN = Path(__file__).parent / "golden" / "pyflink_examples"
-TABLE_GOLDEN = Path(__file__).parent / "golden" / "pyflink_table_examples"
+GOLDEN = Path(__file__).parents[1] / "golden" / "pyflink_examples"
+TABLE_GOLDEN = Path(__file__).parents[1] / "golden" / "pyflink_table_examples"
 FOLDER = "pyflink/examples/datastream"
 TABLE_FOLDER = "pyflink/examples/table"
 RECORDED = (

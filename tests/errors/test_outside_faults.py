@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bad_inputs import PAGE
-from tests.outside_faults import ALL, OutsideFault, page_with_faults
+from tests.errors.bad_inputs import PAGE
+from tests.errors.outside_faults import ALL, OutsideFault, page_with_faults
 
 
 @pytest.mark.parametrize("row", ALL, ids=lambda row: f"{row.system}, {row.what}")
@@ -17,5 +17,5 @@ def test_the_test_of_each_fault_wants_the_words_of_the_table(row: OutsideFault):
 
 def test_the_page_lists_the_faults_as_they_are():
     page = PAGE.read_text(encoding="utf-8")
-    assert page_with_faults(page) == page, "run `python -m tests.bad_inputs`"
+    assert page_with_faults(page) == page, "run `python -m tests.errors.bad_inputs`"
     assert all(row.what in page for row in ALL)

@@ -1,6 +1,6 @@
 """The table in docs/flink-semantics.md and the `spec(...)` markers of the tests, kept equal.
 
-`python -m tests.spec_table` reports what differs; with `--write` it rewrites the columns `status` and `shown by`.
+`python -m tests.spec.spec_table` reports what differs; with `--write` it rewrites the columns `status` and `shown by`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.spec_claims import Claim, SpecError, collect_claims
+from tests.spec.spec_claims import Claim, SpecError, collect_claims
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "flink-semantics.md"
 CLAUSES = ROOT / "docs" / "flink-semantics-clauses.md"
 NOT_APPLICABLE = ROOT / "docs" / "not-applicable.md"
@@ -215,7 +215,7 @@ def differences(found: str, wanted: str) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Check the table, or with `--write` bring it up to date; 0 when it is."""
     if arguments not in ([], ["--write"]):
-        print(f"usage: python -m tests.spec_table [--write]; found {arguments}", file=sys.stderr)
+        print(f"usage: python -m tests.spec.spec_table [--write]; found {arguments}", file=sys.stderr)
         return 2
     try:
         found, wanted = TABLE.read_text(encoding="utf-8"), expected_table()

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests import side_by_side
+from tests.suite import side_by_side
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *arguments: str, niceness: int = 0) -> int:

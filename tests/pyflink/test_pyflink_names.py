@@ -6,9 +6,9 @@ taken, by place and by name, with the same defaults and with values of the types
 (`pyflink_types.py`), and a class that a program derives from can be derived from in the same way.
 What is not so stands in `golden/pyflink_differences.txt`, each line with its reason; "java-only" and "internal" stay.
 
-`python -m tests.test_pyflink_names DIRECTORY`, with the directory of an unzipped wheel, prints all that differs.
+`python -m tests.pyflink.test_pyflink_names DIRECTORY`, with the directory of an unzipped wheel, prints what differs.
 `RAYFLINK_WRITE_GOLDEN=1 pytest ...` writes the list anew; new lines get the reason `?`, which the test refuses.
-`tests/pyflink_wheels.py` says where downloads are kept.
+`tests/pyflink/pyflink_wheels.py` says where downloads are kept.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import Any
 
 import pytest
 
-from tests import pyflink_types
-from tests.pyflink_names import ENUMS, Name, Parameter, attributes_set, names_of_module, pyflink_names
-from tests.pyflink_types import not_taken
-from tests.pyflink_wheels import VERSIONS, unzipped_wheel
+from tests.pyflink import pyflink_types
+from tests.pyflink.pyflink_names import ENUMS, Name, Parameter, attributes_set, names_of_module, pyflink_names
+from tests.pyflink.pyflink_types import not_taken
+from tests.pyflink.pyflink_wheels import VERSIONS, unzipped_wheel
 
-GOLDEN = Path(__file__).parent / "golden" / "pyflink_differences.txt"
+GOLDEN = Path(__file__).parents[1] / "golden" / "pyflink_differences.txt"
 ABSENT = object()
 
 

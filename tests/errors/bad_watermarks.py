@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rayflink.common import Duration, WatermarkGenerator, WatermarkStrategy
 from rayflink.connectors.collection import CollectionSource
-from tests.bad_input import RUNNING, WRITTEN, bad, stamped
+from tests.errors.bad_input import RUNNING, WRITTEN, bad, stamped
 
 ASCENDING = WatermarkStrategy.for_monotonous_timestamps()
 

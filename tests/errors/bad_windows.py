@@ -14,7 +14,7 @@ from rayflink.datastream.window import (
     TumblingEventTimeWindows,
     WindowAssigner,
 )
-from tests.bad_input import RUNNING, WRITTEN, bad, stamped
+from tests.errors.bad_input import RUNNING, WRITTEN, bad, stamped
 
 
 @bad("a window assigner that is none", WRITTEN, "a window assigner is wanted, found 5", "TumblingEventTimeWindows.of(")

@@ -1,7 +1,7 @@
 """Faults of outside systems: what a user does or suffers, what becomes of the job, and the test that shows it.
 
 The parts of an error's message stand in the test itself, which `test_outside_faults.py` checks, so that the table in
-docs/failures.md says what the tests see. `python -m tests.bad_inputs` writes it.
+docs/failures.md says what the tests see. `python -m tests.errors.bad_inputs` writes it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CONNECTORS = ROOT / "tests" / "connectors"
-BEGIN, END = "<!-- outside faults: begin, made by `python -m tests.bad_inputs` -->", "<!-- outside faults: end -->"
+BEGIN = "<!-- outside faults: begin, made by `python -m tests.errors.bad_inputs` -->"
+END = "<!-- outside faults: end -->"
 RETRIED, STARTS, FAILS = "goes on", "refused before it starts", "fails"
 
 

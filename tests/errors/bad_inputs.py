@@ -1,6 +1,6 @@
 """Bad inputs: what a program does wrong, when that is seen, what the error says. tests/test_errors.py runs them all.
 
-`python -m tests.bad_inputs` writes the table in docs/failures.md.
+`python -m tests.errors.bad_inputs` writes the table in docs/failures.md.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rayflink.connectors.socket_text import SocketTextSource
 from rayflink.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, StreamExecutionEnvironment
 from rayflink.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from rayflink.datastream.window import TumblingEventTimeWindows
-from tests import bad_outside_work, bad_state, bad_watermarks, bad_windows
-from tests.bad_input import ALL, RUNNING, SUBMITTED, WRITTEN, BadInput, bad, stamped
-from tests.outside_faults import page_with_faults
+from tests.errors import bad_outside_work, bad_state, bad_watermarks, bad_windows
+from tests.errors.bad_input import ALL, RUNNING, SUBMITTED, WRITTEN, BadInput, bad, stamped
+from tests.errors.outside_faults import page_with_faults
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "failures.md"
-BEGIN, END = "<!-- bad inputs: begin, made by `python -m tests.bad_inputs` -->", "<!-- bad inputs: end -->"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "failures.md"
+BEGIN, END = "<!-- bad inputs: begin, made by `python -m tests.errors.bad_inputs` -->", "<!-- bad inputs: end -->"
 
 __all__ = [
     "ALL", "PAGE", "RUNNING", "SUBMITTED", "WRITTEN", "BadInput", "bad_outside_work", "bad_state", "bad_watermarks",

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.time_budget import KINDS, RECORD, Budget, by_folder, folder_of
+from tests.suite.time_budget import KINDS, RECORD, Budget, by_folder, folder_of
 
 RECORDED = json.loads(RECORD.read_text()) if RECORD.exists() else {}
 SMALL = Budget({"fast": 5}, {"fast": 2.0}, 2.0, {"fast": {"state": 3, "tests": 1}})

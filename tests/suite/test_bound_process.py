@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.servers.bound_process import is_binding, start_bound
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 STARTS_AND_WAITS = """
 import time
 from benchmarks.servers.bound_process import start_bound

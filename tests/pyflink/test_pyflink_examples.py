@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests import pyflink_examples
-from tests.pyflink_examples import (
+from tests.pyflink import pyflink_examples
+from tests.pyflink.pyflink_examples import (
     CONNECTORS_TO_COME,
     ENDLESS,
     FOLDER,

@@ -1,4 +1,4 @@
-"""Bad inputs of async functions and of functions in pools; `tests/bad_inputs.py` gathers them."""
+"""Bad inputs of async functions and of functions in pools; `tests/errors/bad_inputs.py` gathers them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from rayflink.common import Time
 from rayflink.datastream import ActorPool, AsyncDataStream, AsyncFunction, AsyncRetryStrategy
-from tests.bad_input import RUNNING, WRITTEN, bad
+from tests.errors.bad_input import RUNNING, WRITTEN, bad
 
 SECOND = Time.seconds(1)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.spec_skips import Function, Module, Skips
+from tests.spec.spec_skips import Function, Module, Skips
 
 ROW_ID = re.compile(r"[A-X]\d\d")
 CLAUSE_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")

@@ -1,7 +1,7 @@
 """A pytest plugin that keeps the cases which tests give to `rayflink.testing.verify`, so that a cluster can run them.
 
-`python -m pytest -p tests.recorded_cases --record-cases FILE tests/operators` writes [(test, cloudpickle of a case)];
-with `--cases-part 1/6`, of a sixth of the tests.
+`python -m pytest -p tests.suite.recorded_cases --record-cases FILE tests/operators` writes [(test, cloudpickle of a
+case)]; with `--cases-part 1/6`, of a sixth of the tests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from rayflink.testing import HARDSHIPS
 from rayflink.testing.cases import Case
-from tests.soak import Slice
+from tests.suite.soak import Slice
 
 RECORDED: list[tuple[str, bytes]] = []
 

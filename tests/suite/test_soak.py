@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from rayflink.testing import HARDSHIPS
-from tests import soak
-from tests.soak import Slice
+from tests.suite import soak
+from tests.suite.soak import Slice
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MODULE = """
 import pytest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pyflink_examples import Rows, recorded, run_example
+from tests.pyflink.pyflink_examples import Rows, recorded, run_example
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 

@@ -1,4 +1,4 @@
-"""Bad inputs of keyed state on RocksDB; `tests/bad_inputs.py` gathers them."""
+"""Bad inputs of keyed state on RocksDB; `tests/errors/bad_inputs.py` gathers them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rayflink.common import Types
 from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from tests.bad_input import RUNNING, bad
+from tests.errors.bad_input import RUNNING, bad
 
 
 class _Opening(KeyedProcessFunction):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.leftovers import MARK, SHARED_MEMORY, Watch
+from tests.suite.leftovers import MARK, SHARED_MEMORY, Watch
 
 WAITS_FOR_INPUT = "import sys; print('runs', flush=True); sys.stdin.read()"
 

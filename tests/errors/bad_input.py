@@ -1,4 +1,4 @@
-"""What a bad input is, and the list of them all; tests/bad_inputs.py and its neighbours fill it."""
+"""What a bad input is, and the list of them all; tests/errors/bad_inputs.py and its neighbours fill it."""
 
 from __future__ import annotations
 

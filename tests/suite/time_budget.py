@@ -1,7 +1,7 @@
 """How much processor time each folder of tests may take, and how much it takes.
 
-`tests/time_budget.yaml` gives each folder seconds of CPU time, and their sums have limits: a folder that needs more
-must get it from another. `tests/times.json` holds what the last recorded run took; `make times` writes it, and so does
+`time_budget.yaml` gives each folder seconds of CPU time, and their sums have limits: a folder that needs more must get
+it from another. `times.json` holds what the last recorded run took; `make times` writes it, and so does
 `make test OPTIONS=--write-times`. Each run of all tests on Ray or without it is measured too, and fails where a folder
 takes a multiple of its budget. CPU time, unlike the time of the clock, hardly depends on what else the machine does.
 """
@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.leftovers import MARK
-from tests.side_by_side import is_whole
-from tests.soak import is_long
+from tests.suite.leftovers import MARK
+from tests.suite.side_by_side import is_whole
+from tests.suite.soak import is_long
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "times.json"
