@@ -1,5 +1,6 @@
 """Benchmarks of SQL: windows, filters, the queries of Nexmark, keyed tables, and latency.
 
-Each module `ours_NAME.py` defines the `run` of `python -m benchmarks NAME`; what they read is in `benchmarks/inputs/`.
-`ours_table_windows.py` is a program of its own.
+Each module `ours_NAME.py` defines the `run` of `python -m benchmarks NAME`, which gets a file or nothing and returns
+numbers; what they read is in `benchmarks/inputs/`. `ours_table_windows.py` is a program of its own. The operators of
+SQL are measured here in whole jobs, never alone.
 """

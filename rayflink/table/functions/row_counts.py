@@ -1,4 +1,4 @@
-"""Functions of the planner's own plans, which no query names: a row so many times, and a value of one row at most."""
+"""Functions of the planner's own plans, which no query names: a row repeated, and a value of one row at most."""
 
 from __future__ import annotations
 
