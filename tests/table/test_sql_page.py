@@ -21,8 +21,9 @@ def test_the_examples_of_a_page_give_what_it_shows(page):
 
 
 @pytest.mark.slow
-def test_the_example_of_row_patterns_gives_what_the_page_shows():
-    found = doctest.testfile(str(DOCS / "sql-match.md"), module_relative=False)
+@pytest.mark.parametrize("page", ["sql-match.md", "sql-over.md"])
+def test_the_example_of_a_clause_gives_what_its_page_shows(page):
+    found = doctest.testfile(str(DOCS / page), module_relative=False)
     assert found.attempted > 6 and found.failed == 0
 
 
