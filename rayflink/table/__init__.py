@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rayflink.table.optimizer.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
     from rayflink.table.result_kind import ResultKind as ResultKind
+    from rayflink.table.runtime.lookups.lookup_function import LookupFunction as LookupFunction
+    from rayflink.table.runtime.lookups.lookup_function import LookupRows as LookupRows
     from rayflink.table.schema import FormatDescriptor as FormatDescriptor
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
@@ -61,6 +63,7 @@ else:
             "rayflink.table.resolved_schema": "ResolvedSchema",
             "rayflink.table.result_kind": "ResultKind",
             "rayflink.table.optimizer.planner_config": "PlannerConfig",
+            "rayflink.table.runtime.lookups.lookup_function": "LookupFunction LookupRows",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
             "rayflink.table.sinks": "CsvTableSink WriteMode",
             "rayflink.table.sources": "CsvTableSource",

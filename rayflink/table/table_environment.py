@@ -12,11 +12,13 @@ from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
+from rayflink.connectors.lookup_cache import LookupCache
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
 
 from .connectors.in_memory import HeldTable
+from .connectors.lookups.function_tables import FunctionTable, function_of
 from .conversion.arrow_columns import normalize_types, type_of
 from .conversion.python_values import plain_rows
 from .dsl.expression_text import tree_of
@@ -33,6 +35,7 @@ from .physical.stream_tables import columns_asked, columns_of, definition_of
 from .plan.changelog import ChangelogMode
 from .plan.logical import Attribute, Scan
 from .plan.typed import known_names
+from .runtime.lookups.lookup_function import LookupFunction
 from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
 from .statements.named_tables import NamedTables, parts_of
@@ -233,6 +236,47 @@ class TableEnvironment(NamedTables, LegacyTables):
     def from_polars(self, frame: Any) -> Table:
         """Return a table of a polars DataFrame."""
         return self.from_arrow(frame.to_arrow())
+
+    def from_lookup(
+        self, function: Callable[..., object] | LookupFunction, schema: DataType, form: str | None = None,
+        cache: LookupCache | None = None, max_retries: int = 3,
+    ) -> Table:  # fmt: skip
+        """Return a table whose rows a function finds by key, for joins with FOR SYSTEM_TIME AS OF.
+
+        The columns that a join asks for are the keys. A subtask calls the function once for the distinct keys of a
+        batch, and again where it raises ConnectionError or TimeoutError; any other exception fails the job.
+
+        >>> from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local")
+        >>> columns = [DataTypes.FIELD("n", DataTypes.BIGINT()), DataTypes.FIELD("sq", DataTypes.BIGINT())]
+        >>> squares = t_env.from_lookup(lambda n: {"sq": n * n}, DataTypes.ROW(columns), form="key")
+        >>> t_env.create_temporary_view("squares", squares)
+        >>> rows = t_env.execute_sql(
+        ...     "SELECT o.n, s.sq FROM (SELECT n, PROCTIME() AS t FROM (VALUES (2), (3)) AS v(n)) AS o "
+        ...     "JOIN squares FOR SYSTEM_TIME AS OF o.t AS s ON o.n = s.n"
+        ... )
+        >>> list(rows.collect())
+        [<Row(2, 4)>, <Row(3, 9)>]
+
+        Args:
+            function: plain or `async def`. It takes a frame of keys, and returns a frame of rows with all columns; with
+                the form "key" it takes one key, as keyword arguments, and returns a dict or Row, a list of them, or
+                None. A `LookupFunction` is taken as it is.
+            schema: a `DataTypes.ROW` of all columns.
+            form: "arrow", "table", "polars", "pandas" or "key"; None: by the annotation of the function's parameter,
+                "arrow" without one.
+            cache: the limits of rows that are remembered by key; None: each batch asks for its keys.
+            max_retries: repetitions of a call.
+
+        Raises:
+            ValueError: the form is unknown.
+            PlanError: the package of the form is not installed.
+        """
+        columns = tuple(Attribute(field.name, field.type) for field in schema.fields)
+        names = tuple(column.name for column in columns)
+        source = FunctionTable(function_of(function, columns, form), names, cache, max_retries)
+        return Table(self._queries, Scan(columns, (anonymous_name(),), source))
 
     def _held(self, table: pyarrow.Table, fields: Sequence[Any]) -> Table:
         schema = tuple(Attribute(field.name, field.type) for field in fields)

@@ -15,6 +15,7 @@ from .jdbc.jdbc_tables import Jdbc
 from .kafka.kafka_connectors import KafkaConnector, UpsertKafkaConnector
 from .lakes.delta_tables import DeltaTables
 from .lakes.iceberg_tables import IcebergTables
+from .lookups.rest_lookup import RestLookup
 from .nexmark import NexmarkConnector
 from .print_and_blackhole import Blackhole, Print
 
@@ -25,6 +26,7 @@ _KNOWN: dict[str, Connector] = {
         PostgresCdc(),
         MySqlCdc(),
         Jdbc(),
+        RestLookup(),
         KafkaConnector(),
         UpsertKafkaConnector(),
         DeltaTables(),

@@ -43,6 +43,8 @@ class TableSource(ABC):
     """True if updates include the row before."""
     key: tuple[str, ...] = ()
     """Names of the columns by which updates find the row that they replace, where they lack the row before."""
+    takes_constant_keys = True
+    """True if rows are looked up by constants, too; else these are conditions, where there is another key."""
     instead = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
     """The remedy where a query needs the row before an update, which the source does not have."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from .changelog import Change
@@ -119,6 +119,14 @@ class LookupJoin(Relation):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         conditions = (expr for expr in (self.where, self.condition) if expr is not None)
         return (*(key.value for key in self.keys), *self.exprs, *conditions)
+
+    def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
+        return replace(
+            self, keys=tuple(replace(key, value=change(key.value)) for key in self.keys),
+            exprs=tuple(map(change, self.exprs)),
+            where=None if self.where is None else change(self.where),
+            condition=None if self.condition is None else change(self.condition),
+        )  # fmt: skip
 
     @property
     def width(self) -> int:

@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rayflink.common.errors import described
+from rayflink.common.errors import ConnectorError, described
 from rayflink.common.functions.function_classes import RuntimeContext
 from rayflink.common.text_output.logs import get_logger
 
 from ..keyed_state.key_rows import take_rows
 from .found_rows import FoundRows, rows_in_order
+from .key_numbers import KeyNumbers
 from .lookup_function import LookupFailed, LookupRows, TableLookup
 from .partial_cache import PartialCache
 
 if TYPE_CHECKING:
-    pass
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
 
 log = get_logger(__name__)
 
@@ -51,6 +54,14 @@ class LookupSettings:
     miss_delay_ms: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """Keys that are asked for, and their rows once these are there."""
+
+    keys: KeyNumbers
+    rows: asyncio.Future[FoundRows]
+
+
 class LookupCalls:
     """Finds the rows of keys.
 
@@ -74,6 +85,7 @@ class LookupCalls:
         if blocks and in_thread:
             self._pool = ThreadPoolExecutor(settings.capacity, thread_name_prefix="rayflink-lookup")
         self._cache: PartialCache | None = None
+        self._under_way: list[_Load] = []
 
     def open(self, context: RuntimeContext, now_ms: Callable[[], int]) -> None:
         """Open the function.
@@ -105,14 +117,43 @@ class LookupCalls:
         """
         if self._cache is None:
             return await self._load_in_time(keys)
-        cached, is_missing = self._cache.find(keys)
+        by_key, is_missing = self._cache.find(keys)
         missing = np.flatnonzero(is_missing)
-        if not len(missing):
-            return cached
-        wanted = keys if len(missing) == len(is_missing) else take_rows(keys, missing)
-        loaded = await self._load_in_time(wanted)
-        self._cache.add(wanted, loaded)
-        return loaded if len(missing) == len(is_missing) else cached.with_rows_of(missing, loaded)
+        shared: list[tuple[Numbers, Numbers, asyncio.Future[FoundRows]]] = []
+        for load in self._under_way if len(missing) else ():
+            places = load.keys.find(take_rows(keys, missing))
+            shared.append((missing[places >= 0], places[places >= 0], load.rows))
+            missing = missing[places < 0]
+        if len(missing):
+            wanted = keys if len(missing) == len(is_missing) else take_rows(keys, missing)
+            loaded = await self._load_once(self._cache, wanted)
+            by_key = loaded if len(missing) == len(is_missing) else by_key.with_rows_of(missing, loaded)
+        for numbers, places, rows in shared:
+            if len(numbers):
+                other = await asyncio.shield(rows)
+                by_key = by_key.with_rows_of(
+                    numbers, FoundRows(other.columns, other.firsts[places], other.counts[places])
+                )
+        return by_key
+
+    async def _load_once(self, cache: PartialCache, keys: Sequence[pa.Array]) -> FoundRows:
+        """Load rows into the cache; requests for the same keys wait for them meanwhile."""
+        numbers = KeyNumbers(self._keys.types)
+        numbers.add(keys)
+        load = _Load(numbers, asyncio.get_running_loop().create_future())
+        self._under_way.append(load)
+        try:
+            loaded = await self._load_in_time(keys)
+        except Exception as error:
+            load.rows.set_exception(error)
+            load.rows.exception()  # perhaps no other request waits for it
+            raise
+        else:
+            cache.add(keys, loaded)
+            load.rows.set_result(loaded)
+            return loaded
+        finally:
+            self._under_way.remove(load)
 
     async def _load_in_time(self, keys: Sequence[pa.Array]) -> FoundRows:
         timeout_ms = self._settings.timeout_ms
@@ -154,9 +195,12 @@ class LookupCalls:
                 self._retries.inc()
                 await asyncio.sleep(min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 4**attempt))
                 continue
-            except Exception:
+            except Exception as error:
                 self._failures.inc()
-                raise
+                cause, remedy = described(error), "correct what it says; such an error is not repeated"
+                if isinstance(error, ConnectorError):
+                    cause, remedy = error.problem, error.remedy
+                raise LookupFailed(f"the lookup in {self._table} failed: {cause}", remedy) from error
             self._requests.inc()
             self._loads.inc(len(batch))
             self._latest_ms = self._now_ms() - began_ms

@@ -16,7 +16,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch, Element, EndOfDat
 from rayflink.common.records.row_kinds import kinds_of, with_kinds
 from rayflink.operators.async_io.async_operator import AsyncOperator
 from rayflink.operators.async_io.request_queue import Request
-from rayflink.operators.base import OperatorContext, UserCodeError
+from rayflink.operators.base import OperatorContext
 from rayflink.operators.user_function import UserCode
 
 from ...plan.typed import Evaluation, Expr
@@ -26,7 +26,7 @@ from ..joins.join_pairs import Matches
 from ..joins.join_rows import JoinRows, JoinSpec
 from .found_rows import FoundRows
 from .lookup_calls import LookupCalls, LookupSettings
-from .lookup_function import LookupFailed, TableLookup
+from .lookup_function import TableLookup
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,12 +169,7 @@ class LookupJoinOperator(AsyncOperator):
             key = ", ".join(f"{name}={column[0].as_py()!r}" for name, column in zip(names, asked.keys, strict=True))
             count = len(asked.keys[0])
             shown = key if count == 1 else f"{key}, the first of {count} keys"
-            error = asked.by_key
-            if not isinstance(error, LookupFailed):
-                raise self.failure(f"the lookup in {self._spec.table}", shown) from error
-            raise UserCodeError(
-                self.ctx.operator_name, self.ctx.call_site, shown, f"the lookup in {self._spec.table}"
-            ) from error
+            raise self.failure(f"the lookup in {self._spec.table}", shown) from asked.by_key
 
     def elements_of(self, answered: list[Request]) -> Iterable[Element]:
         for request in answered:

@@ -162,6 +162,16 @@ def test_a_table_that_is_away_is_asked_again_and_then_the_job_fails():
     assert "in 2 tries: " in message and "the server is away" in message and "lookup.max-retries" in message
 
 
+def test_a_key_that_is_under_way_is_not_asked_for_again():
+    function = SlowPlaces()
+    joined = operator(function, cache=LookupCache(100), settings=SLOW)
+    assert rows_of(joined, batch((0, 1), (1, 2)), batch((2, 2), (3, 5), (4, 1))) == [
+        (0, 1, 1, 10), (1, 2, 2, 21), (1, 2, 2, 20), (2, 2, 2, 21), (2, 2, 2, 20), (3, 5, 5, 52), (3, 5, 5, 51),
+        (3, 5, 5, 50), (4, 1, 1, 10),
+    ]  # fmt: skip
+    assert sorted(map(sorted, function.calls)) == [[1, 2], [5]]
+
+
 def test_other_errors_fail_at_once():
     class Broken(Places):
         def look_up(self, keys: pa.RecordBatch) -> LookupRows:
@@ -169,7 +179,7 @@ def test_other_errors_fail_at_once():
             raise ZeroDivisionError("of the function")
 
     function = Broken()
-    with pytest.raises(UserCodeError, match="the lookup in places on record id=1: ZeroDivisionError: of the function"):
+    with pytest.raises(UserCodeError, match="the lookup in places failed: ZeroDivisionError: of the function"):
         rows_of(operator(function), batch((0, 1)))
     assert len(function.calls) == 1
 

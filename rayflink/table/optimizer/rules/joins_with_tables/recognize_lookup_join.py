@@ -61,7 +61,7 @@ def _lookup(join: SnapshotJoin) -> Relation:
             keys.append(key)
     where: list[Expr] = []
     for part in conditions:
-        key = _constant_key(part, scan)
+        key = _constant_key(part, scan) if scan.source.takes_constant_keys or not keys else None
         if key is None or key.name in [known.name for known in keys]:
             where.append(part)
         else:
