@@ -22,10 +22,12 @@ from rayflink.common.metrics.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 from rayflink.operators.capabilities import CheckpointListener, ProcessingTimers, Upkeep
+from rayflink.state.keys.key_columns import hash_columns
 
 from ..aggregates.aggregates import Aggregate
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_numpy
+from ..groups.group_accumulators import GroupAccumulators
 from ..groups.segments import Segments, first_of_runs
 from ..groups.table_state import FoundKeys, TableState
 from ..keyed_state.frame_memory import Columns, FrameMemory
@@ -43,6 +45,10 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 16
 """Rows in a batch of results at most."""
+LISTED_ROWS = 512
+"""Rows that are worked together, those of one time with them, where each result contains the values of its frame."""
+MOST_STORED = 1 << 22
+"""Stored rows that are read together, about."""
 MOST_SWEEPS = 64
 """Slices of a sweep by event time between two watermarks."""
 _TIME, _ARRIVAL = pa.field("$time", pa.int64()), pa.field("$arrival", pa.int64())
@@ -75,10 +81,17 @@ class RunningFunctions:
         if before:
             chosen_before = [self._functions[number] for number in before]
             self._parts.append((before, RowsBefore(chosen_before, spec.columns, frame if is_bounded else None)))
+        self.is_listed = bool(spec.aggregates) and GroupAccumulators(spec.aggregates, spec.columns, False).is_listed
+        """True if a result contains all values of a frame."""
         widths = accumulate((len(part.types) for _, part in self._parts), initial=0)
         self._bounds = list(pairwise(widths))
         self.types = [kind for _, part in self._parts for kind in part.types]
         """Types of the columns of the state."""
+
+    def stored_rows(self, base: Columns) -> int:
+        """Return the number of rows that are stored of some keys."""
+        parts = zip(self._parts, self._bounds, strict=True)
+        return sum(part.stored_rows(base[first:stop]) for (_, part), (first, stop) in parts)
 
     def _numbers_of(self, is_wanted: Callable[[Aggregate | RowFunction], bool]) -> list[int]:
         return [number for number, function in enumerate(self._functions) if is_wanted(function)]
@@ -133,6 +146,8 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         self._row_schema = pa.schema([*in_order, _TIME, _ARRIVAL], about_rows)
         self._waiting = WaitingRows([field.type for field in self._fields], spec.partition)
         self._progress = self._until = MIN_TIMESTAMP
+        self._stored_a_key = 0
+        """Rows that were stored of a key, on average, when keys were last read."""
 
     # life cycle
 
@@ -229,6 +244,16 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         """Yield rows with their results, in the order of time, and equal ones as they came."""
         order = np.argsort(times, kind="stable")
         columns, times = take_rows(columns, order), times[order]
+        bounds = [0, len(times)]
+        if self._functions is not None and self._functions.is_listed:
+            ends = np.append(np.flatnonzero(np.diff(times)) + 1, len(times))
+            wanted = np.searchsorted(ends, np.arange(LISTED_ROWS, len(times), LISTED_ROWS))
+            bounds = [0, *np.unique(np.append(ends[wanted], len(times))).tolist()]
+        for first, stop in pairwise(bounds):
+            yield from self._worked([column.slice(first, stop - first) for column in columns], times[first:stop], until)
+
+    def _worked(self, columns: Columns, times: Numbers, until: int) -> Iterator[Element]:
+        """Yield rows that are in the order of time with their results."""
         if self._functions is not None:
             columns = [*columns[: len(self._spec.columns)], *self._computed(columns, times, until)]
         columns = [column if column.type == field.type else column.cast(field.type)
@@ -238,6 +263,17 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
             yield ArrowBatch(batch.slice(first, BLOCK_ROWS))
 
     def _computed(self, columns: Columns, times: Numbers, until: int) -> Columns:
+        """Return the results of rows that are in the order of time; where much is stored of keys, by parts of them."""
+        partition = [columns[key] for key in self._spec.partition]
+        parts = len(times) * self._stored_a_key // MOST_STORED + 1
+        if parts == 1 or not partition:
+            return self._computed_together(columns, times, until)
+        numbers = hash_columns(partition) % parts
+        chosen = [rows for part in range(parts) if len(rows := np.flatnonzero(numbers == part))]
+        pieces = [self._computed_together(take_rows(columns, rows), times[rows], until) for rows in chosen]
+        return take_rows(concatenated(pieces), np.argsort(np.concatenate(chosen)))
+
+    def _computed_together(self, columns: Columns, times: Numbers, until: int) -> Columns:
         """Return the results of rows that are in the order of time."""
         assert self._functions is not None and self._state is not None, "there are functions"
         state, rows = self._state, len(times)
@@ -249,6 +285,7 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         batch = pa.RecordBatch.from_arrays(take_rows(columns, order), names=[f"c{n}" for n in range(len(columns))])
         horizon = MIN_TIMESTAMP if self._reach_ms is None else until + 1 - self._reach_ms
         ordered = OrderedRows(batch, times[order], segments, horizon)
+        self._stored_a_key = self._functions.stored_rows(keys.stored) // len(segments)
         results, after = self._functions.run(_base(keys, codes[segments.starts]), ordered)
         places = np.empty(len(segments), dtype=np.int64)
         places[codes[segments.starts]] = np.arange(len(segments))

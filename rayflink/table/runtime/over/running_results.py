@@ -79,6 +79,10 @@ class RunningResults(ABC):
     def describe(self) -> str:
         """Describe the state without column numbers, which differ between plans."""
 
+    def stored_rows(self, state: Columns) -> int:
+        """Return the number of rows that the state of some keys contains."""
+        return 0
+
 
 class RunningAggregates(RunningResults):
     """Aggregates of all rows of a key up to each.
@@ -162,6 +166,9 @@ class RowsBefore(RunningResults):
 
     def describe(self) -> str:
         return f"the rows before, {self._frame}" if self._has_times else f"the last {self._most} rows"
+
+    def stored_rows(self, state: Columns) -> int:
+        return len(state[0].flatten())
 
     def run(self, base: Columns, rows: OrderedRows) -> tuple[Columns, Columns]:
         segments = rows.segments

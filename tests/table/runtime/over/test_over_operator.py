@@ -152,6 +152,22 @@ def test_by_processing_time_results_come_at_once_but_those_of_frames_of_time():
     )  # fmt: skip
 
 
+def test_rows_are_worked_in_parts_where_much_is_stored_or_results_are_lists(monkeypatch):
+    monkeypatch.setattr("rayflink.table.runtime.over.over_operator.MOST_STORED", 20)
+    monkeypatch.setattr("rayflink.table.runtime.over.over_operator.LISTED_ROWS", 4)
+    chance = random.Random(5)
+    for functions in (COUNTED, (agg("ARRAY_AGG", N), agg("SUM", N))):
+        over = Over(functions, Frame(True, -5, 0))
+        model = OverModel(over)
+        with OperatorHarness(over.operators) as harness:
+            for watermark in (1000, 2000, 3000):
+                part = random_rows(chance, 40, watermark - 1000, 0.0)
+                model.waiting += part
+                harness.give(rows(*part))
+                harness.give(wm(watermark))
+                assert same(values_of(harness.take()), list(model.advance(watermark)))
+
+
 def test_rows_that_no_frame_reaches_are_not_stored():
     over = Over((agg("SUM", N),), Frame(False, -50, 0))
     [operator] = over.operators()
