@@ -29,7 +29,7 @@ from .logical import (
 from .lookup_joins import LookupJoin
 from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
-from .over import OverAggregate
+from .over import OverAggregate, call_text
 from .plan_nodes import node_of
 from .ranks import Rank
 from .typed import Column, Expr
@@ -104,7 +104,7 @@ def groups_of(relation: GroupAggregate) -> str:
 
 
 def _of_over(relation: OverAggregate, column: int) -> str:
-    call = relation.calls[column - relation.width].describe(_all_lineages(relation.input))
+    call = call_text(relation.calls[column - relation.width], _all_lineages(relation.input))
     return f"{call} over {over_of(relation)}"
 
 

@@ -65,6 +65,14 @@ def _bound_text(bound: Length) -> str:
     return f"{abs(bound)} {'PRECEDING' if bound < 0 else 'FOLLOWING'}"
 
 
+def call_text(call: AggregateCall, names: Sequence[str]) -> str:
+    """Return a call as EXPLAIN shows it."""
+    if call.name not in (*WITHOUT_FRAME, "NTH_VALUE"):
+        return call.describe(names)
+    arguments = [names[column] for column in call.arguments]
+    return f"{call.name}({', '.join([*arguments[:1], *map(str, call.options), *arguments[1:]])})"
+
+
 @dataclass(frozen=True)
 class OverAggregate(Relation):
     """Rows, and for each call a column with its result over the frame of each row.
@@ -116,12 +124,12 @@ class OverAggregate(Relation):
         if self.keys:
             parts.append(f"orderBy=[{order_text(names, self.keys)}]")
         results = zip(self.calls, self.names[self.width :], strict=True)
-        shown = names + [f"{call.describe(names)} AS {name}" for call, name in results]
+        shown = names + [f"{call_text(call, names)} AS {name}" for call, name in results]
         parts += [f"window=[{self.frame}]", f"select=[{', '.join(shown)}]"]
         return f"OverAggregate({', '.join(parts)})"
 
 
 __all__ = [
     "ALL_ROWS", "NEIGHBORS", "OF_WHOLE_PARTITIONS", "RANKS", "UNTIL_ROW", "WITHOUT_FRAME", "Frame", "Length",
-    "OverAggregate",
+    "OverAggregate", "call_text",
 ]  # fmt: skip
