@@ -28,6 +28,7 @@ from rayflink.connectors.formats.json_files import json_lines_encoder
 from rayflink.connectors.formats.text_files import TextFileSource
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import SinkOperator
+from rayflink.state.snapshots import InlineSnapshots, loaded, stored
 from tests.connectors.reading import Coordinator, read, read_with_restores
 from tests.operators.running import context, opened
 
@@ -400,7 +401,8 @@ def test_a_checkpoint_whose_notice_was_lost_is_committed_by_the_restore(tmp_path
     assert snapshot is not None
     restored = SinkOperator(text_file_sink(tmp_path))
     restored.setup(context(attempt=1, checkpointing=True))
-    restored.initialize_state((snapshot,))
+    inline = InlineSnapshots(1)
+    restored.initialize_state((loaded(stored(snapshot, inline), inline),))
     restored.open()
     restored.close()
     assert _content(tmp_path) == {"part-0-0.txt": "a\n"}
