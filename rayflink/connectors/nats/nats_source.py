@@ -136,7 +136,8 @@ class _Lookup:
         if facts.retention != "limits":
             problem = f"stream {stream!r} of NATS at {settings.server.place} removes what was read"
             problem += f" (retention {facts.retention}), so it cannot be read again after a failure"
-            raise NatsRefusal(problem, "create the stream with retention limits, and with max_age for what may go")
+            remedy = "create the stream with retention limits, and with max_age for what may go"
+            raise NatsRefusal(problem, f"{remedy}; or read another of that retention, which has this one as its source")
         splits = []
         for subject in subjects:
             start = facts.start(starting, await _look_up(connection, stream, subject, starting))

@@ -28,7 +28,7 @@ from .postgres_session import PostgresError, driver, place_of
 from .postgres_values import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow
 
@@ -231,15 +231,17 @@ class PostgresCdcSourceBuilder:
         return self
 
     def with_columns(
-        self, columns: Mapping[str, pyarrow.DataType], upserts: bool
+        self, columns: Mapping[str, pyarrow.DataType], upsert_key: Sequence[str] = ()
     ) -> PostgresCdcSourceBuilder:
         """Set the columns to read, with the types of their values, as SQL declares them.
 
         Args:
-            upserts: updates come without the row before; else the replica identity has to be FULL.
+            upsert_key: columns of the primary key: updates come without the row before. None: they come with it, and
+                the replica identity has to be FULL.
         """
-        self._choice = replace(self._choice, columns=columns, needs_before=not upserts)
-        self._settings = replace(self._settings, upserts=upserts)
+        key = tuple(upsert_key)
+        self._choice = replace(self._choice, columns=columns, needs_before=not key, upsert_key=key)
+        self._settings = replace(self._settings, upserts=bool(key))
         return self
 
     def build(self) -> PostgresCdcSource[Output]:

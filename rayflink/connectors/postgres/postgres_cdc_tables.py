@@ -110,6 +110,7 @@ class TableChoice:
         chunk_key: name of the column of the primary key that divides chunks; None: the first one.
         needs_before: updates and deletions must include the row before: the replica identity has to be FULL.
         needs_log: the changes are read, too, and the replica identity matters.
+        upsert_key: columns by which readers find the row that a change replaces; none: they do not look for it.
     """
 
     schemas: tuple[str, ...] = ()
@@ -118,6 +119,7 @@ class TableChoice:
     chunk_key: str | None = None
     needs_before: bool = False
     needs_log: bool = True
+    upsert_key: tuple[str, ...] = ()
 
     def find(self, cursor: psycopg.Cursor[tuple[object, ...]]) -> dict[str, CapturedTable]:
         """Return the tables by their full names.
@@ -157,6 +159,8 @@ class TableChoice:
             tuple(column.name for column in ordered), chunk_key, str(identity), int(str(estimate)),
         )  # fmt: skip
         self._check_identity(table)
+        if self.upsert_key and self.needs_log:
+            check_upsert_key(table, self.upsert_key)
         return table
 
     def _chunk_key(self, full_name: str, keys: list[CapturedColumn]) -> CapturedColumn | None:
@@ -188,6 +192,23 @@ class TableChoice:
         if table.identity == "n" or not table.keys:
             problem = found if table.keys else f"{found} and no primary key"
             raise PostgresError(f"{problem}, so PostgreSQL refuses updates once it is published", f"run {full}")
+
+
+def check_upsert_key(table: CapturedTable, key: Sequence[str]) -> None:
+    """See that changes of a table have the key by which readers find the row that one replaces.
+
+    The log has the primary key of a deleted row, and of a row whose primary key is updated; by other columns such rows
+    would stay for ever.
+
+    Raises:
+        PostgresError: it is not the primary key.
+    """
+    if set(key) == set(table.keys):
+        return
+    own = f"PRIMARY KEY ({', '.join(table.keys)})" if table.keys else "no primary key"
+    problem = f"updates are found by PRIMARY KEY ({', '.join(key)}), and table {table.full_name} has {own}"
+    remedy = f"declare {own} NOT ENFORCED, or set" if table.keys else "add one, or set"
+    raise PostgresError(problem, f"{remedy} 'changelog-mode' = 'all' and run REPLICA IDENTITY FULL for the table")
 
 
 def read_columns(
@@ -245,4 +266,4 @@ def _is_match(pattern: str, name: str) -> bool:
     return pattern == name or re.fullmatch(pattern, name) is not None
 
 
-__all__ = ["CapturedColumn", "CapturedTable", "TableChoice", "columns_in_types", "read_columns"]
+__all__ = ["CapturedColumn", "CapturedTable", "TableChoice", "check_upsert_key", "columns_in_types", "read_columns"]

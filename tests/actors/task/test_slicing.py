@@ -92,6 +92,7 @@ def test_a_barrier_of_the_coordinator_waits_for_one_slice_at_most():
     assert clock.now_ms() - before <= 10
 
 
+@pytest.mark.spec("A10", "latency")
 def test_records_of_a_half_worked_batch_leave_at_the_buffer_timeout():
     """A batch of 10,000 records at 1 ms each: the first are sent on long before the last is worked."""
     clock = ManualClock(1_000)

@@ -10,10 +10,12 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.js.api import StreamSource
 
 from rayflink.common import OutputTag, SimpleStringSchema, WatermarkStrategy
 from rayflink.common.metrics.metric_group import MetricGroup
@@ -221,7 +223,7 @@ def test_refusals_of_the_server_name_the_remedy(nats_server: NatsProcess) -> Non
         write(["a" * 70_000], sink(nats_server, f"{stream}.a").build())
     with pytest.raises(Exception, match="has no such stream; create the stream"):
         records_of(source(nats_server, "none").build())
-    with pytest.raises(Exception, match="removes what was read \\(retention workqueue\\)"):
+    with pytest.raises(Exception, match="removes what was read \\(retention workqueue\\).*which has this"):
         records_of(source(nats_server, nats_server.new_stream(retention="workqueue")).build())
     with pytest.raises(Exception, match="the account has no JetStream.*start nats-server with -js"):
         records_of(source(nats_server, stream).set_user("plain", "plain").build())
@@ -333,6 +335,24 @@ def test_the_sink_publishes_each_record_at_least_once(nats_server: NatsProcess) 
             return [int(value) for value in nats_server.values(self.stream)]
 
     check_sink(Stream, seeds=range(2), records=60)
+
+
+@pytest.mark.parametrize("retention", ["workqueue", "interest"])
+def test_what_a_queue_removes_is_read_from_a_stream_that_has_it_as_its_source(
+    nats_server: NatsProcess, retention: str
+) -> None:
+    queue = nats_server.new_stream(retention=retention)
+    log = f"{queue}-log"
+    nats_server.do(lambda streams: streams.add_stream(name=log, sources=[StreamSource(name=queue)]))
+    deadline = time.monotonic() + 20
+    for number in count():  # a stream of interest removes what comes before the log is there
+        nats_server.publish([number], f"{queue}.a")
+        if nats_server.do(lambda streams: streams.stream_info(log)).state.messages >= 5:
+            break
+        assert time.monotonic() < deadline
+    read = [int(value) for value in records_of(source(nats_server, log).set_subjects(f"{queue}.*").build())]
+    assert len(read) >= 5 and read == list(range(read[0], read[0] + len(read)))
+    assert [int(value) for value in records_of(source(nats_server, log).build())][: len(read)] == read, "read again"
 
 
 def test_the_examples_of_the_page_run(nats_server: NatsProcess) -> None:

@@ -79,7 +79,7 @@ class PostgresChanges(TableSource):
             for number, column in enumerate(table.schema)
             if number not in table.metadata
         }
-        builder.with_columns(columns, upserts=not self.produces_update_before)
+        builder.with_columns(columns, () if self.produces_update_before else table.primary_key)
         return builder.deserializer(ColumnChanges(table.schema, tuple(table.metadata.items()))).build()
 
 

@@ -111,6 +111,19 @@ def test_a_table_without_full_identity_is_refused_with_the_remedy(server: Postgr
         list(t_env.execute_sql("SELECT * FROM t").collect())
 
 
+@pytest.mark.slow
+def test_upserts_by_another_key_than_that_of_the_table_are_refused(server: PostgresServer) -> None:  # noqa: F811
+    t_env = environment()
+    other = COLUMNS.replace("n BIGINT", "n BIGINT NOT NULL").replace("(id)", "(n)")
+    create(t_env, str(server.home), other, **{"changelog-mode": "upsert"})
+    wanted = r"found by PRIMARY KEY \(n\), and table public.t has PRIMARY KEY \(id\); declare PRIMARY KEY \(id\) NOT"
+    with pytest.raises(Exception, match=wanted):
+        list(t_env.execute_sql("SELECT * FROM t").collect())
+    execute(server.dsn, "ALTER TABLE t DROP CONSTRAINT t_pkey")
+    with pytest.raises(Exception, match="has no primary key; add one, or set 'changelog-mode' = 'all'"):
+        list(t_env.execute_sql("SELECT * FROM t").collect())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
