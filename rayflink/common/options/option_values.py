@@ -54,6 +54,14 @@ class TypeLengthEnforcer(Enum):
     ERROR = "ERROR"
 
 
+class UpsertMaterialize(Enum):
+    """The tables before which the rows of each key are stored."""
+
+    NONE = "NONE"
+    AUTO = "AUTO"
+    FORCE = "FORCE"
+
+
 class LookupOutput(Enum):
     """The order in which the results of lookups leave."""
 
@@ -137,4 +145,5 @@ __all__ = [
     "StateBackendType",
     "Target",
     "TypeLengthEnforcer",
+    "UpsertMaterialize",
 ]

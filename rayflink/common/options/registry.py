@@ -50,6 +50,7 @@ from .option_values import RuntimeMode as RuntimeMode
 from .option_values import StateBackendType as StateBackendType
 from .option_values import Target as Target
 from .option_values import TypeLengthEnforcer as TypeLengthEnforcer
+from .option_values import UpsertMaterialize as UpsertMaterialize
 from .sql_options import AGG_PHASE_STRATEGY as AGG_PHASE_STRATEGY
 from .sql_options import ALLOW_LATENESS as ALLOW_LATENESS
 from .sql_options import ASYNC_LOOKUP_CAPACITY as ASYNC_LOOKUP_CAPACITY
@@ -81,6 +82,7 @@ from .sql_options import SQL
 from .sql_options import STATE_TTL as STATE_TTL
 from .sql_options import TABLE_PARALLELISM as TABLE_PARALLELISM
 from .sql_options import TYPE_LENGTH_ENFORCER as TYPE_LENGTH_ENFORCER
+from .sql_options import UPSERT_MATERIALIZE as UPSERT_MATERIALIZE
 
 _MAX_INT = 2**31 - 1
 

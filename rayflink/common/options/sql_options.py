@@ -10,7 +10,14 @@ from .option_declaring import POSITIVE as _POSITIVE
 from .option_declaring import declare as _option
 from .option_declaring import millis as _ms
 from .option_types import BOOLEAN, DURATION, INT, LONG, STRING, enum_type
-from .option_values import AggPhaseStrategy, LookupOutput, NonDeterministicUpdates, NotNullEnforcer, TypeLengthEnforcer
+from .option_values import (
+    AggPhaseStrategy,
+    LookupOutput,
+    NonDeterministicUpdates,
+    NotNullEnforcer,
+    TypeLengthEnforcer,
+    UpsertMaterialize,
+)
 
 SQL = "SQL"
 """The heading of these options."""
@@ -69,6 +76,10 @@ NOT_NULL_ENFORCER = _option(SQL, "table.exec.sink.not-null-enforcer", enum_type(
 TYPE_LENGTH_ENFORCER = _option(SQL, "table.exec.sink.type-length-enforcer", enum_type(TypeLengthEnforcer),
                                TypeLengthEnforcer.IGNORE,
                                "Strings and bytes of another length than their column: ignore it, trim and pad, fail.")
+UPSERT_MATERIALIZE = _option(SQL, "table.exec.sink.upsert-materialize", enum_type(UpsertMaterialize),
+                             UpsertMaterialize.AUTO,
+                             "Store the rows of each PRIMARY KEY before they are written, and write the last one; "
+                             "AUTO: where rows change whose own key may differ from it.")
 ASYNC_LOOKUP_CAPACITY = _option(SQL, "table.exec.async-lookup.buffer-capacity", INT, 100,
                                 "Requests of a lookup join under way at most, each for the keys of a batch.",
                                 test=_POSITIVE)

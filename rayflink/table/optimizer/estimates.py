@@ -36,7 +36,7 @@ from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr
-from ..plan.upserts import ChangelogNormalize
+from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from ..types import INTEGERS, DataType
 from .conditions import parts_of
 from .join_keys import Pair, equalities
@@ -145,7 +145,9 @@ class Estimates:
                 return self._written_join(node)
             case KeyedJoin():
                 return self._keyed_join(node)
-            case WatermarkAssigner() | ToChangelog() | FromChangelog() | ChangelogNormalize() | Sink():
+            case WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
+                return self._as_below(node)
+            case ChangelogNormalize() | UpsertMaterialize():
                 return self._as_below(node)
             case _:
                 assert_never(node)

@@ -13,11 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 
+from rayflink.common.options.registry import UpsertMaterialize as Strategy
+
+from ..plan.changelog import Change
 from ..plan.logical import Project, Relation, Scan, Sink, WatermarkAssigner
 from ..plan.op_columns import ToChangelog
 from ..plan.typed import Column
-from ..plan.upsert_keys import has_upsert_key, needs_before, upsert_keys, upsert_names
-from ..plan.upserts import ChangelogNormalize
+from ..plan.upsert_keys import has_upsert_key, needs_before, upsert_key, upsert_keys, upsert_names
+from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 
 
 class _Need(Enum):
@@ -28,16 +31,41 @@ class _Need(Enum):
     WHOLE = "updates and deletions include the whole row before"
 
 
-def normalize_upserts(plans: Iterable[Relation]) -> list[Relation]:
+def normalize_upserts(plans: Iterable[Relation], strategy: Strategy) -> list[Relation]:
     """Return the plans with a ChangelogNormalize behind each upsert source of which more than the key is needed.
 
-    Tables whose key is not that of the rows which are written to them want the rows before updates.
+    Before a table whose key is not that of the rows which are written to it the rows of each key are stored, or the
+    table wants the rows before updates.
+
+    Args:
+        strategy: before which tables rows are stored.
     """
-    return [_completed(_asking(plan), _Need.WHOLE) for plan in plans]
+    return [_completed(_by_its_key(plan, strategy), _Need.WHOLE) for plan in plans]
 
 
-def _asking(plan: Relation) -> Relation:
-    return replace(plan, needs_before=needs_before(plan.input, plan.sink.key)) if isinstance(plan, Sink) else plan
+def _by_its_key(plan: Relation, strategy: Strategy) -> Relation:
+    if not isinstance(plan, Sink):
+        return plan
+    if _is_materialized(plan, strategy):
+        below = plan.input
+        key = tuple(below.names.index(name) for name in plan.sink.key)
+        compared = upsert_key(below) or tuple(range(len(below.schema)))
+        stored = UpsertMaterialize(below.schema, below, key, compared, place=plan.place)
+        return replace(plan, input=stored)
+    return replace(plan, needs_before=needs_before(plan.input, plan.sink.key))
+
+
+def _is_materialized(plan: Sink, strategy: Strategy) -> bool:
+    if strategy is Strategy.NONE or not plan.sink.key or plan.sink.requires_update_before or plan.sink.is_append_only:
+        return False
+    names, key = plan.input.names, set(plan.sink.key)
+    is_found = any({names[number] for number in columns} <= key for columns in upsert_keys(plan.input))
+    changes = _changes(plan.input) & (Change.UPDATE | Change.DELETE)
+    return strategy is Strategy.FORCE or (bool(changes) and not is_found)
+
+
+def _changes(relation: Relation) -> Change:
+    return relation.gives_changes([_changes(below) for below in relation.inputs])
 
 
 def _completed(relation: Relation, need: _Need) -> Relation:

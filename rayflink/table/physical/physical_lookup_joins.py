@@ -72,9 +72,7 @@ def _spec(translation: Translation, plan: LookupJoin, lookup: TableLookup, is_ap
     settings = _settings(translation, plan, lookup, is_append)
     values = tuple(key.value for key in plan.keys)
     table = ".".join(scan.known_path)
-    return LookupSpec(
-        table, lookup, settings, keys, values, arrow_schema(scan.schema), plan.where, plan.exprs, join
-    )
+    return LookupSpec(table, lookup, settings, keys, values, arrow_schema(scan.schema), plan.where, plan.exprs, join)
 
 
 def _settings(translation: Translation, plan: LookupJoin, lookup: TableLookup, is_append: bool) -> LookupSettings:

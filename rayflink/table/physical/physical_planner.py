@@ -37,7 +37,7 @@ from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.typed import Session
-from ..plan.upserts import ChangelogNormalize
+from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate, translate_stream_groups
 from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
@@ -54,7 +54,7 @@ from .physical_rows import (
 )
 from .physical_sinks import write_table
 from .physical_sources import translate_scan, translate_values, translate_watermarks
-from .physical_upserts import translate_last_rows, translate_normalize
+from .physical_upserts import translate_last_rows, translate_materialize, translate_normalize
 from .physical_windows import translate_window_aggregate, translate_window_table
 from .planner_settings import PlannerSettings
 from .translation import Translation
@@ -138,6 +138,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_first_rows(translation, node)
         case ChangelogNormalize():
             return translate_normalize(translation, node)
+        case UpsertMaterialize():
+            return translate_materialize(translation, node)
         case MatchRecognize():
             return translate_match(translation, node)
         case Sort():

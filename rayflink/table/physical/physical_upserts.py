@@ -9,12 +9,16 @@ from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
-from ..plan.lineage import lineage, rows_of
+from ..errors import SqlError
+from ..plan.lineage import all_of, lineage, rows_of
 from ..plan.logical import Relation, length_text
 from ..plan.ranks import Deduplicate
-from ..plan.upserts import ChangelogNormalize
+from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from ..runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
 from ..runtime.upserts.last_rows import LastRowSpec
+from ..runtime.upserts.materialize_operator import MaterializeOperator
+from ..runtime.upserts.materialized_rows import MaterializeSpec
+from ..types import Root
 from .physical_groups import mini_batch_limits
 from .translation import Translation, add_keyed_operator, hash_partition
 
@@ -41,6 +45,30 @@ def translate_last_rows(translation: Translation, plan: Deduplicate) -> StreamBu
     return _add_last_rows(translation, plan, below, spec)
 
 
+def translate_materialize(translation: Translation, plan: UpsertMaterialize) -> StreamBuilder:
+    """Store the rows of each key of a table, and emit the last one.
+
+    Raises:
+        SqlError: rows cannot be compared.
+    """
+    below, ttl_ms = plan.input, translation.ttl_ms(plan)
+    for column in plan.compared:
+        kind = below.schema[column].type
+        if kind.items or kind.root is Root.ROW:
+            problem = f"rows are stored by the key of the table, and {below.names[column]!r} is of type {kind}"
+            remedy = "let the query have the same key as the table, or CAST the column to STRING, as it is compared"
+            raise SqlError(problem, remedy, "", plan.place)
+    identity = f"of {rows_of(below, plan.key)}, compared by {all_of(below, plan.compared)}"
+    spec = MaterializeSpec(_types(below), plan.key, plan.compared, ttl_ms, identity)
+    names = [below.names[column] for column in plan.key]
+    rows = hash_partition(translation.stream(below), names)
+    step = add_keyed_operator(
+        rows, "UpsertMaterialize", Factory(MaterializeOperator, spec, arrow_schema(plan.schema)), names, identity
+    )
+    line = plan.explain_line()
+    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+
+
 def _types(relation: Relation) -> tuple[pyarrow.DataType, ...]:
     return tuple(column.type.to_arrow() for column in relation.schema)
 
@@ -57,4 +85,4 @@ def _add_last_rows(translation: Translation, plan: Relation, below: Relation, sp
     return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(spec.ttl_ms)}])" if spec.ttl_ms else line)
 
 
-__all__ = ["translate_last_rows", "translate_normalize"]
+__all__ = ["translate_last_rows", "translate_materialize", "translate_normalize"]

@@ -33,7 +33,7 @@ from .over import OverAggregate, call_text
 from .plan_nodes import node_of
 from .ranks import Rank
 from .typed import Column, Expr
-from .upserts import ChangelogNormalize
+from .upserts import ChangelogNormalize, UpsertMaterialize
 
 
 def lineage(relation: Relation, at: int) -> str:
@@ -42,7 +42,7 @@ def lineage(relation: Relation, at: int) -> str:
     match node:
         case Project():
             return _expression(node.exprs[at], node.input)
-        case Filter() | WatermarkAssigner() | Sort() | ChangelogNormalize():
+        case Filter() | WatermarkAssigner() | Sort() | ChangelogNormalize() | UpsertMaterialize():
             return lineage(node.input, at)
         case WindowTable() if at >= len(node.input.schema):
             time = lineage(node.input, node.windowing.time)

@@ -30,7 +30,7 @@ from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .over import OverAggregate
 from .ranks import Deduplicate, Rank, WindowRank
-from .upserts import ChangelogNormalize
+from .upserts import ChangelogNormalize, UpsertMaterialize
 
 PlanNode: TypeAlias = (
     Scan
@@ -59,6 +59,7 @@ PlanNode: TypeAlias = (
     | ToChangelog
     | FromChangelog
     | ChangelogNormalize
+    | UpsertMaterialize
     | Sink
 )
 """All kinds of nodes; a subclass stands before its base class, as `match` needs it."""

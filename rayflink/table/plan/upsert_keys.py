@@ -14,7 +14,7 @@ from .groups import GroupAggregate
 from .logical import Filter, Project, Relation, Scan, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate
 from .ranks import Deduplicate, Rank
 from .typed import Call, Column, Expr
-from .upserts import ChangelogNormalize
+from .upserts import ChangelogNormalize, UpsertMaterialize
 
 Keys: TypeAlias = frozenset[frozenset[int]]
 """Sets of numbers of columns, each of which identifies a row; the empty set: there is one row at most."""
@@ -40,7 +40,7 @@ def upsert_keys(relation: Relation) -> Keys:
             names = upsert_names(relation) or relation.primary_key
             is_found = bool(names) and set(names) <= set(relation.names)
             return frozenset({frozenset(map(relation.names.index, names))}) if is_found else NO_KEYS
-        case ChangelogNormalize():
+        case ChangelogNormalize() | UpsertMaterialize():
             return frozenset({frozenset(relation.key)})
         case WatermarkAssigner() | Filter() | Sort():
             return upsert_keys(relation.input)
@@ -60,13 +60,25 @@ def upsert_keys(relation: Relation) -> Keys:
 def _of_columns(relation: Project) -> Keys:
     places: dict[int, list[int]] = {}
     for number, expr in enumerate(relation.exprs):
-        if isinstance(expr, Column):
-            places.setdefault(expr.index, []).append(number)
+        column = _faithful(expr)
+        if column is not None:
+            places.setdefault(column.index, []).append(number)
     keys: set[frozenset[int]] = set()
     for key in sorted(map(sorted, upsert_keys(relation.input))):
         if set(key) <= places.keys() and len(keys) < _MOST_KEYS:
             keys.update(map(frozenset, product(*(places[column][:2] for column in key))))
     return frozenset(keys)
+
+
+def _faithful(expr: Expr) -> Column | None:
+    """Return the column of which an expression has another value for each value; None: it is no such expression."""
+    while isinstance(expr, Call) and expr.function.name == "CAST":
+        source, target = expr.args[0].type, expr.type
+        is_wider = source.is_text and target.is_text and (target.length or 0) >= (source.length or 0)
+        if not (is_wider or source.nullable() == target.nullable()):
+            return None
+        expr = expr.args[0]
+    return expr if isinstance(expr, Column) else None
 
 
 def _of_rank(relation: Rank) -> Keys:

@@ -46,4 +46,44 @@ class ChangelogNormalize(Relation):
         return f"ChangelogNormalize(key=[{', '.join(self.names[number] for number in self.key)}])"
 
 
-__all__ = ["ChangelogNormalize"]
+@dataclass(frozen=True)
+class UpsertMaterialize(Relation):
+    """Shows of all rows of each key of a table the one that came last, and the one before it when that goes.
+
+    Args:
+        key: numbers of the columns of the table's key.
+        compared: numbers of the columns by which a row that goes is found among those of its key.
+    """
+
+    input: Relation
+    key: tuple[int, ...]
+    compared: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+        return self.key
+
+    def takes_changes(self) -> Change:
+        return Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return Change.ALL if inputs[0] & (Change.UPDATE | Change.DELETE) else Change.INSERT | Change.UPDATE
+
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        return True
+
+    @property
+    def produces_update_before(self) -> bool:
+        return False
+
+    def explain_line(self) -> str:
+        return f"UpsertMaterialize(key=[{', '.join(self.names[number] for number in self.key)}])"
+
+
+__all__ = ["ChangelogNormalize", "UpsertMaterialize"]

@@ -68,7 +68,8 @@ class QueryRunner:
         if settings.reuse_plans and settings.reuse_sources:
             optimized_plans = share_scans(optimized_plans)
         if not context.is_batch:
-            optimized_plans = deeply(partial(normalize_upserts, optimized_plans))
+            strategy = context.configuration.get(options.UPSERT_MATERIALIZE)
+            optimized_plans = deeply(partial(normalize_upserts, optimized_plans, strategy))
         modes = deeply(partial(ChangelogModes, optimized_plans))
         if context.is_batch:
             _ensure_append_only(optimized_plans, modes)
@@ -120,7 +121,7 @@ class QueryRunner:
     def add_inserts(self, sinks: Sequence[Sink]) -> None:
         """Make queries and the tables they write part of the environment's program."""
         for sink in sinks:
-            if not sink.sink.requires_update_before:
+            if not sink.sink.requires_update_before and not self._materializes:
                 ensure_one_group(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
         plans = self.optimize(sinks)
         planner = self._planner(plans)
@@ -171,7 +172,7 @@ class QueryRunner:
         columns = () if definition is None else definition.columns
         key = () if definition is None else definition.primary_key
         key_columns = [index for index, column in enumerate(columns) if column.name in key]
-        if not mode.before:
+        if not (mode.before or self._materializes):
             ensure_one_group(plan, key_columns)
         if not (mode.before or key):
             ensure_key(plan)
@@ -185,6 +186,11 @@ class QueryRunner:
         stream = self._planner([optimized_plan]).write(optimized_plan)
         assert isinstance(stream, DataStream)
         return stream
+
+    @property
+    def _materializes(self) -> bool:
+        """Return whether rows of each key are stored where several groups may have one."""
+        return self.context.configuration.get(options.UPSERT_MATERIALIZE) is not options.UpsertMaterialize.NONE
 
     def planner(self) -> PhysicalPlanner:
         """Return a planner that adds the steps of plans to the environment's program."""

@@ -50,7 +50,7 @@ from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
-from ...plan.upserts import ChangelogNormalize
+from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
 from ..conditions import filtered, is_movable, parts_of, reads_only
 from .merge_projections_and_filters import inlined, is_cheap
 from .push_projection_into_scan import columns_of
@@ -108,8 +108,8 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
         case Join() | KeyedJoin():
             return False  # see push_filter_through_join
         case (
-            Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog() | ChangelogNormalize()
-            | Sink()
+            Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog()
+            | ChangelogNormalize() | UpsertMaterialize() | Sink()
         ):  # fmt: skip
             return False
         case _:

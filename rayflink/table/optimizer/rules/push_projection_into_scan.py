@@ -49,7 +49,7 @@ from ...plan.plan_nodes import node_of
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
 from ...plan.upsert_keys import upsert_names
-from ...plan.upserts import ChangelogNormalize
+from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
 
 Places = dict[int, int]
 """Number of a column -> its number among those that are left."""
@@ -105,8 +105,8 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
         case Values():
             return node, _all(node)
         case (
-            Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog() | ChangelogNormalize()
-            | Sink()
+            Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog()
+            | ChangelogNormalize() | UpsertMaterialize() | Sink()
         ):  # fmt: skip
             inputs = [_narrowed(below, range(len(below.schema)))[0] for below in node.inputs]
             return node.with_inputs(inputs), _all(node)

@@ -15,7 +15,7 @@ from rayflink.operators.capabilities import CheckpointListener, Upkeep
 from ..aggregates.grouping import grouped
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.key_rows import take_rows
-from ..keyed_state.keyed_table import KeyedTable
+from ..keyed_state.keyed_table import IndexForm, KeyedTable
 from ..keyed_state.stored_table import StoredTable
 from ..ranks.first_of_key import EXPIRED
 
@@ -53,14 +53,15 @@ class TableState:
         values: types of the columns that are stored.
         ttl_ms: how long a key is known of which no row comes; 0: for ever.
         state_identity: which rows of the query the state belongs to; other state is refused on restore.
+        form: how rows are found.
     """
 
     def __init__(
         self, keys: Sequence[pa.DataType], more: Sequence[pa.DataType], values: Sequence[pa.DataType], ttl_ms: int,
-        state_identity: str,
+        state_identity: str, form: IndexForm = IndexForm.KEY,
     ) -> None:  # fmt: skip
         self._has_key, self._kinds, self._values = bool(keys), list(keys) or [_NO_KEY.type], list(values)
-        self.table = KeyedTable([*self._kinds, *more], values, ttl_ms, len(self._kinds))
+        self.table = KeyedTable([*self._kinds, *more], values, ttl_ms, len(self._kinds), form)
         self._expires, self._state_identity = ttl_ms > 0, state_identity
 
     def open(self, ctx: OperatorContext) -> None:

@@ -114,7 +114,7 @@ def test_changes_of_debezium_become_upserts_and_tombstones(kafka: KafkaCluster, 
     tea, cup, pot = ({"id": number, "name": name} for number, name in ((1, "tea"), (2, "cup"), (1, "pot")))
     changes = [debezium("c", None, tea), debezium("c", None, cup), debezium("u", tea, pot), debezium("d", cup, None)]
     produce(kafka, source, changes)
-    create(t_env, kafka, "changes", source, "id INT, name STRING", {"format": "debezium-json"})
+    create(t_env, kafka, "changes", source, KEYED, {"format": "debezium-json"})
     create(t_env, kafka, "latest", target, KEYED, {**UPSERT, **buffer})
     t_env.execute_sql("INSERT INTO latest SELECT id, name FROM changes").wait()
     expected = [(1, {"id": 1, "name": "tea"}), (2, cup), (1, pot), (2, None)][2 if buffer else 0 :]

@@ -17,6 +17,8 @@ from rayflink.operators.base import Operator
 from rayflink.table.plan.groups import MiniBatch
 from rayflink.table.runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
 from rayflink.table.runtime.upserts.last_rows import LastRowSpec
+from rayflink.table.runtime.upserts.materialize_operator import MaterializeOperator
+from rayflink.table.runtime.upserts.materialized_rows import MaterializeSpec
 from rayflink.testing.elements import Columns, Record, columns, rec
 
 WORD, N, TAGS = range(3)
@@ -103,4 +105,67 @@ class LastRowModel:
                 result.append((DELETE, self.rows.pop(key)))
             else:
                 self.dropped += kind is DELETE
+        return result
+
+
+PAIRS: pa.Schema = pa.schema([("word", pa.string()), ("n", pa.int64()), ("x", pa.float64())])
+
+
+def pairs(*changes: Change) -> Columns:
+    """Changes of rows that are written to a table."""
+    data = [pa.array([values[place] for _, values in changes], kind) for place, kind in enumerate(PAIRS.types)]
+    rows = pa.RecordBatch.from_arrays(data, schema=PAIRS)
+    kinds = np.array([kind.value for kind, _ in changes], dtype=np.int8)
+    return columns(ArrowBatch(with_kinds(rows, kinds) if kinds.any() else rows))
+
+
+def materialized(*compared: int, ttl_ms: int = 0) -> Callable[[], Operator]:
+    """The rows of words."""
+    spec = MaterializeSpec(tuple(PAIRS.types), (0,), compared or (0, 1, 2), ttl_ms, "rows")
+    return lambda: MaterializeOperator(spec, PAIRS)
+
+
+def written(kind: RowKind, word: str, n: int, x: float | None = None) -> Record:
+    """A change of the table."""
+    row = Row(*PAIRS.names)(word, n, x)
+    row.set_row_kind(kind)
+    return rec(row)
+
+
+@dataclass
+class MaterializedModel:
+    """Lists the rows of each key, as Flink's SinkUpsertMaterializer does; an update of one key is one change."""
+
+    compared: tuple[int, ...] = (1, 2)
+    rows: dict[Any, list[tuple[Any, ...]]] = field(default_factory=dict)
+    dropped: int = 0
+
+    def add(self, changes: Sequence[Change]) -> list[tuple[RowKind, tuple[Any, ...]]]:
+        """Return the changes of the table; of a batch all are given at once."""
+        result: list[Change] = []
+        paired: set[int] = set()
+        """Places of changes that update the row before of the next change."""
+        before: dict[Any, int] = {}
+        """Places of the last changes of keys."""
+        for number, (kind, values) in enumerate(changes):
+            rows, previous = self.rows.setdefault(values[0], []), before.get(values[0])
+            before[values[0]] = number
+            if kind in (INSERT, AFTER):
+                result.append((AFTER if rows or previous in paired else INSERT, values))
+                rows.append(values)
+                continue
+            identity = [values[place] for place in self.compared]
+            equal = [place for place, row in enumerate(rows) if [row[column] for column in self.compared] == identity]
+            if not equal:
+                self.dropped += 1
+                continue
+            was_last = equal[0] == len(rows) - 1
+            del rows[equal[0]]
+            later = [change for change in changes[number + 1 :] if change[1][0] == values[0]]
+            if kind is BEFORE and later and later[0][0] in (INSERT, AFTER):
+                paired.add(number)
+            elif not rows:
+                result.append((DELETE, values))
+            elif was_last:
+                result.append((AFTER, rows[-1]))
         return result
