@@ -48,8 +48,8 @@ def test_rows_and_state_go_to_files_where_memory_is_short(tmp_path, monkeypatch,
     harness, model = OperatorHarness(small), OverModel(over)
     for number in range(20):
         start = number * 200
-        part = [row(f"word {chance.randrange(60)}", chance.randrange(9), start + chance.randrange(1, 400), chance.random())
-                for _ in range(60)]  # fmt: skip
+        times = [start + chance.randrange(1, 400) for _ in range(60)]
+        part = [row(f"word {chance.randrange(60)}", chance.randrange(9), ms, chance.random()) for ms in times]
         model.waiting += part
         harness.give(rows(*part))
         if number % 5 == 4:
