@@ -14,6 +14,7 @@ from rayflink.datastream.streams.stream import DataStream, ensure_stream
 
 from .errors import MalformedPatternException
 from .growth import growth_of
+from .match_stream import ensure_comparator
 from .nfa.column_units import check_columns
 from .nfa.compiler import compile_pattern
 from .pattern import AnyPattern, Pattern
@@ -63,9 +64,8 @@ class CEP:
                 "pass a Pattern, which begins with Pattern.begin(name)",
                 call_site(),
             )
-        if comparator is not None and not callable(comparator):
-            problem = f"CEP.pattern() was passed {comparator!r:.100} as its comparator"
-            raise MalformedPatternException(problem, "pass a callable of two events, which gives a number", call_site())
+        if comparator is not None:
+            ensure_comparator("CEP.pattern", comparator)
         check_columns(compile_pattern(pattern), transformation_of(stream).declared_type())
         _warn_of_growth(pattern)
         pattern_stream: PatternStream[Event] = PatternStream(_keyed(stream), pattern)

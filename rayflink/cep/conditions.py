@@ -170,9 +170,9 @@ def as_test(condition: UserCode, step: str) -> Test:
     """
     site = call_site()
     if isinstance(condition, IterativeCondition):
-        return Test(as_single(condition, "filter", "an IterativeCondition", step, 2), True, _label(condition), site)
+        return Test(as_single(condition, "filter", "an IterativeCondition", step, 2), True, label_of(condition), site)
     if isinstance(condition, SimpleCondition):
-        return Test(as_single(condition, "filter", "a SimpleCondition", step, 1), False, _label(condition), site)
+        return Test(as_single(condition, "filter", "a SimpleCondition", step, 1), False, label_of(condition), site)
     on_columns = column_condition_of(condition)
     if on_columns is not None:
         function = as_single(on_columns.meets, "meets", "a condition", step, 1)
@@ -186,7 +186,7 @@ def as_test(condition: UserCode, step: str) -> Test:
         )
     takes_context = _takes(2, condition, step)
     function = as_single(condition, "filter", "a condition", step, 2 if takes_context else 1)
-    return Test(function, takes_context, _label(condition), site)
+    return Test(function, takes_context, label_of(condition), site)
 
 
 def _takes(width: int, function: UserCode, step: str) -> bool:
@@ -203,9 +203,10 @@ def _takes(width: int, function: UserCode, step: str) -> bool:
     return False
 
 
-def _label(condition: UserCode) -> str:
-    name = getattr(condition, "__qualname__", type(condition).__name__).rpartition(".")[2]
-    code = getattr(condition, "__code__", None)
+def label_of(function: UserCode) -> str:
+    """Return the name of a user's function in errors; of a lambda its line."""
+    name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
+    code = getattr(function, "__code__", None)
     return f"lambda of line {code.co_firstlineno}" if name == "<lambda>" and code is not None else name
 
 
@@ -222,5 +223,5 @@ def tests_of(condition: Condition) -> Iterable[Test]:
 
 __all__ = [
     "ALWAYS", "AllOf", "Always", "AnyOf", "Condition", "ConditionContext", "IterativeCondition", "Negation",
-    "SimpleCondition", "SubtypeCondition", "Test", "as_test", "tests_of",
+    "SimpleCondition", "SubtypeCondition", "Test", "as_test", "label_of", "tests_of",
 ]  # fmt: skip

@@ -51,9 +51,13 @@ class MatchStream(ABC, Generic[Event]):
         """Order events of one time.
 
         Args:
-            comparator: (event, event) -> negative, 0 or positive; equal ones are in order of arrival.
+            comparator: (event, event) -> negative, 0 or positive; equal ones are in order of arrival. The job fails
+                where it gives no number, or raises.
+        Raises:
+            MalformedPatternException: the comparator is no callable.
         """
-        return self._with(replace(self._options, comparator=comparator))
+        ensure_comparator("with_comparator", comparator)
+        return self._with(replace(self._options, comparator=comparator, comparator_site=call_site()))
 
     def max_partial_matches(
         self: Stream, number: int, side_output: OutputTag[dict[str, list[Event]]] | None = None
@@ -132,4 +136,11 @@ class MatchStream(ABC, Generic[Event]):
         return results.force_non_parallel() if is_global else results
 
 
-__all__ = ["MatchStream"]
+def ensure_comparator(step: str, comparator: UserCode) -> None:
+    """Raise MalformedPatternException where a method was passed a comparator that is no callable."""
+    if not callable(comparator):
+        problem = f"{step}() was passed {comparator!r:.100} as its comparator"
+        raise MalformedPatternException(problem, "pass a callable of two events, which gives a number", call_site())
+
+
+__all__ = ["MatchStream", "ensure_comparator"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from rayflink.cep import CEP, AfterMatchSkipStrategy, MalformedPatternException, Pattern
@@ -65,6 +67,7 @@ BAD = [
     (lambda: Pattern.begin("a").where(lambda: True), "found one of 0", "takes the event, or the event and a context"),
     (lambda: CEP.pattern(timed(), None), "passed None", "pass a Pattern"),
     (lambda: CEP.pattern(timed(), group(), 3), "3 as its comparator", "pass a callable of two events"),
+    (lambda: CEP.pattern(timed(), group()).with_comparator(3), "with_comparator() was passed 3", "callable of two"),
     (lambda: CEP.pattern(timed(), group().not_followed_by("c")), "'c'", "call within(...)"),
     (lambda: CEP.pattern(timed(), group().next("a")), "called 'a' (the first: ", "a name of its own"),
     (lambda: CEP.pattern(timed(), Pattern.begin(group()).next("b")), "called 'b' (the first: ", "a name of its own"),
@@ -95,6 +98,50 @@ def test_a_condition_that_gives_no_answer_fails_at_its_line(condition, problem):
             harness.process(("x", "a"), timestamp=1)
             harness.advance_watermark(2)
     assert "test_pattern_streams.py" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "comparator, problem",
+    [
+        (lambda one, other: None, "gave None of type NoneType; return a negative number"),
+        (lambda one, other: one[0] < other[0], "gave (True|False) of type bool; return a negative number"),
+        (lambda one, other: float("nan"), "gave nan of type float; return a negative number"),
+        (lambda one, other: one[0] - other[0], "TypeError: unsupported operand"),
+    ],
+)  # fmt: skip
+def test_a_comparator_that_gives_no_number_fails_at_its_line(comparator, problem):
+    options = MatchOptions(comparator=comparator, comparator_site="program.py:7")
+    where = r"program.py:7.*the comparator 'lambda of line \d+' on record \('\w', 'a'\) and \('\w', 'a'\): "
+    with OperatorHarness(lambda: CepOperator(lambda _: 0, group(), lambda match, _: (), options)) as harness:
+        with pytest.raises(UserCodeError, match=f"{where}.*{problem}"):
+            harness.process(("x", "a"), timestamp=1)
+            harness.process(("y", "a"), timestamp=1)
+            harness.advance_watermark(2)
+
+
+def test_a_job_fails_at_the_line_of_its_comparator():
+    same_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda event, _: 1)
+    events = stream().assign_timestamps_and_watermarks(same_time)
+    for matches in (
+        CEP.pattern(events, a_next_b(), lambda one, other: "less"),
+        CEP.pattern(events, a_next_b()).with_comparator(lambda one, other: "less"),
+    ):
+        with pytest.raises(RayflinkError, match=r"test_pattern_streams.py:\d+.* the comparator .*gave 'less' of"):
+            list(matches.select(keys_of).execute_and_collect())
+
+
+@pytest.mark.parametrize("wanted, comparator", [
+    ("xyz", lambda one, other: np.sign(np.int64(ord(one[0]) - ord(other[0])))),
+    ("zyx", lambda one, other: Decimal(ord(other[0]) - ord(one[0]))), ("yzx", lambda one, other: 0.0),
+])  # fmt: skip
+def test_a_comparator_gives_any_number(wanted, comparator):
+    pattern = Pattern.begin("a").times(3)
+    options, function = MatchOptions(comparator=comparator), lambda match, _: ["".join(key for key, _ in match["a"])]
+    with OperatorHarness(lambda: CepOperator(lambda _: 0, pattern, function, options)) as harness:
+        for key in "yzx":
+            harness.process((key, "a"), timestamp=1)
+        harness.advance_watermark(2)
+        assert harness.output_values() == [wanted]
 
 
 def test_events_without_times_fail_at_the_line_of_the_pattern_with_the_remedy():

@@ -16,7 +16,6 @@ from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass
-from functools import cmp_to_key
 from heapq import merge
 from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
@@ -35,9 +34,10 @@ from rayflink.operators.windows.window_operator import LATE_METRIC
 from rayflink.state.backend import NO_KEY
 from rayflink.user_types import UserCode, UserKey, UserRecord
 
-from ..conditions import Test
+from ..conditions import Test, label_of
 from ..functions import Match, MatchContext, as_match_function, timeout_handler
-from .match_state import EVENT, STAMP, MatchState, TimerBatch, WaitingEvent
+from .event_order import Comparator, order_of
+from .match_state import STAMP, MatchState, TimerBatch, WaitingEvent
 
 KEYS = 256
 """Keys whose state is read and written together."""
@@ -77,15 +77,17 @@ class MatchOptions:
         dropped_tag: side output of the partial matches that were dropped for that; None: they are counted alone.
         drops_on_change: whether partial matches of another pattern are dropped when a snapshot is restored.
         disables_on_error: whether a rule a condition of which raises is disabled; else the job fails.
+        comparator_site: the line of the program that passed the comparator, or "".
     """
 
     is_processing_time: bool = False
     late_tag: str | None = None
-    comparator: Callable[[Any, Any], int] | None = None
+    comparator: Comparator | None = None
     max_partial_matches: int | None = None
     dropped_tag: str | None = None
     drops_on_change: bool = False
     disables_on_error: bool = False
+    comparator_site: str = ""
 
 
 class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
@@ -112,7 +114,9 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         self.function = as_match_function(function)
         self.on_timeout = timeout_handler(function)
         super().__init__(key_selector, self.function if with_life_cycle is None else with_life_cycle(self.function))
-        self.order = _stamp_of if options.comparator is None else order_of(options.comparator)
+        self.order: Callable[[WaitingEvent], Any] = _stamp_of
+        if options.comparator is not None:
+            self.order = order_of(options.comparator, self.comparator_failure)
 
     counts: EventCounts
 
@@ -399,6 +403,13 @@ class MatchingOperator(KeyedOperator, ProcessingTimers, Generic[Matches, Mask]):
         site = test.call_site or self.ctx.call_site
         return UserCodeError(self.ctx.operator_name, site, shortened(event), f"the condition {test.label!r}{owner}")
 
+    def comparator_failure(self, first: UserRecord, second: UserRecord) -> UserCodeError:
+        """Return the error to raise where the comparator gives no number for two events, or raises."""
+        site, pair = self.options.comparator_site or self.ctx.call_site, f"{shortened(first)} and {shortened(second)}"
+        return UserCodeError(
+            self.ctx.operator_name, site, pair, f"the comparator {label_of(self.options.comparator)!r}"
+        )
+
 
 class WithClock(Protocol):
     """Knows the time of the wall clock."""
@@ -426,13 +437,6 @@ class EventContext(MatchContext):
         self._out.add_side(tag.tag_id, value, self._shown)
 
 
-def order_of(comparator: Callable[[Any, Any], int]) -> Callable[[WaitingEvent], Any]:
-    """Return a sort key: by time, and by the comparator among events of one time."""
-    key = cmp_to_key(comparator)
-    return lambda event: (event[STAMP], key(event[EVENT]))
-
-
 __all__ = [
     "KEYS", "Emptiable", "EventContext", "EventCounts", "Mask", "MatchOptions", "Matches", "MatchingOperator",
-    "order_of",
 ]  # fmt: skip
