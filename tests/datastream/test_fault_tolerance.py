@@ -106,7 +106,7 @@ def test_checkpoint_storages_are_options(env):
     stored = config.get_checkpoint_storage()
     assert isinstance(stored, FileSystemCheckpointStorage) and isinstance(stored, CheckpointStorage)
     assert stored.get_checkpoint_path() == "file:///checkpoints" and stored.get_savepoint_path() is None
-    config.set_checkpoint_storage(JobManagerCheckpointStorage(max_state_size=77))
+    assert config.set_checkpoint_storage(JobManagerCheckpointStorage(max_state_size=77)) is config
     assert config.get_checkpoint_storage() is None
     assert env.get_configuration().get(options.MAX_INLINE_STATE).bytes == 77
     config.set_checkpoint_storage(JobManagerCheckpointStorage("file:///meta"))

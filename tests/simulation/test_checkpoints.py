@@ -68,4 +68,5 @@ def test_the_checkpoints_of_a_job_are_in_its_metrics() -> None:
     assert metrics["totalNumberOfCheckpoints"] >= len(cluster.story.acknowledged)
     assert metrics["numberOfInProgressCheckpoints"] == 0
     assert metrics["lastCheckpointSize"] > 0
+    assert (metrics["numRestarts"], metrics["uptime"]) == (0, -1), "the job has ended"
     assert metrics["lastCheckpointExternalPath"].startswith("/checkpoints/")

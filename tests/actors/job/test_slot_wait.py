@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.actors.job.slot_wait import LOG_EVERY_S, LOOK_EVERY_S, SlotWait, described_waiting
+from rayflink.actors.job.slot_wait import LOG_EVERY_S, LOOK_EVERY_S, SlotRequest, SlotWait, described_waiting
 
 FREE = "the cluster has 4 CPUs, 0 of them free"
 
@@ -13,6 +13,11 @@ def waiting() -> SlotWait:
     wait = SlotWait()
     wait.begin(100.0, "2 slots of 1 CPU")
     return wait
+
+
+def test_slots_are_overdue_when_more_than_the_timeout_has_passed_since_they_were_requested():
+    request = SlotRequest(timeout_ms=500, asked_ms=1_000)
+    assert [request.is_overdue(now_ms) for now_ms in (1_000, 1_500, 1_501)] == [False, False, True]
 
 
 def test_the_status_says_at_once_that_slots_are_awaited_and_the_terminal_only_later():

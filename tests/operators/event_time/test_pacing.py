@@ -48,6 +48,13 @@ def test_calls_that_take_no_time_and_emit_nothing_pause_every_so_many() -> None:
     assert pauses == [(FIRING_CALLS * i, RowBatch([])) for i in (1, 2, 3)]
 
 
+def test_records_that_are_added_together_have_the_timestamp_each() -> None:
+    out = OutputBuffer()
+    out.extend(["a", "b"], 5)
+    out.add("c", 7)
+    assert out.take() == [RowBatch(["a", "b", "c"], [5, 5, 7])]
+
+
 def test_quick_calls_hand_results_on_by_the_batch() -> None:
     out, clock = OutputBuffer(), ManualClock()
     every = calls([0] * 10_000, clock, lambda number: out.add(number, 5))

@@ -249,3 +249,9 @@ def test_wrong_arguments_are_refused_where_they_are_given() -> None:
         ASCENDING.with_batch_timestamp_assigner("at")  # type: ignore[arg-type]
     with pytest.raises(InvalidFunction, match="1 argument, found one of 2"):
         ASCENDING.with_batch_timestamp_assigner(lambda value, before: value)  # type: ignore[arg-type, misc]
+
+
+@pytest.mark.parametrize("timestamp", [1 << 63, MIN_TIMESTAMP - 1, "5", None])
+def test_a_watermark_is_a_whole_number_of_64_bits(timestamp: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Watermark(timestamp)
