@@ -59,6 +59,7 @@ def _functions(path: Path) -> dict[str, str]:
 SOURCE, SINK, CRASHES = (f"kafka/test_kafka_{name}.py" for name in ("source_faults", "sink_faults", "source"))
 TOPICS, TLS = "kafka/test_kafka_sink_topics.py", "kafka/test_kafka_tls.py"
 CDC, REGISTRY = "postgres/test_postgres_cdc_faults.py", "avro/test_registry.py"
+CDC_TABLE = "../table/connectors/cdc/test_postgres_cdc_table.py"
 READ, WRITTEN = "object_stores/test_object_source.py", "object_stores/test_object_sink.py"
 STAGED, CHANGES, SCAN, LOOKUP = (
     f"postgres/test_postgres_{name}.py" for name in ("sink", "changes_sink", "scan", "lookup")
@@ -169,6 +170,9 @@ ALL = [
                  "test_a_server_without_logical_decoding_is_refused"),
     OutsideFault("PostgreSQL CDC", "a wrong password", STARTS, ("password authentication failed",), CDC,
                  "test_a_wrong_password_is_not_shown"),
+    OutsideFault("PostgreSQL CDC", "changes by key, and the table has another key than SQL declares", STARTS,
+                 ("has no primary key; add one, or set 'changelog-mode' = 'all'",), CDC_TABLE,
+                 "test_upserts_by_another_key_than_that_of_the_table_are_refused"),
     OutsideFault("PostgreSQL CDC", "a captured column is dropped", FAILS,
                  ("column 'n' of public.t was dropped or renamed", "start the job anew"), CDC,
                  "test_changes_of_the_table_that_do_not_fit_end_the_job"),
@@ -318,6 +322,8 @@ ALL = [
                  "test_messages_that_were_removed_unread_are_an_error_or_counted"),
     OutsideFault("NATS", "the same, with MissingMessages.SKIP", RETRIED, ("numMessagesMissing",), NATS,
                  "test_messages_that_were_removed_unread_are_an_error_or_counted"),
+    OutsideFault("NATS", "the stream removes what was read", FAILS, ("removes what was read", "which has this"), NATS,
+                 "test_refusals_of_the_server_name_the_remedy"),
     OutsideFault("NATS", "the stream is made anew", FAILS, ("is another one", "start the job anew"), NATS,
                  "test_messages_that_were_removed_unread_are_an_error_or_counted"),
     OutsideFault("NATS", "the stream is full for the outage timeout", FAILS, ("is full", "raise its limits"), NATS,
