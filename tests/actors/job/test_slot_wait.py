@@ -15,7 +15,7 @@ def waiting() -> SlotWait:
     return wait
 
 
-def test_slots_are_overdue_when_more_than_the_timeout_has_passed_since_they_were_requested():
+def test_slots_are_overdue_when_more_than_the_timeout_has_passed():
     request = SlotRequest(timeout_ms=500, asked_ms=1_000)
     assert [request.is_overdue(now_ms) for now_ms in (1_000, 1_500, 1_501)] == [False, False, True]
 
