@@ -91,8 +91,8 @@ ASYNC_LOOKUP_OUTPUT = _option(SQL, "table.exec.async-lookup.output-mode", enum_t
                               "watermark; changes of rows keep their order.")
 NON_DETERMINISTIC_UPDATES = _option(SQL, "table.optimizer.non-deterministic-update.strategy",
                                     enum_type(NonDeterministicUpdates), NonDeterministicUpdates.IGNORE,
-                                    "Treatment of lookup joins of rows that change: run them, or refuse those whose "
-                                    "result could differ with the time of a change.")
+                                    "Treatment of lookup joins and functions such as UUID over rows that change: run "
+                                    "them, or refuse those whose result could differ with the time of a change.")
 PRINTED_WIDTH = _option(SQL, "table.display.max-column-width", INT, 30,
                         "Maximum width of values without a fixed length in print(); longer ones end in dots.",
                         test=_POSITIVE)

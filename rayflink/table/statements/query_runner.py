@@ -21,6 +21,7 @@ from ..environment_settings import ensure_mode
 from ..errors import SqlError
 from ..explain import explained
 from ..explain_detail import ExplainDetail
+from ..optimizer.nondeterministic_updates import ensure_deterministic_updates
 from ..optimizer.optimizer import optimized
 from ..optimizer.rules.share_scans import share_scans
 from ..optimizer.upsert_sources import normalize_upserts
@@ -70,6 +71,8 @@ class QueryRunner:
         if not context.is_batch:
             strategy = context.configuration.get(options.UPSERT_MATERIALIZE)
             optimized_plans = deeply(partial(normalize_upserts, optimized_plans, strategy))
+            if settings.nondeterministic_updates is options.NonDeterministicUpdates.TRY_RESOLVE:
+                deeply(partial(ensure_deterministic_updates, optimized_plans))
         modes = deeply(partial(ChangelogModes, optimized_plans))
         if context.is_batch:
             _ensure_append_only(optimized_plans, modes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -149,16 +150,17 @@ def test_a_query_that_updates_is_refused_before_anything_starts(tmp_path):
         t_env.execute_sql("INSERT INTO out SELECT n FROM t WHERE b")
 
 
-def group_modes(query: str, root: str = "") -> list[str]:
+def group_modes(query: str, root: str = "", options: Mapping[str, str] | None = None) -> list[str]:
     """The changelog modes of the groups in a query, the upper ones first."""
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    t_env.get_config().set_string("execution.target", "local")
+    for key, value in {"execution.target": "local", **(options or {})}.items():
+        t_env.get_config().set_string(key, value)
     t_env.create_temporary_view("words", t_env.from_elements([("a", 1)], ["word", "n"]))
     for name, key in (("counts", "word"), ("others", "n")):
         columns = f"word STRING, n BIGINT, PRIMARY KEY ({key}) NOT ENFORCED"
-        options = "'connector' = 'upsert-kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'host:1'"
+        topic = "'connector' = 'upsert-kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'host:1'"
         formats = "'key.format' = 'json', 'value.format' = 'json'"
-        t_env.execute_sql(f"CREATE TABLE {name} ({columns}) WITH ({options}, {formats})")
+        t_env.execute_sql(f"CREATE TABLE {name} ({columns}) WITH ({topic}, {formats})")
     t_env.execute_sql("CREATE TABLE printed (word STRING, n BIGINT) WITH ('connector' = 'print')")
     plan = t_env.explain_sql(f"{root} {query}", ExplainDetail.CHANGELOG_MODE)
     physical = plan.partition("== Optimized Physical Plan ==")[2].partition("== Optimized Execution Plan ==")[0]
@@ -185,3 +187,28 @@ COUNTED = "SELECT word, COUNT(*) AS n FROM words GROUP BY word"
 )
 def test_the_row_before_an_update_is_left_out_where_the_key_finds_it(query, root, wanted):
     assert group_modes(query, root) == wanted
+
+
+CHANGING = "(SELECT word, COUNT(*) AS n FROM words GROUP BY word) AS t"
+
+
+@pytest.mark.parametrize(
+    ("query", "refused"),
+    [
+        (f"INSERT INTO printed SELECT UUID() AS id, n FROM {CHANGING}", "column 'id' is computed by UUID"),
+        (f"INSERT INTO printed SELECT word, n FROM {CHANGING} WHERE RAND() > 0.5", "a condition is computed by RAND"),
+        (f"INSERT INTO printed SELECT k, COUNT(*) FROM (SELECT CAST(NOW() AS STRING) AS k FROM {CHANGING}) GROUP BY k",
+         "column 'k' is computed by CURRENT_TIMESTAMP"),
+        (f"INSERT INTO counts SELECT word, CAST(RAND() * n AS BIGINT) FROM {CHANGING}", ""),
+        (f"INSERT INTO printed SELECT word, COUNT(*) FROM (SELECT word, UUID() FROM {CHANGING}) GROUP BY word", ""),
+        ("INSERT INTO printed SELECT k, COUNT(*) FROM (SELECT UUID() AS k FROM words) GROUP BY k", ""),
+    ],
+)  # fmt: skip
+def test_values_that_differ_each_time_are_refused_where_rows_are_found_by_them(query, refused):
+    strategy = {"table.optimizer.non-deterministic-update.strategy": "TRY_RESOLVE"}
+    if refused:
+        with pytest.raises(SqlError, match=f"{refused}, which gives another value each time.*= 'IGNORE'"):
+            group_modes(query, options=strategy)
+        assert group_modes(query)
+    else:
+        assert group_modes(query, options=strategy)

@@ -1,0 +1,83 @@
+"""Checks that a row which is taken back has the values with which it came.
+
+A function such as UUID() or NOW() gives another value when a row is deleted or replaced than when it came. A step that
+finds the earlier row by such a value does not find it, and the result keeps rows that are gone.
+
+Source: apache/flink StreamNonDeterministicUpdatePlanVisitor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..errors import SqlError
+from ..plan.changelog import Change
+from ..plan.groups import GroupAggregate
+from ..plan.logical import Filter, Project, Relation, Sink, Sort, WatermarkAssigner
+from ..plan.op_columns import ToChangelog
+from ..plan.typed import Call, Expr
+from ..plan.upsert_keys import has_upsert_key
+from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from .rules.push_projection_into_scan import columns_of, used_by
+
+_REMEDY = (
+    "compute it before rows change, or where they no longer do; use a function that always gives the same result; or "
+    "set 'table.optimizer.non-deterministic-update.strategy' = 'IGNORE'"
+)
+
+
+def ensure_deterministic_updates(plans: Iterable[Relation]) -> None:
+    """Check that no value by which an earlier row is found differs each time it is computed.
+
+    Raises:
+        SqlError: a function over rows that change gives such a value.
+    """
+    for plan in plans:
+        _check(plan, range(len(plan.schema)))
+
+
+def _check(relation: Relation, needed: Sequence[int]) -> Change:
+    """Check a relation, of which these columns must be the same when a row is taken back; return its changes."""
+    inputs = [_check(below, _needed_of(relation, below, needed)) for below in relation.inputs]
+    if any(changes & (Change.UPDATE | Change.DELETE) for changes in inputs):
+        match relation:
+            case Project():
+                for column in needed:
+                    _ensure_deterministic(relation.exprs[column], f"column {relation.names[column]!r}", relation)
+            case Filter():
+                _ensure_deterministic(relation.condition, "a condition", relation)
+            case _:
+                for expr in relation.exprs_of_rows:
+                    _ensure_deterministic(expr, "a column", relation)
+    return relation.gives_changes(inputs)
+
+
+def _needed_of(relation: Relation, below: Relation, needed: Sequence[int]) -> Sequence[int]:
+    match relation:
+        case ToChangelog():
+            return ()
+        case Sink():
+            is_by_key = not relation.sink.requires_update_before and has_upsert_key(below, relation.sink.key)
+            return [below.names.index(name) for name in relation.sink.key] if is_by_key else range(len(below.schema))
+        case Project():
+            return columns_of(*(relation.exprs[column] for column in needed))
+        case Filter() | WatermarkAssigner() | Sort():
+            return needed
+        case GroupAggregate():
+            return sorted({*relation.grouping, *(column for call in relation.calls for column in used_by(call))})
+        case ChangelogNormalize():
+            return relation.key
+        case UpsertMaterialize():
+            return sorted({*relation.key, *relation.compared})
+    return range(len(below.schema))
+
+
+def _ensure_deterministic(expr: Expr, what: str, relation: Relation) -> None:
+    for call in expr.walk():
+        if isinstance(call, Call) and not call.function.is_deterministic:
+            problem = f"{what} is computed by {call.function.name}, which gives another value each time, of rows that "
+            problem += f"change, in {relation.explain_line()}: a row could not be found when it is replaced or deleted"
+            raise SqlError(problem, _REMEDY, "", relation.place)
+
+
+__all__ = ["ensure_deterministic_updates"]
