@@ -14,7 +14,7 @@ from tests.table.queries.golden_queries import FOLDER, GoldenQuery
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
-SOAKED = ("tumble_by_key", "first_by_event_time", "batch_join_order")
+SOAKED = ("tumble_by_key", "first_by_event_time", "batch_join_order", "lookup_join_left")
 
 
 @pytest.mark.parametrize("name", [

@@ -65,7 +65,7 @@ class _OneReader:
 
 
 def read_whole(
-    source: Source, config: Mapping[str, Any], metrics: MetricGroup, is_cancelled: Callable[[], bool] = lambda: False
+    source: Source, config: Mapping[str, object], metrics: MetricGroup, is_cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[ArrowBatch | RowBatch]:
     """Yield all records of a bounded source, and wait where it needs time.
 

@@ -38,7 +38,7 @@ from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
 from .lookups.lookup_options import RELOAD_OPTIONS, LookupOptions, check_lookup_options, lookup_options
-from .lookups.whole_tables import SourceReader, whole_lookup
+from .lookups.whole_tables import BoundedTable, whole_lookup
 from .messages.malformed_options import DEAD_LETTER, FAIL, SKIP, malformed_policy
 from .narrow_columns import narrower, paths_of
 from .option_values import one_of, typed
@@ -161,7 +161,7 @@ class FilesSource(TableSource):
         chosen = replace(self, names=tuple(dict.fromkeys([*self.names, *keys])), monitor_ms=None, most=None)
         source = FileSource(chosen._form(), [self.path], None, chosen._files())
         columns = tuple(column_named(chosen._read_schema(), name) for name in chosen.names)
-        return whole_lookup(SourceReader(source, arrow_schema(columns)), keys, self.lookups)
+        return whole_lookup(BoundedTable(source, arrow_schema(columns)), keys, self.lookups)
 
     def check_malformed(self) -> None:
         """Check whether the format has lines that can be passed over, if some are to be.

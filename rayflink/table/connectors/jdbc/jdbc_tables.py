@@ -34,7 +34,7 @@ from ..lookups.lookup_options import (
     check_lookup_options,
     lookup_options,
 )
-from ..lookups.whole_tables import SourceReader, whole_lookup
+from ..lookups.whole_tables import BoundedTable, whole_lookup
 from ..option_values import one_of, typed, whole_from
 from ..print_and_blackhole import truth
 from ..row_conditions import wanted
@@ -109,7 +109,7 @@ class JdbcTableSource(TableSource):
         options, names = self.lookups, tuple(dict.fromkeys([*self.names, *keys]))
         if options.cache == "FULL":
             fields = arrow_schema(tuple(column_named(self.schema, name) for name in names))
-            return whole_lookup(SourceReader(replace(self, names=names, limit=None)._source(), fields), keys, options)
+            return whole_lookup(BoundedTable(replace(self, names=names, limit=None)._source(), fields), keys, options)
         columns = [(name, column_named(self.schema, name).type.to_arrow()) for name in self.names]
         function = JdbcLookupFunction(self.dsn, self.table, keys, columns, self.comparisons)
         return TableLookup(function, options.limits, options.max_retries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SourceReader(TableReader):
+class BoundedTable(TableReader):
     """Reads a bounded source of columns.
 
     Args:
@@ -31,11 +31,13 @@ class SourceReader(TableReader):
     source: Source
     schema: pyarrow.Schema
 
-    def read(self, metrics: MetricGroup, is_cancelled: Callable[[], bool]) -> pyarrow.Table:
+    def read(
+        self, config: Mapping[str, object], metrics: MetricGroup, is_cancelled: Callable[[], bool]
+    ) -> pyarrow.Table:
         import pyarrow
 
         batches = []
-        for batch in read_whole(self.source, {}, metrics, is_cancelled):
+        for batch in read_whole(self.source, config, metrics, is_cancelled):
             assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
             columns = [column if column.type == field.type else column.cast(field.type)
                        for column, field in zip(batch.data.columns, self.schema, strict=True)]  # fmt: skip
@@ -49,7 +51,9 @@ class RowsInMemory(TableReader):
 
     table: pyarrow.Table
 
-    def read(self, metrics: MetricGroup, is_cancelled: Callable[[], bool]) -> pyarrow.Table:
+    def read(
+        self, config: Mapping[str, object], metrics: MetricGroup, is_cancelled: Callable[[], bool]
+    ) -> pyarrow.Table:
         return self.table
 
 
@@ -60,4 +64,4 @@ def whole_lookup(reader: TableReader, keys: Sequence[str], options: LookupOption
     return TableLookup(function, None, options.max_retries, True)
 
 
-__all__ = ["RowsInMemory", "SourceReader", "whole_lookup"]
+__all__ = ["RowsInMemory", "BoundedTable", "whole_lookup"]

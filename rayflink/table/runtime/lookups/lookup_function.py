@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,13 @@ class LookupFunction(ABC):
     """True if several calls may be under way at once, unless a hint says otherwise."""
     blocks = True
     """True if a call may take long; then it is made in a thread, unless it is a coroutine."""
+
+    def configure(self, config: Mapping[str, object]) -> None:  # noqa: B027
+        """Take what is needed of the job's options; called once, before `open`.
+
+        Args:
+            config: option key -> value. Secrets among them belong into no message.
+        """
 
     def open(self, context: RuntimeContext) -> None:  # noqa: B027
         """Prepare for calls; called once, before the first one.

@@ -121,6 +121,7 @@ class LookupJoinOperator(AsyncOperator):
         return self._open_calls, self._calls.close
 
     def _open_calls(self, context: RuntimeContext) -> None:
+        self._spec.lookup.function.configure(self.ctx.config)
         self._calls.open(context, lambda: int(self.ctx.clock.now_ms()))
 
     # what comes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -36,10 +36,13 @@ class TableReader(ABC):
     """Reads all rows of a table; a value that can be pickled."""
 
     @abstractmethod
-    def read(self, metrics: MetricGroup, is_cancelled: Callable[[], bool]) -> pa.Table:
+    def read(
+        self, config: Mapping[str, object], metrics: MetricGroup, is_cancelled: Callable[[], bool]
+    ) -> pa.Table:
         """Return all rows.
 
         Args:
+            config: the job's options.
             is_cancelled: asked from time to time; the rows are not needed any more.
 
         Raises: what keeps the table from being read.
@@ -117,6 +120,10 @@ class WholeTableLookup(LookupFunction):
         self._reloads: asyncio.Task[None] | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._is_closed = False
+        self._config: Mapping[str, object] = {}
+
+    def configure(self, config: Mapping[str, object]) -> None:
+        self._config = config
 
     def open(self, context: RuntimeContext) -> None:
         metrics = context.get_metrics_group()
@@ -151,7 +158,8 @@ class WholeTableLookup(LookupFunction):
 
     async def _read(self) -> IndexedRows:
         def work() -> IndexedRows:
-            return IndexedRows.of(self._reader.read(self._metrics, lambda: self._is_closed), self._names)
+            rows = self._reader.read(self._config, self._metrics, lambda: self._is_closed)
+            return IndexedRows.of(rows, self._names)
 
         rows = await self._aside(work)
         self._reads.inc()

@@ -172,6 +172,19 @@ def test_a_key_that_is_under_way_is_not_asked_for_again():
     assert sorted(map(sorted, function.calls)) == [[1, 2], [5]]
 
 
+def test_requests_under_way_are_in_the_checkpoint_and_are_asked_again():
+    first = OperatorHarness(lambda: operator(SlowPlaces(), settings=SLOW))
+    first.process_batch(ArrowBatch(batch((0, 1), (1, 9))))
+    first.advance_watermark(5)
+    first.process_batch(ArrowBatch(batch((2, 5))))
+    snapshot = first.snapshot()
+    assert first.take() == []
+    second = first.restore(lambda: operator(Places(), JoinKind.INNER), snapshot)
+    second.end_input()
+    assert second.output == [out(0, 1, 1, 10), wm(5), out(2, 5, 5, 52), out(2, 5, 5, 51), out(2, 5, 5, 50),
+                               wm(2**63 - 1)]  # fmt: skip
+
+
 def test_other_errors_fail_at_once():
     class Broken(Places):
         def look_up(self, keys: pa.RecordBatch) -> LookupRows:

@@ -22,7 +22,7 @@ class Versions(TableReader):
     def __init__(self, *versions: pa.Table | Exception) -> None:
         self.versions, self.reads = list(versions), 0
 
-    def read(self, metrics, is_cancelled):
+    def read(self, config, metrics, is_cancelled):
         self.reads += 1
         version = self.versions.pop(0) if len(self.versions) > 1 else self.versions[0]
         if isinstance(version, Exception):
