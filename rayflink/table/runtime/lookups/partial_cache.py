@@ -62,7 +62,9 @@ class PartialCache:
         self._written_ms = _NEVER if written is None else to_millis(written)
         self._used_ms = _NEVER if used is None else to_millis(used)
         self._hits, self._misses = metrics.counter("hitCount"), metrics.counter("missCount")
-        metrics.gauge("numCachedRecord", lambda: self.statistics().rows)
+        self._row_count = 0
+        """Rows in memory; other threads read it."""
+        metrics.gauge("numCachedRecord", lambda: self._row_count)
         self._clear()
 
     def _clear(self) -> None:
@@ -134,6 +136,7 @@ class PartialCache:
             firsts = firsts + numbers[0]
         times = np.full(len(firsts), now)
         self._entries = np.concatenate([self._entries, np.stack([firsts, by_key.counts, times, times])], axis=1)
+        self._row_count = self.statistics().rows
 
     def _is_over(self, entries: Numbers, now: int) -> Truths:
         loaded, used = self._entries[2, entries], self._entries[3, entries]
