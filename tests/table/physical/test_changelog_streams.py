@@ -147,6 +147,7 @@ def test_repeated_upserts_and_deletions_of_nothing_change_nothing(t_env):
     assert by_word(told(upserts(t_env, repeated).execute().collect())) == WHOLE
 
 
+@pytest.mark.slow
 def test_upserts_without_their_key_are_complete_and_an_upsert_stream_needs_a_key(t_env):
     table, upsert = upserts(t_env), ChangelogMode.upsert()
     assert Counter(told(table.select(col("n")).execute().collect())) == Counter((kind, n) for kind, _, n in WHOLE)
@@ -207,6 +208,7 @@ def test_groups_that_would_replace_each_other_are_refused_without_their_rows(t_e
     assert dict(tuple(row)[::-1] for row in found.execute_and_collect()) == {1: "b"}
 
 
+@pytest.mark.slow
 def test_a_table_shows_the_last_row_of_its_key_and_then_the_one_before_it(t_env):
     coming = [(NEW, word, n) for n, word in enumerate("ababc")]
     changes = [*coming, (GONE, "b", 1), (GONE, "c", 4)]
