@@ -146,6 +146,8 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         self._row_schema = pa.schema([*in_order, _TIME, _ARRIVAL], about_rows)
         self._waiting = WaitingRows([field.type for field in self._fields], spec.partition)
         self._progress = self._until = MIN_TIMESTAMP
+        self._due_ms = MIN_TIMESTAMP
+        """When rows that wait by processing time are due."""
         self._stored_a_key = 0
         """Rows that were stored of a key, on average, when keys were last read."""
 
@@ -188,8 +190,9 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
             times = np.full(rows.num_rows, now_ms, dtype=np.int64)
             if not self._waits:
                 return self._results(columns, times, now_ms)
+            if not self._waiting.timed_pieces():
+                self._due_ms = now_ms + 1
             self._waiting.add(columns, times)
-            self._until = now_ms
             return ()
         times = self._times(columns)
         is_late = times <= self._progress
@@ -213,11 +216,12 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         yield watermark
 
     def next_processing_time(self) -> int | None:
-        """Return the millisecond behind that of the rows that wait."""
+        """Return the millisecond behind that of the first rows that wait."""
         is_timed = self._waits and not self._spec.is_event_time
-        return self._until + 1 if is_timed and self._waiting.timed_pieces() else None
+        return self._due_ms if is_timed and self._waiting.timed_pieces() else None
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
+        self._due_ms = now_ms + 1  # of rows that came in this millisecond
         return self._work_due(now_ms - 1)
 
     def finish(self) -> Iterable[Element]:

@@ -172,7 +172,7 @@ def test_rows_that_no_frame_reaches_are_not_stored():
     over = Over((agg("SUM", N),), Frame(False, -50, 0))
     [operator] = over.operators()
     with OperatorHarness(lambda: [operator]) as harness:
-        for number in range(400):
+        for number in range(40):
             harness.give(rows(*(row(f"{number}-{key}", 1, 100 * number) for key in range(10))))
             harness.give(wm(100 * number))
         assert len(operator._state.table) < 100
