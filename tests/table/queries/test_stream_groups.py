@@ -20,6 +20,14 @@ CHANGES_OF_GROUPS = """+I 1 1 tea, -U 1 1 tea, +U 1 2 tea, -U 1 2 tea, +U 1 1 te
   +U 2 2 tea, +I 1 1 milk, -U 2 2 tea, +U 2 1 cake, +I 3 1 tea, -D 1 1 milk, -U 2 1 cake, +U 2 2 milk, -U 2 2 milk,
   +U 2 1 milk, -U 3 1 tea, +U 3 2 tea, -U 3 2 tea, +U 3 1 cake, +I 4 1 tea, -D 4 1 tea, +I 5 1 tea, +I 1 1 None,
   -D 3 1 cake, +I 4 1 cake"""
+OF_LAST = """SELECT product, COUNT(*), SUM(amount) FROM (
+    SELECT *, ROW_NUMBER() OVER (PARTITION BY customer ORDER BY ts DESC) AS n FROM orders
+  ) WHERE n = 1 GROUP BY product"""
+CHANGES_OF_LAST = """
+  +I tea 1 3, +I cake 1 1, -D tea 1 3, -U cake 1 1, +U cake 2 3, +I tea 1 1, +I milk 1 4, -U cake 2 3, +U cake 1
+  2, -U tea 1 1, +U tea 2 1, -D cake 1 2, -U milk 1 4, +U milk 2 9, -U tea 2 1, +U tea 1 1, +I cake 1 2, -U tea
+  1 1, +U tea 2 8, -U milk 2 9, +U milk 1 4, -U tea 2 8, +U tea 3 9, -D cake 1 2, +I None 1 1, -D milk 1 4, +I
+  cake 1 3"""
 EXPIRING = "SELECT product, MAX(amount) FROM orders GROUP BY product"
 CHANGES_OF_EXPIRING = """+I tea 3, +I cake 1, -U cake 1, +U cake 2, -U tea 3, +U tea 3, +I milk 4, -U tea 3, +U tea 3,
   -U milk 4, +U milk 5, -U cake 2, +U cake 2, -U tea 3, +U tea 7, -U tea 7, +U tea 7, +I None 1, -U cake 2, +U cake 3"""
@@ -32,7 +40,9 @@ def environment(**options: str) -> TableEnvironment:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "ttl", "wanted"),
-    [(OF_GROUPS, "0 s", CHANGES_OF_GROUPS), (EXPIRING, "1 h", CHANGES_OF_EXPIRING)],
+    [
+        (OF_GROUPS, "0 s", CHANGES_OF_GROUPS), (EXPIRING, "1 h", CHANGES_OF_EXPIRING), (OF_LAST, "0 s", CHANGES_OF_LAST)
+    ],
 )
 def test_each_change_is_shown_as_flink_shows_it(query, ttl, wanted):
     rows = environment(**{"table.exec.state.ttl": ttl}).execute_sql(query).collect()
