@@ -39,7 +39,7 @@ from .match_recognize import match_recognize
 from .numbering import ensure_order, expand_aliases, numberings_in
 from .over import add_over_columns, named_windows
 from .scope import Scope
-from .state_ttl import hinted_ttl, with_ttl
+from .state_ttl import hinted_ttl, with_side_ttls, with_ttl
 from .versioned_joins import misplaced_version, tables_with_versions
 
 Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
@@ -192,6 +192,7 @@ class QueryBinder:
             raise SqlError("SELECT has no columns", "write columns or *", "", place_of(tree))
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
+        relation = with_side_ttls(relation, tree, scope)
         check_lookup_hints(tree, scope, tables_with_versions(tree))
         from_scope = scope
         tree, relation, scope = scalar_queries.add_values(self, relation, scope, tree)

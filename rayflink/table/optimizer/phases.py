@@ -14,6 +14,8 @@ from .rules.broadcast_join import broadcast_join
 from .rules.constant_rows import constant_rows
 from .rules.drop_watermarks import drop_watermarks
 from .rules.fold_constants import fold_constants
+from .rules.joins_of_streams.store_by_unique_key import store_by_unique_key
+from .rules.joins_of_streams.stream_join import stream_join
 from .rules.joins_with_tables.recognize_lookup_join import recognize_lookup_join
 from .rules.merge_projections_and_filters import merge_projections_and_filters
 from .rules.one_phase_aggregate import one_phase_aggregate
@@ -55,6 +57,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         recognize_window_join,
         recognize_interval_join,
         batch_join,
+        stream_join,
         merge_projections_and_filters,
         window_into_aggregate,
         merge_projections_and_filters,
@@ -75,6 +78,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         merge_projections_and_filters,
         push_nested_projection_into_scan,
         push_limit_into_scan,
+        store_by_unique_key,
         broadcast_join,
         one_phase_aggregate,
         two_phase_groups,
@@ -91,10 +95,11 @@ NEEDED = frozenset(
         "rank_into_deduplicate",
         "rank_into_window_rank",
         "recognize_window_join",
+        "stream_join",
     }
 )
 """Rules without which some queries cannot run."""
-STREAM_ONLY = frozenset({"two_phase_groups"})
+STREAM_ONLY = frozenset({"store_by_unique_key", "stream_join", "two_phase_groups"})
 BATCH_ONLY = frozenset({"broadcast_join", "drop_watermarks", "one_phase_aggregate", "reorder_joins"})
 
 

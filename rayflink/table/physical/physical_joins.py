@@ -7,17 +7,21 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
-from ..optimizer.join_keys import equalities
-from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
+from ..plan.changelog import Change
+from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, StreamJoin, WindowJoin
 from ..plan.lineage import all_of, rows_of
-from ..plan.logical import Relation, TimePart
-from ..plan.typed import Column, Session
+from ..plan.logical import Relation, TimePart, length_text
+from ..plan.typed import Session
 from ..runtime.joins.broadcast_join import BroadcastJoinOperator
 from ..runtime.joins.interval_bounds import IntervalBounds, SideTime
 from ..runtime.joins.interval_join import TimeIntervalJoinOperator
 from ..runtime.joins.join_rows import JoinSide, JoinSpec
+from ..runtime.joins.stored_side import SideState
+from ..runtime.joins.stream_join import StreamJoinOperator, StreamJoinSpec
 from ..runtime.joins.window_join import WindowJoinOperator
 from ..runtime.key_columns import columns_key
+from ..runtime.keyed_state.keyed_multiset import RowForm
+from ..types import Root
 from .translation import Translation, hash_partition
 
 _REMEDY = (
@@ -36,11 +40,25 @@ def translate_join(translation: Translation, plan: KeyedJoin) -> StreamBuilder:
     step = left.add_two_input_operator(
         right,
         type(plan).__name__,
-        _factory(plan, translation.session),
+        _stream_factory(translation, plan) if isinstance(plan, StreamJoin) else _factory(plan, translation.session),
         (columns_key(names[0]), columns_key(names[1])),
         " with ".join(_side_identity(plan, index) for index in (0, 1)),
-    ).set_description(plan.explain_line())
+    )
+    line = plan.explain_line()
+    if isinstance(plan, StreamJoin):
+        line = f"{line[:-1]}{_shown_ttls(translation, plan)})"
+    step = step.set_description(line)
     return step if all(names) else step.set_parallelism(1)
+
+
+def _shown_ttls(translation: Translation, plan: StreamJoin) -> str:
+    left, right = (translation.side_ttl_ms(plan, index) for index in (0, 1))
+    if not left and not right:
+        return ""
+    if left == right:
+        return f", stateTtl=[{length_text(left)}]"
+    shown = (length_text(ttl) if ttl else "none" for ttl in (left, right))
+    return ", leftStateTtl=[{}], rightStateTtl=[{}]".format(*shown)
 
 
 def translate_broadcast_join(translation: Translation, plan: BroadcastJoin) -> StreamBuilder:
@@ -51,14 +69,60 @@ def translate_broadcast_join(translation: Translation, plan: BroadcastJoin) -> S
     return step.set_description(plan.explain_line())
 
 
+def _spec(plan: KeyedJoin, session: Session) -> JoinSpec:
+    """Return what a join's operator is to do."""
+    left, right = (
+        JoinSide(
+            arrow_schema(side.schema), keys, plan.required_distribution(index) or (), _side_identity(plan, index),
+            plan.unique[index] if isinstance(plan, StreamJoin) else (),
+        )
+        for index, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
+    )  # fmt: skip
+    result = arrow_schema(plan.schema)
+    return JoinSpec(plan.kind, left, right, plan.keys.nulls_match, plan.condition, result, session)
+
+
+def _stream_factory(translation: Translation, plan: StreamJoin) -> Factory:
+    """Return the factory of the operator of a join of streams."""
+    spec = _spec(plan, translation.session)
+    left, right = (
+        SideState(
+            _row_form(translation, plan, index),
+            translation.side_ttl_ms(plan, index),
+            (plan.kind.keeps_left or plan.kind.is_of_left, plan.kind.keeps_right)[index],
+        )
+        for index in (0, 1)
+    )
+    return Factory(StreamJoinOperator, StreamJoinSpec(spec, left, right, translation.wants_before(plan)))
+
+
+def _row_form(translation: Translation, plan: StreamJoin, index: int) -> RowForm:
+    """Return what distinguishes the rows of a side.
+
+    Raises:
+        SqlError: its rows may be taken back, have no unique key, and cannot be compared.
+    """
+    side = plan.inputs[index]
+    if plan.has_key_as_unique(index):
+        return RowForm.SINGLE
+    if translation.changes(side) in (Change.INSERT, Change.NONE):
+        return RowForm.APPENDED
+    if plan.unique[index]:
+        return RowForm.UNIQUE
+    for column in side.schema:
+        if column.type.items or column.type.root is Root.ROW:
+            problem = (
+                f"{column.name!r} of a side of a join is a {column.type}, whose values cannot be compared, and rows "
+            )
+            problem += "of the side may be taken back"
+            remedy = "give the side a primary key or a GROUP BY, select a part of the column, or CAST it to STRING"
+            raise SqlError(problem, remedy, "", plan.place)
+    return RowForm.COUNTED
+
+
 def _factory(plan: KeyedJoin, session: Session) -> Factory:
     """Return the factory of a join's operator."""
-    left, right = (
-        JoinSide(arrow_schema(side.schema), keys, plan.required_distribution(index) or (), _side_identity(plan, index))
-        for index, (side, keys) in enumerate(zip(plan.inputs, (plan.keys.left, plan.keys.right), strict=True))
-    )
-    result = arrow_schema(plan.schema)
-    spec = JoinSpec(plan.kind, left, right, plan.keys.nulls_match, plan.condition, result, session)
+    spec = _spec(plan, session)
     match plan:
         case BroadcastJoin():
             return Factory(BroadcastJoinOperator, spec, plan.small)
@@ -98,22 +162,9 @@ def _side_time(index: int, side: Relation, session: Session) -> SideTime:
 
 
 def unsupported_join(plan: Join) -> SqlError:
-    """Return the error for a join of streams that would keep all rows for ever."""
-    bounds = (TimePart.WINDOW_START, TimePart.WINDOW_END)
-    equal_parts = [
-        plan.left.schema[pair.left.index].part
-        for pair in equalities(plan).pairs
-        if isinstance(pair.left, Column)
-        and isinstance(pair.right, Column)
-        and plan.left.schema[pair.left.index].part is plan.right.schema[pair.right.index].part
-    ]
-    equal_bounds = [part for part in bounds if part in equal_parts]
-    if len(equal_bounds) == 1:
-        missing = bounds[1 - bounds.index(equal_bounds[0])].value
-        remedy = f"let a.{missing} = b.{missing} be a condition, too"
-        return SqlError(f"a join of windows by {equal_bounds[0].value} alone", remedy, "", plan.place)
+    """Return the error for a join of streams without the rule by which it is run."""
     problem = "a join without windows or bounds of time keeps all rows of both sides for ever"
-    return SqlError(problem, f"it is not supported yet; {_REMEDY}", "", plan.place)
+    return SqlError(problem, f"let the planner have the rule stream_join, or {_REMEDY}", "", plan.place)
 
 
 __all__ = ["translate_broadcast_join", "translate_join", "unsupported_join"]

@@ -15,7 +15,7 @@ from rayflink.graph.transformations import Transformation
 
 from ..plan.changelog import Change, ChangelogModes
 from ..plan.groups import GroupAggregate
-from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
+from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, StreamJoin, WindowJoin
 from ..plan.logical import (
     Filter,
     Project,
@@ -154,7 +154,7 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_over(translation, node)
         case BroadcastJoin():
             return translate_broadcast_join(translation, node)
-        case WindowJoin() | IntervalJoin() | KeyedJoin():
+        case WindowJoin() | IntervalJoin() | StreamJoin() | KeyedJoin():
             return translate_join(translation, node)
         case LookupJoin():
             return translate_lookup_join(translation, node)

@@ -13,6 +13,7 @@ from ..conversion.arrow_columns import arrow_schema
 from ..plan.changelog import Change, ChangelogModes
 from ..plan.explain_steps import calc_text
 from ..plan.groups import GroupAggregate
+from ..plan.joins import StreamJoin
 from ..plan.logical import Filter, Project, Relation, Schema
 from ..plan.typed import Expr, Session
 from ..runtime.calc import CalcOperator
@@ -85,6 +86,11 @@ class Translation:
     def ttl_ms(self, plan: Relation) -> int:
         """Return how long state of a relation is kept that is not used, in milliseconds; 0: for ever."""
         hint = plan.ttl if isinstance(plan, GroupAggregate) else None
+        return self.settings.state_ttl_ms if hint is None else DURATION.read(hint[1]).to_millis()
+
+    def side_ttl_ms(self, plan: StreamJoin, index: int) -> int:
+        """Return the same of the rows of one side of a join, the first or the second."""
+        hint = plan.ttls[index]
         return self.settings.state_ttl_ms if hint is None else DURATION.read(hint[1]).to_millis()
 
     # steps

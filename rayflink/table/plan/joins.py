@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TypeAlias
 
+from .changelog import Change
 from .logical import Attribute, Relation, Schema, Windowing
 from .typed import Column, Expr, Literal
+
+Ttls: TypeAlias = tuple[tuple[str, str] | None, tuple[str, str] | None]
 
 
 class JoinKind(Enum):
@@ -71,10 +75,13 @@ class Join(_OnTwo):
     Args:
         condition: over the columns of the left side, then those of the right one.
         is_whole: both sides are whole tables, and the join may wait for their ends.
+        ttls: of the left and of the right side, (table, time after which a row is forgotten that is not written), in a
+            stream; None: the time is `table.exec.state.ttl`.
     """
 
     condition: Expr
     is_whole: bool = False
+    ttls: Ttls = field(default=(None, None), kw_only=True)
 
     @property
     def exprs_of_rows(self) -> tuple[Expr, ...]:
@@ -151,6 +158,52 @@ class BroadcastJoin(KeyedJoin):
 
 
 @dataclass(frozen=True)
+class StreamJoin(KeyedJoin):
+    """A join of streams whose rows stay in its state for ever, or until their time to live is over.
+
+    Args:
+        ttls: of the left and of the right side, (table, time after which a row is forgotten that is not written); None:
+            the time is `table.exec.state.ttl`.
+        unique: numbers of the columns of a unique key of each side, by which its rows are stored; none: it has none.
+        is_upsert: rows that replace others by these keys may come without the row before.
+    """
+
+    ttls: Ttls = (None, None)
+    unique: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    is_upsert: bool = False
+
+    def takes_changes(self) -> Change:
+        return Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        if self.kind not in (JoinKind.INNER, JoinKind.SEMI):
+            return Change.ALL
+        changes = Change.NONE
+        for side in inputs:
+            changes |= side
+        return changes
+
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        return is_wanted or not self.is_upsert
+
+    def has_key_as_unique(self, index: int) -> bool:
+        """Return whether the columns of a side that are equal in a pair identify its rows."""
+        keys = (self.keys.left, self.keys.right)[index]
+        return bool(self.unique[index]) and set(self.unique[index]) <= set(keys)
+
+    def explain_line(self) -> str:
+        specs = [f"{name}InputSpec=[{self._input_spec(index)}]" for index, name in enumerate(("left", "right"))]
+        hints = [f"{'='.join(ttl)}" for ttl in self.ttls if ttl is not None]
+        hinted = [f"stateTtlHints=[[[STATE_TTL options:{{{', '.join(hints)}}}]]]"] if hints else []
+        return f"Join({', '.join([*self._shown(), *specs, *hinted])})"
+
+    def _input_spec(self, index: int) -> str:
+        if not self.unique[index]:
+            return "NoUniqueKey"
+        return "JoinKeyContainsUniqueKey" if self.has_key_as_unique(index) else "HasUniqueKey"
+
+
+@dataclass(frozen=True)
 class WindowJoin(KeyedJoin):
     """A join of rows of equal windows, run when the windows are over.
 
@@ -224,6 +277,6 @@ def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
 
 
 __all__ = [
-    "BroadcastJoin", "Interval", "IntervalJoin", "Join", "JoinKind", "KeyedJoin", "Keys", "WindowJoin", "is_true",
-    "joined_schema",
+    "BroadcastJoin", "Interval", "IntervalJoin", "Join", "JoinKind", "KeyedJoin", "Keys", "StreamJoin", "Ttls",
+    "WindowJoin", "is_true", "joined_schema",
 ]  # fmt: skip

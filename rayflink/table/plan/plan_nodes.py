@@ -10,7 +10,7 @@ from typing import TypeAlias, get_args
 
 from ..errors import SqlError
 from .groups import GroupAggregate
-from .joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, WindowJoin
+from .joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, StreamJoin, WindowJoin
 from .logical import (
     Filter,
     Project,
@@ -49,6 +49,7 @@ PlanNode: TypeAlias = (
     | BroadcastJoin
     | WindowJoin
     | IntervalJoin
+    | StreamJoin
     | KeyedJoin
     | MatchRecognize
     | OverAggregate

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ..errors import SqlError
 from .groups import GroupAggregate
+from .joins import StreamJoin
 from .logical import Filter, Project, Relation, Scan, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate
 from .ranks import Deduplicate, Rank
 from .typed import Call, Column, Expr
@@ -54,6 +55,8 @@ def upsert_keys(relation: Relation) -> Keys:
             return frozenset({frozenset({*range(width), *bounds})}) if len(bounds) == 2 else NO_KEYS
         case Rank():
             return _of_rank(relation)
+        case StreamJoin():
+            return _of_join(relation)
     return NO_KEYS
 
 
@@ -86,6 +89,26 @@ def _of_rank(relation: Rank) -> Keys:
     partition = frozenset(relation.partition)
     own = partition if (relation.first, relation.last) == (1, 1) else partition | {relation.number}
     return frozenset({own, *(key for key in upsert_keys(relation.input) if partition <= key)})
+
+
+def _of_join(join: StreamJoin) -> Keys:
+    """Return keys of pairs: those of both sides together, and those of one where it matches one row of the other.
+
+    A side's key must have the columns of the join's key: otherwise its changes may come in any order.
+    """
+    sides = [
+        frozenset(key for key in upsert_keys(side) if set(keys) <= key)
+        for side, keys in zip(join.inputs, (join.keys.left, join.keys.right), strict=True)
+    ]
+    if join.kind.is_of_left:
+        return sides[0]
+    right = frozenset(frozenset(number + join.width for number in key) for key in sides[1])
+    keys = {left | other for left, other in product(sorted(sides[0], key=sorted), sorted(right, key=sorted))}
+    if join.has_key_as_unique(1) and not join.kind.keeps_right:
+        keys |= sides[0]
+    if join.has_key_as_unique(0) and not join.kind.keeps_left:
+        keys |= right
+    return frozenset(sorted(keys, key=lambda key: (len(key), sorted(key)))[:_MOST_KEYS])
 
 
 def upsert_key(relation: Relation) -> tuple[int, ...] | None:

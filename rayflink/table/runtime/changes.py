@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def signs_of(kinds: NDArray[np.int8] | None, rows: int) -> NDArray[np.int64]:
+    """Return 1 for each row that comes, and -1 for each that is taken back: int64[rows].
+
+    Args:
+        kinds: of the rows; None: all come.
+    """
+    signs = np.ones(rows, dtype=np.int64)
+    if kinds is not None:
+        signs[(kinds == RowKind.UPDATE_BEFORE.value) | (kinds == RowKind.DELETE.value)] = -1
+    return signs
+
+
 def changed(fresh: Sequence[pa.Array], shown: Sequence[pa.Array], has_shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which rows differ from what was emitted: bool[n].
 
@@ -83,4 +95,4 @@ def replaced_rows(
     return with_kinds(chosen, kinds) if kinds.any() else chosen
 
 
-__all__ = ["changed", "changelog", "replaced_rows"]
+__all__ = ["changed", "changelog", "replaced_rows", "signs_of"]

@@ -130,7 +130,7 @@ def test_the_places_of_rules():
     )
     names = config.rule_names()
     assert names["logical"][0] == "positive"
-    assert names["sources"][-6:-4] == ("one_less", "push_nested_projection_into_scan")
+    assert names["sources"][-7:-5] == ("one_less", "push_nested_projection_into_scan")
     assert PlannerConfig().rule_names()["logical"][0] == "merge_projections_and_filters"
 
 

@@ -1,8 +1,9 @@
 """Queries with their plans and rows: one folder each in tests/golden/sql.
 
-`query.sql` holds a query over the tables of tables.sql; lines `-- key: value` in front of it set options, and
-`-- mode: batch` runs it in batch mode. `expected.txt` holds the plan and the rows, sorted where the query does not
-say in which order. RAYFLINK_WRITE_GOLDEN=1 writes it anew.
+`query.sql` holds a query over the tables of tables.sql; lines `-- key: value` in front of it set options,
+`-- mode: batch` runs it in batch mode, and `-- fold: true` shows the rows that are left after all changes.
+`expected.txt` holds the plan and the rows, sorted where the query does not say in which order.
+RAYFLINK_WRITE_GOLDEN=1 writes it anew.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayflink.common.types import Row
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.conversion.row_format import RowFormat
 from rayflink.table.parsing.statement_parser import script_parts
+from rayflink.table.plan.changelog_fold import materialized
 from tests.source_files import ROOT
 
 FOLDER = ROOT / "tests" / "golden" / "sql"
@@ -48,6 +51,7 @@ class GoldenQuery:
         """With the tables, and the query's options."""
         given = dict(self.options)
         batch = given.pop("mode", "streaming") == "batch"
+        given.pop("fold", "")
         settings = EnvironmentSettings.in_batch_mode() if batch else EnvironmentSettings.in_streaming_mode()
         t_env = TableEnvironment.create(settings)
         config = t_env.get_config()
@@ -63,7 +67,10 @@ class GoldenQuery:
         """What the query gives."""
         result = t_env.execute_sql(self.text)
         text = RowFormat(result.get_table_schema().get_field_data_types())
-        rows = [text(row) for row in result.collect()]
+        changes = list(result.collect())
+        if self.options.get("fold") == "true":
+            changes = [Row(*values) for values in materialized(changes)]
+        rows = [text(row) for row in changes]
         return rows if "ORDER BY" in self.text.upper() and self.options.get("mode") == "batch" else sorted(rows)
 
     def expected_text(self, t_env: TableEnvironment) -> str:

@@ -12,7 +12,15 @@ Example:
 
 Without the rule:
 
-    SqlError: a join without windows or bounds of time keeps all rows of both sides for ever
+    Calc(select=[id])
+    +- Join(joinType=[InnerJoin], where=[id = id AND (ts0 >= ts) AND (ts0 <= (ts + 3600000))], select=[id, ts, id0,
+         ts0], leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey])
+       :- Exchange(distribution=[hash[id]])
+       :  +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+       :     +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+       +- Exchange(distribution=[hash[id]])
+          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+             +- TableSourceScan(table=[[payments, project=[id, ts]]], fields=[id, ts])
 
 With the rule:
 

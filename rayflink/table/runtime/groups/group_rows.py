@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rayflink.common.types import RowKind
+from ..changes import signs_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,18 +36,6 @@ class DistinctArgument(Argument):
     """The values that an aggregate takes once each."""
 
     column: int
-
-
-def signs_of(kinds: NDArray[np.int8] | None, rows: int) -> Numbers:
-    """Return 1 for each row that comes, and -1 for each that is taken back: int64[rows].
-
-    Args:
-        kinds: of the rows; None: all come.
-    """
-    signs = np.ones(rows, dtype=np.int64)
-    if kinds is not None:
-        signs[(kinds == RowKind.UPDATE_BEFORE.value) | (kinds == RowKind.DELETE.value)] = -1
-    return signs
 
 
 def counting_weights(rows: pa.RecordBatch, argument: Argument, weights: Numbers) -> Numbers:

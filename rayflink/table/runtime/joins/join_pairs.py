@@ -43,7 +43,8 @@ class Matches:
             rows = np.arange(least, most + 1)
             counts = np.minimum(totals[rows], stop) - np.maximum(begins[rows], start)
             left = np.repeat(rows, counts)
-            yield left, self.order[self.first[left] + (np.arange(start, stop) - begins[left])]
+            right = self.order[self.first[left] + (np.arange(start, stop) - begins[left])]
+            yield left, right.astype(np.intp, copy=False)
 
 
 def match_keys(

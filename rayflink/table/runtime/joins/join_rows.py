@@ -27,25 +27,32 @@ Columns = Sequence[pa.Array]
 
 @dataclass(frozen=True)
 class JoinSide:
-    """The rows of one side. In the state, the columns by which they are partitioned stand first.
+    """The rows of one side. In the state, the columns by which they are partitioned stand first, then its unique key.
 
     Args:
         schema: of its columns.
         keys: numbers of the columns that are equal in a pair.
         partition_columns: numbers of the columns by which rows are partitioned; both sides have the same types there.
         state_identity: which rows of the query the state belongs to; other state is refused on restore.
+        unique: numbers of the columns of a unique key; none: the state asks for none.
     """
 
     schema: pa.Schema
     keys: tuple[int, ...]
     partition_columns: tuple[int, ...]
     state_identity: str = ""
+    unique: tuple[int, ...] = ()
+
+    @cached_property
+    def key_order(self) -> list[int]:
+        """Return the numbers of the columns by which rows are partitioned, and of the rest of the unique key."""
+        return [*self.partition_columns, *(index for index in self.unique if index not in self.partition_columns)]
 
     @cached_property
     def state_order(self) -> list[int]:
         """Return the numbers of the columns in the order of the state."""
-        leading = set(self.partition_columns)
-        return [*self.partition_columns, *(index for index in range(len(self.schema)) if index not in leading)]
+        leading = set(self.key_order)
+        return [*self.key_order, *(index for index in range(len(self.schema)) if index not in leading)]
 
     @cached_property
     def state_places(self) -> list[int]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Truths = NDArray[np.bool_]
 
+EXPIRED = "numStateEntriesExpired"
+"""Metric: entries of a table that were removed since their time was over."""
 SWEEP_MS = 100
 """Milliseconds between two slices of the sweep."""
 _MOST_TTL_MS = 1 << 62
@@ -295,24 +297,24 @@ class KeyedTable:
     def keep_to_memory(self) -> None:
         """Write state to files if it exceeds the memory."""
         memory = self._memory
-        if memory is None or memory.reserve(self.size):
+        if memory is None or memory.reserve(self.size + self.beside):
             return
         self.key_heap.file(memory)
         self.value_heap.file(memory)
-        if not memory.reserve(self.size) and not self.records.is_filed:
+        if not memory.reserve(self.size + self.beside) and not self.records.is_filed:
             self.records.file(memory.mapped)
-        if not memory.reserve(self.size) and self.index.size:
+        if not memory.reserve(self.size + self.beside) and self.index.size:
             self.index.file(memory.mapped)
-        if self._secondary is not None and not memory.reserve(self.size) and self._secondary.size:
+        if self._secondary is not None and not memory.reserve(self.size + self.beside) and self._secondary.size:
             self._secondary.file(memory.mapped)
-        memory.reserve(self.size)
+        memory.reserve(self.size + self.beside)
 
     @property
     def size(self) -> int:
         """Return the bytes in memory."""
         heaps = self.key_heap.size + self.value_heap.size
         indexes = self.index.size + (0 if self._secondary is None else self._secondary.size)
-        return self.records.size + indexes + heaps + self.beside
+        return self.records.size + indexes + heaps
 
     # expiry
 
@@ -357,4 +359,4 @@ def _filled(
     return [next(rest) if column is None else column for column in columns]
 
 
-__all__ = ["SWEEP_MS", "KeyedTable"]
+__all__ = ["EXPIRED", "SWEEP_MS", "IndexForm", "KeyedTable"]

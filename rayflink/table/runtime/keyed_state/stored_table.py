@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from rayflink.state.snapshots import DatabaseFiles, SnapshotReader
 
 from .changes_by_barrier import Changes, ChangesByBarrier
 from .keyed_table import KeyedTable
-from .table_capture import TableCapture, TablePlace
+from .table_capture import TableCapture, TableCaptures, TablePlace
 from .table_segments import AboutTable, Segment, SegmentReader, SegmentRows, read_about, segment_schema
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class StoredTable:
         table: the table.
         identity: which rows of the query the state belongs to; other state is refused on restore.
         ctx: of the operator.
+        name: of the table among those of the operator, see `StoredTables`; "": it is the only one.
 
     An operator with one table inherits `CheckpointListener`, and has these lines:
 
@@ -52,13 +53,15 @@ class StoredTable:
             self.stored.abort(checkpoint_id)
     """
 
-    def __init__(self, table: KeyedTable, identity: str, ctx: OperatorContext) -> None:
+    def __init__(self, table: KeyedTable, identity: str, ctx: OperatorContext, name: str = "") -> None:
         self.table = table
         """The table."""
+        self.name = name
+        """The name of the table among those of the operator."""
         self._ctx = ctx
         self._owned = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
         schema = segment_schema(table, identity)
-        self._place = TablePlace(identity, self._owned, ctx.max_parallelism, schema, ctx.spill_folder)
+        self._place = TablePlace(identity, self._owned, ctx.max_parallelism, schema, ctx.spill_folder, name)
         self._changes = ChangesByBarrier()
 
     def capture(self, checkpoint_id: int) -> TableCapture:
@@ -76,18 +79,21 @@ class StoredTable:
         """Note that a checkpoint will never be complete."""
         self._changes.abort(checkpoint_id)
 
-    def restore(self, snapshots: Sequence[OperatorSnapshot]) -> None:
+    def restore(self, snapshots: Sequence[OperatorSnapshot], others: Collection[str] = ()) -> None:
         """Restore the rows of the key groups that the subtask owns; the table is empty.
 
         Those of the part that has most of them stay under their numbers, so that later checkpoints may go on from its
         segments. The others are added.
+
+        Args:
+            others: names of other tables of the operator, whose parts are left alone.
 
         Raises:
             StorageError, DamagedFileError: a file is missing or not what was written.
             SnapshotMismatch, VersionMismatch: the state is of another table, or of a format that is not read here.
         """
         parts = [(database, snapshot) for snapshot in snapshots for database in snapshot.databases]
-        parts = [part for part in parts if owned_part(part[0], self._owned)]
+        parts = [part for part in parts if owned_part(part[0], self._owned) and self._is_of(part[0], others)]
         parts.sort(key=lambda part: -len(owned_part(part[0], self._owned)))
         for number, (database, snapshot) in enumerate(parts):
             assert snapshot.reader is not None, "files of a snapshot come with their reader"
@@ -101,6 +107,15 @@ class StoredTable:
             is_dense = _LEAST_DENSE * len(self.table) >= self.table.records.top
             if snapshot.reusable and database.shared and is_dense and is_like_now:
                 self._changes.start_from(about.segments, database.files, changes)
+
+    def _is_of(self, database: DatabaseFiles, others: Collection[str]) -> bool:
+        """Return whether files are those of this table, and not of another one of the operator."""
+        name = read_about(database, self._ctx.label).name
+        if name != self.name and name not in others:
+            written, declared = (f"a table {name!r}" if name else "one table" for name in (name, self.name))
+            remedy = "the operator had other tables; keep the query, or start without this state"
+            raise SnapshotMismatch("keyed table", self._ctx.label, written, declared, remedy)
+        return name == self.name
 
     def _read_about(self, database: DatabaseFiles) -> AboutTable:
         about = read_about(database, self._ctx.label)
@@ -152,6 +167,37 @@ class StoredTable:
             self.table.add_restored(comparable, values, accessed, groups, rows if keeps_numbers else None)
 
 
+class StoredTables:
+    """Takes and restores the snapshots of several tables of an operator, by their names.
+
+    Args:
+        tables: with names that differ.
+    """
+
+    def __init__(self, tables: Sequence[StoredTable]) -> None:
+        self._tables = tables
+
+    def capture(self, checkpoint_id: int) -> TableCaptures:
+        """Capture the rows of all tables as they are now."""
+        return TableCaptures([stored.capture(checkpoint_id) for stored in self._tables])
+
+    def confirm(self, checkpoint_id: int) -> None:
+        """Note that a checkpoint is complete."""
+        for stored in self._tables:
+            stored.confirm(checkpoint_id)
+
+    def abort(self, checkpoint_id: int) -> None:
+        """Note that a checkpoint will never be complete."""
+        for stored in self._tables:
+            stored.abort(checkpoint_id)
+
+    def restore(self, snapshots: Sequence[OperatorSnapshot]) -> None:
+        """Restore the rows of all tables, see `StoredTable.restore`."""
+        names = [stored.name for stored in self._tables]
+        for stored in self._tables:
+            stored.restore(snapshots, names)
+
+
 _NONE_VACATED = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint16))
 
 
@@ -192,4 +238,4 @@ def _longer(flags: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
     return np.concatenate([flags, np.zeros(size - len(flags), dtype=np.bool_)])
 
 
-__all__ = ["StoredTable"]
+__all__ = ["StoredTable", "StoredTables"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class TablePlace:
         max_parallelism: key groups in all.
         schema: of the segments.
         folder: for files on this machine; "": one of the system's.
+        name: of the table among those of its operator; "": it is the only one.
     """
 
     identity: str
@@ -41,6 +42,7 @@ class TablePlace:
     max_parallelism: int
     schema: pa.Schema
     folder: str
+    name: str = ""
 
     def new_folder(self) -> Path:
         """Make a folder for files of one snapshot."""
@@ -51,7 +53,7 @@ class TablePlace:
 
     def database(self, segments: tuple[Segment, ...], files: Files, shared: frozenset[str]) -> DatabaseFiles:
         """Return segments as the value that a checkpoint stores."""
-        about = AboutTable(self.identity, self.max_parallelism, segments).encode()
+        about = AboutTable(self.identity, self.max_parallelism, segments, self.name).encode()
         return DatabaseFiles(self.key_groups.start, self.key_groups.stop, files, shared, about)
 
 
@@ -122,4 +124,25 @@ class TableCapture:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-__all__ = ["SHARED_BYTES", "TableCapture", "TablePlace"]
+class TableCaptures:
+    """Several tables of one operator as they were at a barrier; a `KeyedCapture`.
+
+    Args:
+        captures: of the tables.
+    """
+
+    def __init__(self, captures: Sequence[TableCapture]) -> None:
+        self._captures = captures
+
+    def write(self, writer: SnapshotWriter) -> KeyedParts:
+        """Store the tables, see `TableCapture.write`."""
+        parts = [capture.write(writer) for capture in self._captures]
+        return KeyedParts({}, tuple(database for part in parts for database in part.databases))
+
+    def release(self) -> None:
+        """Let go of all rows."""
+        for capture in self._captures:
+            capture.release()
+
+
+__all__ = ["SHARED_BYTES", "TableCapture", "TableCaptures", "TablePlace"]

@@ -64,15 +64,20 @@ class AboutTable:
         identity: which rows of the query the state belongs to.
         max_parallelism: key groups in all.
         segments: the oldest first.
+        name: of the table among those of its operator; "": it is the only one.
     """
 
     identity: str
     max_parallelism: int
     segments: tuple[Segment, ...]
+    name: str = ""
 
     def encode(self) -> bytes:
         """Encode the metadata as bytes."""
-        return TABLE_FORMAT + json.dumps(asdict(self)).encode()
+        fields = asdict(self)
+        if not self.name:
+            del fields["name"]
+        return TABLE_FORMAT + json.dumps(fields).encode()
 
 
 def read_about(database: DatabaseFiles, operator: str) -> AboutTable:

@@ -17,13 +17,14 @@ from ...types import DataType
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
 from ..keyed_state.key_rows import take_rows
+from ..keyed_state.keyed_table import EXPIRED
 from ..keyed_state.seen_keys import ACCESSED, SeenKeys
 from ..windows.input_rows import rows_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DUPLICATES, EXPIRED = "numDuplicatesDropped", "numStateEntriesExpired"
+DUPLICATES = "numDuplicatesDropped"
 """Metrics: rows that were not the first of their key, and keys that were forgotten since their time was over."""
 _NO_KEY = pa.array([0], pa.int8())
 

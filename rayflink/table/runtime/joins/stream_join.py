@@ -1,0 +1,134 @@
+"""Joins of streams whose rows come and go: each change of a side makes changes of the result.
+
+A batch is of one side, so the rows of the other one do not change meanwhile: its changes are joined with them as
+columns. The side that is in the result by itself where it has no partner (`join_changes.py`) stores with each row the
+number of its partners.
+
+Source: apache/flink StreamingJoinOperator, StreamingSemiAntiJoinOperator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rayflink.common.records.batches import ArrowBatch, Batch, Element
+from rayflink.common.records.row_kinds import kinds_of, without_kinds
+from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
+from rayflink.operators.capabilities import CheckpointListener, Upkeep
+
+from ..changes import signs_of
+from ..keyed_state.frame_memory import FrameMemory
+from ..keyed_state.key_rows import take_rows
+from ..keyed_state.stored_table import StoredTables
+from .join_changes import JoinChanges, Probe
+from .join_rows import JoinRows, JoinSpec
+from .stored_side import SideState, StoredSide
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+
+NAMES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class StreamJoinSpec:
+    """Specification of a join of streams.
+
+    Args:
+        join: which rows match, and the rows of the result.
+        left, right: how the rows of the sides are stored.
+        with_before: whether updates may be UPDATE_BEFORE and UPDATE_AFTER; otherwise the former are deletions.
+    """
+
+    join: JoinSpec
+    left: SideState
+    right: SideState
+    with_before: bool = True
+
+
+class StreamJoinOperator(Operator, Upkeep, CheckpointListener):
+    """Joins rows of two changing inputs, which are partitioned by key.
+
+    Args:
+        spec: of the join.
+    """
+
+    def __init__(self, spec: StreamJoinSpec) -> None:
+        join = spec.join
+        self._rows = JoinRows(join)
+        states = (spec.left, spec.right)
+        self._sides = [
+            StoredSide(side, state, join.nulls_match) for side, state in zip(join.sides, states, strict=True)
+        ]  # fmt: skip
+        self._changes = JoinChanges(join, self._rows, spec.with_before)
+
+    # life
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._rows.setup(ctx)
+        self._memory = FrameMemory(ctx)
+        tables = [side.open(ctx, self._memory, name) for side, name in zip(self._sides, NAMES, strict=True)]
+        self._stored = StoredTables(tables)
+
+    def open(self) -> None:
+        self._rows.open()
+
+    def close(self) -> None:
+        self._memory.release()
+        self._rows.close()
+
+    # state
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        self._stored.restore(snapshots)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        return OperatorSnapshot(capture=self._stored.capture(checkpoint_id))
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self._stored.confirm(checkpoint_id)
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self._stored.abort(checkpoint_id)
+
+    def next_upkeep_ms(self) -> int | None:
+        due = [side.rows.table.sweep_at for side in self._sides if side.rows.table.sweep_at is not None]
+        return min(due, default=None)
+
+    def upkeep(self, now_ms: int) -> None:
+        for side in self._sides:
+            sweep_at = side.rows.table.sweep_at
+            if sweep_at is not None and sweep_at <= now_ms:
+                side.rows.table.sweep(now_ms)
+
+    # rows
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        return self._join(batch, input_index) if len(batch) else ()
+
+    def _join(self, batch: ArrowBatch, index: int) -> Iterator[Element]:
+        own, other = self._sides[index], self._sides[1 - index]
+        kinds, rows = kinds_of(batch.data), without_kinds(batch.data)
+        columns = own.state_columns(rows)
+        can_match, signs = own.can_match(columns), signs_of(kinds, rows.num_rows)
+        now_ms = int(self.ctx.clock.now_ms())
+        probe = Probe(index, own.from_state(columns), signs, kinds, now_ms)
+        yield from self._changes.of(probe, other, other.find(columns, can_match))
+        matches = probe.matches if own.has_matches else None
+        if can_match is not None:
+            chosen = np.flatnonzero(can_match)
+            columns, signs = take_rows(columns, chosen), signs[chosen]
+            matches = None if matches is None else matches[chosen]
+        own.rows.table.beside = other.rows.table.size
+        own.rows.change(columns, signs, matches, now_ms)
+
+
+__all__ = ["StreamJoinOperator", "StreamJoinSpec"]
