@@ -470,8 +470,8 @@ def convert_of(type_info: object) -> Callable[[Any, str], Any] | None:
     """Return `convert(value, where)` for the type, as state stores its values; None where no type is declared."""
     if type_info is None:
         return None
-    held = type_info.in_state() if hasattr(type_info, "in_state") else type_info
-    convert: Callable[[Any, str], Any] | None = getattr(held, "convert", None)
+    stored_type = type_info.in_state() if hasattr(type_info, "in_state") else type_info
+    convert: Callable[[Any, str], Any] | None = getattr(stored_type, "convert", None)
     if convert is None:
         raise TypeError(f"the type of a state must be a TypeInformation such as Types.INT(), found {type_info!r}")
     return convert

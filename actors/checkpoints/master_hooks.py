@@ -49,18 +49,18 @@ class MasterHooks:
         Raises:
             HookError: one raises, or gives no bytes.
         """
-        given: dict[str, str] = {}
+        encoded: dict[str, str] = {}
         for name, hook in self._hooks.items():
             try:
                 data = hook.trigger_checkpoint(checkpoint_id, timestamp)
             except (Exception, SystemExit) as error:
                 raise HookError(name, f"failed at checkpoint {checkpoint_id}: {described(error)}") from error
             if isinstance(data, bytes):
-                given[PREFIX + name] = b64encode(data).decode()
+                encoded[PREFIX + name] = b64encode(data).decode()
             elif data is not None:
                 wanted = "bytes or None are wanted: turn it into bytes"
                 raise HookError(name, f"gave a {type(data).__name__} at checkpoint {checkpoint_id}; {wanted}")
-        return given
+        return encoded
 
     def restore(self, checkpoint_id: int, properties: Mapping[str, str], allow_unclaimed: bool) -> None:
         """Restore the hooks from a checkpoint that the job starts from.
@@ -71,15 +71,15 @@ class MasterHooks:
         Raises:
             HookError: one raises, or something belongs to none.
         """
-        given = {key[len(PREFIX) :]: b64decode(data) for key, data in properties.items() if key.startswith(PREFIX)}
-        for name in sorted(given.keys() - self._hooks.keys()):
+        by_hook = {key[len(PREFIX) :]: b64decode(data) for key, data in properties.items() if key.startswith(PREFIX)}
+        for name in sorted(by_hook.keys() - self._hooks.keys()):
             if not allow_unclaimed:
                 remedy = "register the hook again, or set execution.state-recovery.ignore-unclaimed-state"
                 raise HookError(name, f"is in checkpoint {checkpoint_id}, but not in the program; {remedy}")
             log.warning("data of a master hook is left out", extra={"hook": name, "checkpoint_id": checkpoint_id})
         for name, hook in self._hooks.items():
             try:
-                hook.restore_checkpoint(checkpoint_id, given.get(name))
+                hook.restore_checkpoint(checkpoint_id, by_hook.get(name))
             except (Exception, SystemExit) as error:
                 raise HookError(name, f"failed to restore checkpoint {checkpoint_id}: {described(error)}") from error
 

@@ -26,10 +26,10 @@ def with_key_groups_of(start: JobStart | None, graph: JobGraph) -> JobGraph:
 
 
 def _adopted(vertex: JobVertex, written: dict[str, OperatorManifest]) -> JobVertex:
-    held = [written[node.operator_id] for node in vertex.operators if node.operator_id in written]
-    if vertex.sets_max_parallelism or not held or held[0].max_parallelism == vertex.max_parallelism:
+    snapshots = [written[node.operator_id] for node in vertex.operators if node.operator_id in written]
+    if vertex.sets_max_parallelism or not snapshots or snapshots[0].max_parallelism == vertex.max_parallelism:
         return vertex
-    groups = held[0].max_parallelism
+    groups = snapshots[0].max_parallelism
     if vertex.parallelism > groups:
         return vertex  # `Restoring` says so
     inputs = tuple(_repartitioned(edge, groups) for edge in vertex.inputs)

@@ -104,8 +104,8 @@ def recover_or_start(
         remedy = "start a new job from a savepoint, or from a copy of a checkpoint, with -s"
         raise NoCheckpointError(base, f"none that can be read of those that count: {found}", remedy)
     _sweep(storage, ledger, read, files, base)
-    kept = tuple(read[: settings.retained])
-    start = _taken_over(replace(start, completed=kept), f"checkpoint {kept[0].checkpoint_id}")
+    newest = tuple(read[: settings.retained])
+    start = _taken_over(replace(start, completed=newest), f"checkpoint {newest[0].checkpoint_id}")
     return Beginning(start, files, recovered, damaged)
 
 

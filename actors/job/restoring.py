@@ -56,8 +56,8 @@ class Restoring:
 
     def snapshots_of(self, vertex: JobVertex, subtask: int) -> dict[str, tuple[StoredSnapshot, ...]]:
         """Return operator id -> snapshots that the subtask starts from."""
-        given = {node.operator_id: self._of(vertex, node)[subtask] for node in vertex.operators}
-        return {name: (snapshot,) for name, snapshot in given.items() if snapshot is not None}
+        restored = {node.operator_id: self._of(vertex, node)[subtask] for node in vertex.operators}
+        return {name: (snapshot,) for name, snapshot in restored.items() if snapshot is not None}
 
     def in_flight(self, vertex: JobVertex, subtask: int) -> InFlight:
         """Return the records that were in flight to the subtask and from it."""
@@ -96,8 +96,8 @@ class Restoring:
             snapshots = [None] * vertex.parallelism
             if written is not None:
                 parts = (without_records(part) for part in written.subtasks)
-                held = tuple(None if part is None else replace(part, states=written.states) for part in parts)
-                snapshots = rescale(held, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
+                restored_parts = tuple(None if part is None else replace(part, states=written.states) for part in parts)
+                snapshots = rescale(restored_parts, vertex.parallelism, vertex.max_parallelism, node.uid or node.name)
             self._redistributed[node.operator_id] = snapshots
         return snapshots
 

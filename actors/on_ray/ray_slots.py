@@ -183,7 +183,7 @@ class SlotProcesses:
             del self.actors[attempt], self.nodes[attempt]
         node_of = placement_group_table(group)["bundles_to_node_id"]
         host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
-        made = []
+        commands_and_hosts = []
         for command in deploys:
             slot, deployment = command.slot, command.deployment
             try:
@@ -196,10 +196,10 @@ class SlotProcesses:
                 continue
             self.actors[deployment.attempt], self.nodes[deployment.attempt] = self._slots[slot], node
             self._used_nodes.add(node)
-            made.append((command, host_of.get(node, node)))
+            commands_and_hosts.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, 1000)
         around = ray.put(PeerDirectory(self.actors, self.nodes, self._me, self._leader_id, report_ms))
-        for command, host in made:
+        for command, host in commands_and_hosts:
             self.calls.made(command.deployment, host, time.monotonic())
             self._submit(command, around)
 

@@ -80,18 +80,18 @@ def show_options(chosen: argparse.Namespace) -> int:
 
 
 def _show_set(configuration: Configuration, as_json: bool) -> int:
-    given = {key: shown_value(key, value) for key, value in configuration.to_dict().items()}
+    shown = {key: shown_value(key, value) for key, value in configuration.to_dict().items()}
     if as_json:
-        rows = [{"key": key, "value": value, "origin": configuration.origin(key)} for key, value in given.items()]
+        rows = [{"key": key, "value": value, "origin": configuration.origin(key)} for key, value in shown.items()]
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return OK
     unknown = configuration.unknown_options()
-    for key, value in given.items():
+    for key, value in shown.items():
         problem = ""
         if key in unknown:
             problem = "  no option" + (f"; did you mean {unknown[key][0]}?" if unknown[key] else "")
         print(f"{key}: {value}  ({configuration.origin(key)}){problem}")
-    if not given:
+    if not shown:
         print("no option is set from outside")
     return OK
 

@@ -28,9 +28,9 @@ def run(chosen: argparse.Namespace) -> int:
         return run_stored(chosen, Configuration.from_dict(_script_options(chosen)), configuration_of(chosen))
     if not _take_program(chosen):
         return USAGE
-    given = _script_options(chosen)
+    script_options = _script_options(chosen)
     with written_steps() as written:
-        code = run_script(chosen.program, chosen.script_arguments, given, chosen.is_module)
+        code = run_script(chosen.program, chosen.script_arguments, script_options, chosen.is_module)
     forgotten = [line for line in written.values() if line]
     if code != OK or not forgotten:
         return code
@@ -43,8 +43,8 @@ def explain(chosen: argparse.Namespace) -> int:
     """Show what a program would run and return the exit code."""
     if not _take_program(chosen):
         return USAGE
-    given = _script_options(chosen)
-    planned, code = plans.plans_of(chosen.program, chosen.script_arguments, given, chosen.is_module)
+    script_options = _script_options(chosen)
+    planned, code = plans.plans_of(chosen.program, chosen.script_arguments, script_options, chosen.is_module)
     if not planned:
         if code == OK:
             message = f"rayflink: {chosen.program} called no execute(), so there is nothing to explain"

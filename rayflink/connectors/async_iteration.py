@@ -96,11 +96,11 @@ class AsyncDrain:
             self._ended = True
 
     async def _drain(self) -> None:
-        given = 0
+        count = 0
         try:
             async for value in self._records:
-                given += 1
-                if given <= self._skipped:
+                count += 1
+                if count <= self._skipped:
                     continue
                 self._queue.append(value if type(value) in IMMUTABLE_TYPES else detached(value))
                 while len(self._queue) >= QUEUE_RECORDS:
@@ -111,5 +111,5 @@ class AsyncDrain:
             close = getattr(self._records, "aclose", None)
             if close is not None:
                 await close()
-        if given < self._skipped:
-            raise ValueError(f"the iteration returned {given} records after the restore, and {self._skipped} before it")
+        if count < self._skipped:
+            raise ValueError(f"the iteration returned {count} records after the restore, and {self._skipped} before it")

@@ -180,8 +180,8 @@ class _HybridEnumerator(SplitEnumerator):
         self._inner.add_reader(subtask)
 
     def add_splits_back(self, splits: list[Any], subtask: int) -> None:
-        back = [given.split for given in splits if not given.is_end]
-        if any(given.index != self._index for given in splits):
+        back = [each.split for each in splits if not each.is_end]
+        if any(each.index != self._index for each in splits):
             raise RuntimeError(f"splits of reader {subtask} belong to a source that was read to its end: {splits}")
         self._exhausted.discard(subtask)
         self._done.discard(subtask)
@@ -202,12 +202,12 @@ class _HybridReader(SourceReader):
         self._no_more = False
 
     def add_splits(self, splits: list[Any]) -> None:
-        for given in splits:
-            reader = self._reader_of(given.index)
-            if given.is_end:
+        for each in splits:
+            reader = self._reader_of(each.index)
+            if each.is_end:
                 reader.notify_no_more_splits()
             else:
-                reader.add_splits([given.split])
+                reader.add_splits([each.split])
 
     def notify_no_more_splits(self) -> None:
         self._no_more = True

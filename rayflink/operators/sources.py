@@ -158,7 +158,7 @@ class ReaderSourceOperator(SourceOperator, ProcessingTimers, SplitReceiver, Chec
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         splits = self._snapshots.pop(checkpoint_id, None)
-        self._snapshots = {number: kept for number, kept in self._snapshots.items() if number > checkpoint_id}
+        self._snapshots = {number: snapshot for number, snapshot in self._snapshots.items() if number > checkpoint_id}
         if splits is not None and self._reader is not None:
             with UserCode(self.ctx, "notify_checkpoint_complete"):
                 self._reader.notify_checkpoint_complete(checkpoint_id, splits)

@@ -61,8 +61,8 @@ class FrameKeeper:
     def keep(self, kept: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """Keep the blocks of these (partition, attempt) only, and return how many blocks each of them has."""
         self._kept = frozenset(kept)
-        self._blocks = {of: blocks for of, blocks in self._blocks.items() if of in self._kept}
-        return {of: len(blocks) for of, blocks in self._blocks.items()}
+        self._blocks = {part_key: blocks for part_key, blocks in self._blocks.items() if part_key in self._kept}
+        return {part_key: len(blocks) for part_key, blocks in self._blocks.items()}
 
     def refs(self, partition: int, attempt: int) -> list[RayRef]:
         """Return the blocks of a partition, in order."""
@@ -152,11 +152,11 @@ class RayFrames:
 
     def keep(self, parts: Sequence[FramePart]) -> None:
         """Drop the blocks of other attempts."""
-        kept = [(part.partition, part.attempt) for part in parts]
+        attempts = [(part.partition, part.attempt) for part in parts]
         there: dict[tuple[int, int], int] = {}
         for keeper in self._all():
             with suppress(exceptions.RayActorError):  # it has ended just now
-                there |= ray.get(keeper.keep.remote(kept))
+                there |= ray.get(keeper.keep.remote(attempts))
         for part in parts:
             if there.get((part.partition, part.attempt), 0) < part.blocks:
                 raise _gone(part.place)
@@ -170,12 +170,12 @@ class RayFrames:
 
     def read(self, part: FramePart, number: int) -> pyarrow.RecordBatch:
         """Read a block of a partition from this node's object store, and prefetch the next one."""
-        of = part.partition, part.attempt
+        part_key = part.partition, part.attempt
         join_address(self._address, self._namespace)
         try:
-            if of not in self._refs:
-                self._refs = {of: ray.get(self._keeper(part.place).refs.remote(*of))}
-            refs = self._refs[of]
+            if part_key not in self._refs:
+                self._refs = {part_key: ray.get(self._keeper(part.place).refs.remote(*part_key))}
+            refs = self._refs[part_key]
             if len(refs) != part.blocks:
                 raise FrameLost(f"{len(refs)} of {part.blocks} blocks of partition {part.partition} are there")
             if number + 1 < len(refs):

@@ -138,12 +138,12 @@ class _Bytes(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        held = bytes(data)
+        content = bytes(data)
         decoder = getattr(self._of_thread, "decoder", None)
         if decoder is None:
             decoder = self._of_thread.decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        self._stream.write(decoder.decode(held))
-        return len(held)
+        self._stream.write(decoder.decode(content))
+        return len(content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,11 +145,11 @@ class DeltaPlace:
 
     def _storage(self) -> dict[str, str]:
         """Return the options of the library."""
-        given = dict(self.options)
-        storage = {name: value for name, value in given.items() if not name.startswith("s3.")}
-        storage |= {name: given[option] for option, name in _S3_OPTIONS.items() if given.get(option)}
-        if _PATH_STYLE in given:
-            storage["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = str(given[_PATH_STYLE].lower() == "false").lower()
+        settings = dict(self.options)
+        storage = {name: value for name, value in settings.items() if not name.startswith("s3.")}
+        storage |= {name: settings[option] for option, name in _S3_OPTIONS.items() if settings.get(option)}
+        if _PATH_STYLE in settings:
+            storage["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = str(settings[_PATH_STYLE].lower() == "false").lower()
         endpoint = storage.get("AWS_ENDPOINT_URL", "")
         if endpoint:
             if "://" not in endpoint:

@@ -315,10 +315,10 @@ class _FunctionCursor:
         self._split = split
         self._file = open_bytes(split.path)
         self._records: Iterator[Any] = iter(read(self._file))
-        given = sum(1 for _ in islice(self._records, split.skip))
-        if given < split.skip:
-            raise ValueError(f"{split.path!r} has {given} records; before the restore {split.skip} had been read")
-        self._given = given
+        count = sum(1 for _ in islice(self._records, split.skip))
+        if count < split.skip:
+            raise ValueError(f"{split.path!r} has {count} records; before the restore {split.skip} had been read")
+        self._given = count
 
     def read(self, max_records: int) -> RowBatch | None:
         values = list(islice(self._records, max_records))

@@ -65,10 +65,10 @@ class ColumnCursor:
             skipped = min(self._skip, self._part.num_rows)
             self._skip -= skipped
             self._part = self._part.slice(skipped)
-        given = self._part.slice(0, share_of(self._part.num_rows, max_records))
-        self._part = self._part.slice(given.num_rows)
-        self._given += given.num_rows
-        return self._emitted(given)
+        block = self._part.slice(0, share_of(self._part.num_rows, max_records))
+        self._part = self._part.slice(block.num_rows)
+        self._given += block.num_rows
+        return self._emitted(block)
 
     def position(self) -> FileSplit:
         at_end = not self._blocks

@@ -142,11 +142,11 @@ class FrameFolder:
 
     def keep(self, parts: Sequence[FramePart]) -> None:
         """Remove the files of other attempts."""
-        kept = {self._name(part.partition, part.attempt, number) for part in parts for number in range(part.blocks)}
+        names = {self._name(part.partition, part.attempt, number) for part in parts for number in range(part.blocks)}
         there = set(os.listdir(self._folder))
-        for name in there - kept:
+        for name in there - names:
             os.remove(os.path.join(self._folder, name))
-        if lost := sorted(kept - there):
+        if lost := sorted(names - there):
             raise FrameLost(f"{os.path.join(self._folder, lost[0])} is not there")
 
     def hold(self) -> None:

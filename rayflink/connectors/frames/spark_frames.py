@@ -231,18 +231,18 @@ def blocks_of(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.Record
     """Combine batches to about `BLOCK_BYTES`, and at most `BLOCK_ROWS` rows where they come in smaller ones."""
     import pyarrow
 
-    held: list[pyarrow.RecordBatch] = []
+    pending: list[pyarrow.RecordBatch] = []
     size = rows = 0
     for batch in batches:
         if not batch.num_rows:
             continue
-        if held and (size + batch.nbytes > BLOCK_BYTES or rows + batch.num_rows > BLOCK_ROWS):
-            yield pyarrow.concat_batches(held)
-            held, size, rows = [], 0, 0
-        held.append(batch)
+        if pending and (size + batch.nbytes > BLOCK_BYTES or rows + batch.num_rows > BLOCK_ROWS):
+            yield pyarrow.concat_batches(pending)
+            pending, size, rows = [], 0, 0
+        pending.append(batch)
         size, rows = size + batch.nbytes, rows + batch.num_rows
-    if held:
-        yield pyarrow.concat_batches(held)
+    if pending:
+        yield pyarrow.concat_batches(pending)
 
 
 __all__ = ["SparkFailed", "arrow_schema", "blocks_of", "in_arrow", "reason_of", "renamed", "source_of"]

@@ -338,8 +338,8 @@ class _Handler(BaseHTTPRequestHandler):
             length -= passed or length
 
     def _has_token(self, token: str) -> bool:
-        given = self.headers.get("Authorization", "").encode("utf-8", "replace")
-        return hmac.compare_digest(given, f"Bearer {token}".encode())
+        authorization = self.headers.get("Authorization", "").encode("utf-8", "replace")
+        return hmac.compare_digest(authorization, f"Bearer {token}".encode())
 
     def _take(self, body: bytes) -> None:
         separator = self.source.separator

@@ -79,9 +79,9 @@ class CatalogLoader:
             if kind == "hadoop":
                 remedy = "pyiceberg has none, as their commits are not safe on object stores; use rest or sql"
             raise LakeError(f"the catalog {name!r} is of type {kind!r}", remedy)
-        given = dict(properties)
-        style = given.pop(_PATH_STYLE, None)
-        renamed = {_S3_OPTIONS.get(key, key): value for key, value in given.items()}
+        settings = dict(properties)
+        style = settings.pop(_PATH_STYLE, None)
+        renamed = {_S3_OPTIONS.get(key, key): value for key, value in settings.items()}
         if style is not None:
             renamed["s3.force-virtual-addressing"] = str(style.lower() == "false").lower()
         if renamed.get("s3.endpoint"):

@@ -227,22 +227,22 @@ class KafkaSinkBuilder:
         return KafkaSink(self._all_properties(), self._schema, self._mode)
 
     def _all_properties(self) -> dict[str, str]:
-        given = client_properties(self._properties)
+        client_settings = client_properties(self._properties)
         for name in ("transactional.id", "enable.gapless.guarantee"):
-            if name in given:
+            if name in client_settings:
                 problem = f"{name} is set by the sink"
                 raise KafkaPropertyError(problem, "remove it; set_transactional_id_prefix() sets transactional ids")
         properties = dict(_DEFAULTS)
         if self._mode.is_exactly_once:
             properties |= _DEFAULT_TRANSACTIONAL
-            given = {name: value for name, value in given.items() if name not in _TIMEOUTS}
-            checked = {**properties, **given, "transactional.id": "-"}
+            client_settings = {name: value for name, value in client_settings.items() if name not in _TIMEOUTS}
+            checked = {**properties, **client_settings, "transactional.id": "-"}
             return {name: v for name, v in producer_properties(checked).items() if name != "transactional.id"}
-        if not any(name in given for name in _ACKNOWLEDGEMENTS):
+        if not any(name in client_settings for name in _ACKNOWLEDGEMENTS):
             properties["enable.idempotence"] = "true"
-        if not any(name in given for name in _TIMEOUTS):
+        if not any(name in client_settings for name in _TIMEOUTS):
             properties["delivery.timeout.ms"] = _DELIVERY_MS
-        return producer_properties({**properties, **given})
+        return producer_properties({**properties, **client_settings})
 
 
 __all__ = ["KafkaSink", "KafkaSinkBuilder", "SinkMode"]

@@ -45,14 +45,14 @@ class SeenIds:
             before: number of the last delivery before them.
         """
         waiting, acknowledged = self._waiting, self._acknowledged
-        kept: list[int] = []
+        positions: list[int] = []
         for index, message_id in enumerate(ids):
             if message_id in waiting or message_id in acknowledged:
                 self._repeated[message_id] = before + index + 1
             else:
                 waiting[message_id] = before + index + 1
-                kept.append(index)
-        return kept
+                positions.append(index)
+        return positions
 
     def given_out(self, number: int) -> tuple[str, ...]:
         """Return the ids for a checkpoint that contains the deliveries up to a number."""

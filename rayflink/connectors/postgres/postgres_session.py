@@ -86,8 +86,8 @@ def open_connection(dsn: str) -> psycopg.Connection[Any]:
     library = driver()
     from psycopg.types.json import JsonbDumper
 
-    given = library.conninfo.conninfo_to_dict(dsn)
-    connection: psycopg.Connection[Any] = library.connect(**{**DEADLINES, **given}, autocommit=True)
+    parameters = library.conninfo.conninfo_to_dict(dsn)
+    connection: psycopg.Connection[Any] = library.connect(**{**DEADLINES, **parameters}, autocommit=True)
     connection.execute(_SET, (list(_SERVERS_DEADLINES), list(_SERVERS_DEADLINES.values())))
     connection.adapters.register_dumper(dict, JsonbDumper)
     return connection

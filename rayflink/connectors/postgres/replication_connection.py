@@ -153,8 +153,8 @@ class ReplicationConnection:
 
     def _connected(self) -> PGconn:
         psycopg = driver()
-        given = psycopg.conninfo.conninfo_to_dict(self._settings.dsn)
-        text = psycopg.conninfo.make_conninfo("", **{**DEADLINES, **given, "replication": "database"})
+        parameters = psycopg.conninfo.conninfo_to_dict(self._settings.dsn)
+        text = psycopg.conninfo.make_conninfo("", **{**DEADLINES, **parameters, "replication": "database"})
         connection: PGconn = psycopg.pq.PGconn.connect(text.encode())
         if connection.status != psycopg.pq.ConnStatus.OK:
             problem = _line(connection.error_message.decode(errors="replace"))

@@ -32,21 +32,21 @@ def paced(calls: Iterable[object], out: OutputBuffer, clock: ProcessingTime) -> 
         clock: measures the calls.
     """
     monotonic = clock.monotonic
-    since, made, look_at = monotonic(), 0, 1
+    since, calls_made, look_at = monotonic(), 0, 1
     for _ in calls:
-        made += 1
+        calls_made += 1
         if out.count >= FIRING_RECORDS:
             yield from out.take()
-        elif made < look_at:
+        elif calls_made < look_at:
             continue
         elif monotonic() - since >= FIRING_SECONDS:
             yield from out.take() or (RowBatch([]),)
-        elif made >= FIRING_CALLS:
+        elif calls_made >= FIRING_CALLS:
             yield RowBatch([])
         else:
             look_at = min(2 * look_at + 1, look_at + 8)
             continue
-        since, made, look_at = monotonic(), 0, 1
+        since, calls_made, look_at = monotonic(), 0, 1
     yield from out.take()
 
 
