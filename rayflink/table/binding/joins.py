@@ -50,7 +50,7 @@ def add_join(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -> 
         time = time_of_rows(queries.expressions(scope), relation, version, queries.is_batch)
     right, beside = queries.table(tree.this if version is None else without_version(tree.this))
     _ensure_names(scope, beside, tree.this)
-    both_scopes = _join_scopes(scope, beside, kind)
+    both_scopes = _join_scopes(scope, beside if version is None else beside.without_times(), kind)
     place = place_of(tree)
     names = _names_to_merge(scope, beside, tree)
     if names is None:

@@ -55,6 +55,14 @@ class Scope:
         )
         return Scope(self.parts + moved, self.merged + merged)
 
+    def without_times(self) -> Scope:
+        """Return the same columns as values that are no times."""
+        parts = (
+            replace(table, schema=tuple(replace(attribute, part=None, windowing=None) for attribute in table.schema))
+            for table in self.parts
+        )
+        return replace(self, parts=tuple(parts))
+
     def missing(self) -> Scope:
         """Return the same columns of rows that an outer join may have left out."""
         parts = (

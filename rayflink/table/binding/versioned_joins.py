@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from ..errors import SqlError
@@ -12,7 +14,7 @@ from ..plan.lookup_joins import SnapshotJoin
 from ..plan.typed import Column
 from .expressions import ExpressionBinder, place_of
 from .lookup_hints import lookup_hint
-from .remedies import remedy_for_versions
+from .remedies import REMEDY_FOR_VERSIONS
 
 _USAGE = "write FROM a JOIN t FOR SYSTEM_TIME AS OF a.proc_time AS b ON a.k = b.k, with proc_time AS PROCTIME() in a"
 
@@ -35,28 +37,28 @@ def misplaced_version(tree: Tree) -> SqlError:
 
 
 def time_of_rows(binder: ExpressionBinder, relation: Relation, version: Tree, is_batch: bool) -> int:
-    """Return the number of the left side's column at whose processing time rows of the right side are looked up.
+    """Return the number of the left side's column at whose time rows of the right side are wanted.
 
     Raises:
-        SqlError: it is no time attribute, or one of event time.
+        SqlError: it is no time attribute; in batch mode, it is no processing time.
     """
     value = binder.bind(version.expression)
     attribute: Attribute | None = relation.schema[value.index] if isinstance(value, Column) else None
     if attribute is None or not attribute.is_time:
         if is_batch and attribute is not None:
-            raise _unsupported_event_time(version, is_batch)
+            raise _unsupported_event_time(version)
         problem = f"FOR SYSTEM_TIME AS OF {value}, which is not a time attribute of the table before JOIN"
         raise SqlError(problem, _USAGE, "", place_of(version))
-    if attribute.is_event_time:
-        raise _unsupported_event_time(version, is_batch)
+    if attribute.is_event_time and is_batch:
+        raise _unsupported_event_time(version)
     assert isinstance(value, Column)
     return value.index
 
 
-def _unsupported_event_time(version: Tree, is_batch: bool) -> SqlError:
+def _unsupported_event_time(version: Tree) -> SqlError:
     """Return the error for a join with the versions of a table by event time."""
-    problem = "FOR SYSTEM_TIME AS OF an event time is not supported yet"
-    return SqlError(problem, remedy_for_versions(is_batch), "", place_of(version))
+    problem = "FOR SYSTEM_TIME AS OF an event time is not supported in batch mode"
+    return SqlError(problem, REMEDY_FOR_VERSIONS, "", place_of(version))
 
 
 def ensure_kind(kind: JoinKind, tree: Tree) -> None:
@@ -71,7 +73,7 @@ def ensure_kind(kind: JoinKind, tree: Tree) -> None:
 
 
 def snapshot_join(join: Join, tree: Tree, time: int) -> SnapshotJoin:
-    """Return a join with the rows that the right side has at the processing time of each row.
+    """Return a join with the rows that the right side has at the time of each row; its columns are no times behind it.
 
     Args:
         time: number of the column with that time.
@@ -80,8 +82,10 @@ def snapshot_join(join: Join, tree: Tree, time: int) -> SnapshotJoin:
         SqlError: the hint LOOKUP of the table has an option that is unknown, or of another form.
     """
     hint = lookup_hint(tree.find_ancestor(exp.Select), tree.this.alias_or_name)
+    width = len(join.left.schema)
+    schema = (*join.schema[:width], *(replace(column, part=None, windowing=None) for column in join.schema[width:]))
     return SnapshotJoin(
-        join.schema, join.left, join.right, join.kind, join.condition, False, time, hint, place=join.place
+        schema, join.left, join.right, join.kind, join.condition, False, time, hint, place=join.place
     )
 
 

@@ -17,6 +17,7 @@ from .rules.fold_constants import fold_constants
 from .rules.joins_of_streams.store_by_unique_key import store_by_unique_key
 from .rules.joins_of_streams.stream_join import stream_join
 from .rules.joins_with_tables.recognize_lookup_join import recognize_lookup_join
+from .rules.joins_with_tables.recognize_temporal_join import recognize_temporal_join
 from .rules.merge_projections_and_filters import merge_projections_and_filters
 from .rules.one_phase_aggregate import one_phase_aggregate
 from .rules.prune_empty import prune_empty
@@ -53,6 +54,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         push_projection_through_union,
         reorder_joins,
         merge_projections_and_filters,
+        recognize_temporal_join,
         recognize_lookup_join,
         recognize_window_join,
         recognize_interval_join,
@@ -90,6 +92,7 @@ NEEDED = frozenset(
         "push_filter_into_rank",
         "recognize_interval_join",
         "recognize_lookup_join",
+        "recognize_temporal_join",
         "batch_join",
         "push_projection_into_unnest",
         "rank_into_deduplicate",

@@ -18,6 +18,7 @@ from rayflink.common.options.registry import UpsertMaterialize as Strategy
 from ..plan.changelog import Change
 from ..plan.logical import Project, Relation, Scan, Sink, WatermarkAssigner
 from ..plan.op_columns import ToChangelog
+from ..plan.temporal_joins import TemporalJoin
 from ..plan.typed import Column
 from ..plan.upsert_keys import has_upsert_key, needs_before, upsert_key, upsert_keys, upsert_names
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
@@ -82,6 +83,8 @@ def _need_below(relation: Relation, need: _Need) -> _Need:
     match relation:
         case ToChangelog():
             return _Need.NOTHING
+        case TemporalJoin():  # whose right side has the key, and wants the time of a deletion, not that of its row
+            return _Need.KEY
         case Sink():
             if relation.requires_update_before(False) or relation.sink.is_append_only:
                 return _Need.WHOLE

@@ -36,6 +36,7 @@ from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
 from ..plan.ranks import Deduplicate, Rank, WindowRank
+from ..plan.temporal_joins import TemporalJoin
 from ..plan.typed import Session
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from .physical_first_rows import translate_first_rows
@@ -54,6 +55,7 @@ from .physical_rows import (
 )
 from .physical_sinks import write_table
 from .physical_sources import translate_scan, translate_values, translate_watermarks
+from .physical_temporal_joins import translate_temporal_join
 from .physical_upserts import translate_last_rows, translate_materialize, translate_normalize
 from .physical_windows import translate_window_aggregate, translate_window_table
 from .planner_settings import PlannerSettings
@@ -154,6 +156,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_over(translation, node)
         case BroadcastJoin():
             return translate_broadcast_join(translation, node)
+        case TemporalJoin():
+            return translate_temporal_join(translation, node)
         case WindowJoin() | IntervalJoin() | StreamJoin() | KeyedJoin():
             return translate_join(translation, node)
         case LookupJoin():

@@ -30,6 +30,7 @@ from .matching import MatchRecognize
 from .op_columns import FromChangelog, ToChangelog
 from .over import OverAggregate
 from .ranks import Deduplicate, Rank, WindowRank
+from .temporal_joins import TemporalJoin
 from .upserts import ChangelogNormalize, UpsertMaterialize
 
 PlanNode: TypeAlias = (
@@ -45,6 +46,7 @@ PlanNode: TypeAlias = (
     | GroupAggregate
     | SnapshotJoin
     | LookupJoin
+    | TemporalJoin
     | Join
     | BroadcastJoin
     | WindowJoin

@@ -22,7 +22,7 @@ REFUSED = [
     (f"{JOINED} a.clock AS b ON a.id = b.id + 1", "no equality by which its rows are looked up", "o.customer_id"),
     (f"{JOINED} a.clock AS b ON a.id < b.id", "no equality by which its rows are looked up", "o.customer_id"),
     (f"{JOINED} a.clock AS b ON a.id = b.amount", "no equality by which", "CAST(id AS INT): amount is INT"),
-    (f"{JOINED} a.ts AS b ON a.id = b.id", "FOR SYSTEM_TIME AS OF an event time is not supported", "docs/joins.md"),
+    (f"{JOINED} a.ts AS b ON a.id = b.id", "FOR SYSTEM_TIME AS OF has no primary key", "PRIMARY KEY"),
     (f"{JOINED} a.id AS b ON a.id = b.id", "id, which is not a time attribute", "proc_time AS PROCTIME()"),
     (f"{JOINED} PROCTIME() AS b ON a.id = b.id", "which is not a time attribute", "proc_time AS PROCTIME()"),
     (f"{JOINED} a.clock AS b ON a.id = b.id".replace(" JOIN", " RIGHT JOIN"), "a RIGHT JOIN with", "or LEFT JOIN"),

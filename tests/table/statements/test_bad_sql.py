@@ -191,7 +191,7 @@ BAD = [
     ("SELECT a.id FROM orders a LEFT SEMI JOIN orders b ON a.id = b.id", 42, "SEMI JOIN is not in Flink's SQL",
      "EXISTS"),
     ("SELECT a.id FROM orders a JOIN orders FOR SYSTEM_TIME AS OF a.ts AS b ON a.id = b.id", 0,
-     "FOR SYSTEM_TIME AS OF an event time is not", "KeyedCoProcessFunction"),
+     "FOR SYSTEM_TIME AS OF has no primary key", "PRIMARY KEY"),
     (f"SELECT L.id FROM {TUMBLED} L JOIN (SELECT * FROM TABLE(TUMBLE(TABLE orders, DESCRIPTOR(ts), "
      "INTERVAL '1' MINUTE))) R ON L.window_end = R.window_end AND L.window_start = R.window_start", 0,
      "a join of windows of TUMBLE(size=[1 h]) and TUMBLE(size=[1 min])", "the same lengths"),

@@ -28,6 +28,7 @@ from dataclasses import replace
 
 from ...plan.joins import IntervalJoin, KeyedJoin, WindowJoin, joined_schema
 from ...plan.logical import Filter, Project, Relation
+from ...plan.temporal_joins import TemporalJoin
 from ...plan.typed import Column
 from .push_projection_into_scan import columns_of, moved
 
@@ -55,10 +56,10 @@ def _narrowed(one: Relation) -> Relation:
     made, places = _narrowed_sides(join, needed)
     if made is join:
         return one
-    found: Relation = made
+    below: Relation = made
     if between is not None:
-        found = replace(between, schema=made.schema, input=made, condition=moved(between.condition, places))
-    return replace(one, input=found, exprs=tuple(moved(expr, places) for expr in one.exprs))
+        below = replace(between, schema=made.schema, input=made, condition=moved(between.condition, places))
+    return replace(one, input=below, exprs=tuple(moved(expr, places) for expr in one.exprs))
 
 
 def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[int, int]]:
@@ -72,6 +73,8 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
         left, right = left | set(join.left_bounds), right | set(join.right_bounds)
     if isinstance(join, IntervalJoin):
         left, right = left | {join.interval.left}, right | {join.interval.right}
+    if isinstance(join, TemporalJoin):
+        left, right = left | {join.times[0]}, right | {join.times[1]}
     own, own_places = with_columns(join.left, left)
     other, other_places = with_columns(join.right, right)
     if own is join.left and other is join.right:
@@ -94,6 +97,8 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
         interval = made.interval
         times = replace(interval, left=own_places[interval.left], right=other_places[interval.right])
         made = replace(made, interval=times)
+    if isinstance(made, TemporalJoin):
+        return replace(made, times=(own_places[made.times[0]], other_places[made.times[1]])), both
     return made, both
 
 

@@ -39,6 +39,7 @@ from ..keyed_state.comparable_keys import KeyForms
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
 from ..keyed_state.key_rows import take_rows
+from ..keyed_state.waiting_rows import WaitingRows
 from ..progress import progress_entry, restored_progress
 from ..ranks.first_of_key import EXPIRED
 from ..ranks.ordering import order_numbers, order_of
@@ -46,7 +47,6 @@ from ..windows.input_rows import local_ms, rows_in
 from .match_program import MatchProgram, automaton_of
 from .row_masks import RowMasks, rows_that_matter
 from .rows_before import NO_ROWS, UNKNOWN_MS, LastRows, RowsBefore
-from .waiting_rows import WaitingRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

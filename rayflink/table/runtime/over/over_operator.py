@@ -34,7 +34,7 @@ from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.keyed_table import SWEEP_MS
-from ..matching.waiting_rows import WaitingRows
+from ..keyed_state.waiting_rows import WaitingRows
 from ..progress import progress_entry, restored_progress
 from ..windows.input_rows import local_ms
 from .over_spec import OverSpec, RowFunction

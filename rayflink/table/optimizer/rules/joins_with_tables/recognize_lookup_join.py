@@ -56,7 +56,7 @@ def _lookup(join: SnapshotJoin) -> Relation:
     for pair in condition.pairs:
         key = _key_of(pair, exprs, scan)
         if key is None or key.name in [known.name for known in keys]:
-            rest.append(_as_condition(pair, join))
+            rest.append(condition_of(pair, join))
         else:
             keys.append(key)
     where: list[Expr] = []
@@ -119,8 +119,8 @@ def _as_type(value: Expr, wanted: DataType) -> Expr | None:
     return cast(value, wanted.as_nullable(value.type.is_nullable))
 
 
-def _as_condition(pair: Pair, join: SnapshotJoin) -> Expr:
-    """Return an equality as it was written."""
+def condition_of(pair: Pair, join: SnapshotJoin) -> Expr:
+    """Return an equality of a join as it was written."""
     return next(part for part in parts_of(join.condition) if _is_of(part, pair, join))
 
 
@@ -153,10 +153,10 @@ def _unsupported_source(scan: Scan, join: SnapshotJoin) -> SqlError:
     name = ".".join(scan.known_path)
     problem = f"rows of {name} cannot be looked up by key: its connector reads it as a whole, as a stream"
     remedy = (
-        "join a table of 'jdbc', 'http-lookup', 'filesystem' or 'delta', one in memory, or one of a function, see "
+        "join a table of 'jdbc', 'rest-lookup' or 'filesystem', one in memory, or one of a function, see "
         "docs/sql-lookup-joins.md"
     )
     return SqlError(problem, remedy, "", join.place)
 
 
-__all__ = ["recognize_lookup_join"]
+__all__ = ["condition_of", "recognize_lookup_join"]

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_numpy
-from ..keyed_state.frame_memory import Columns, FrameMemory, divided, size_of
-from ..keyed_state.key_rows import take_rows
+from .frame_memory import Columns, FrameMemory, divided, size_of
+from .key_rows import take_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
