@@ -11,7 +11,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from rayflink.table import TableEnvironment
+from rayflink.common.types import RowKind
+from rayflink.table import StreamTableEnvironment, TableEnvironment
+from rayflink.table.expressions import col
+from rayflink.table.plan.changelog import ChangelogMode
 from rayflink.table.plan.changelog_fold import materialized
 from tests.table.connectors.test_nexmark_table import FIELDS, declared
 from tests.table.queries.golden_queries import FOLDER, GoldenQuery, golden_queries
@@ -69,6 +72,25 @@ def test_a_golden_join_gives_the_rows_of_duckdb(query: GoldenQuery) -> None:
     other.execute(f"CREATE TABLE ticker AS FROM read_csv('{FOLDER}/ticker.csv', header = false, columns = {TICKER})")
     other.execute(re.findall(r"CREATE VIEW [^;]*", (FOLDER / "tables.sql").read_text())[0])
     assert (same(query.environment(), query.text, other) == 0) == query.folder.name.endswith("_nothing")
+
+
+@pytest.mark.slow
+def test_a_join_of_groups_gives_upserts_without_the_row_before() -> None:
+    s_env = StreamTableEnvironment.create()
+    s_env.get_config().set_string("execution.target", "local").set_string("parallelism.default", "1")
+    words = s_env.from_elements([("a", 1), ("b", 2), ("a", 3)], ["word", "n"])
+    others = s_env.from_elements([("a", 1), ("b", 7), ("b", 2)], ["other", "m"])
+    sums = words.group_by(col("word")).select(col("word"), col("n").sum.alias("total"))
+    greatest = others.group_by(col("other")).select(col("other"), col("m").max.alias("most"))
+    pairs = sums.join(greatest, col("word") == col("other")).select(col("word"), col("total"), col("most"))
+    upserts = s_env.to_changelog_stream(pairs, changelog_mode=ChangelogMode.upsert())
+    kinds, rows = set(), {}
+    for row in upserts.execute_and_collect():
+        kinds.add(row.get_row_kind())
+        rows[row[0]] = tuple(row)
+    assert RowKind.UPDATE_BEFORE not in kinds
+    assert RowKind.DELETE not in kinds
+    assert rows == {"a": ("a", 4, 1), "b": ("b", 2, 7)}
 
 
 Q5 = """SELECT AuctionBids.auction, AuctionBids.num

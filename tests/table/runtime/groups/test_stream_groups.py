@@ -109,7 +109,7 @@ def test_a_group_goes_with_its_last_row():
 
 
 @pytest.mark.slow
-@pytest.mark.spec("R17")
+@pytest.mark.spec("G14", "joins-and-aggregations", "R17")
 def test_a_group_is_forgotten_when_no_row_came_for_the_time_to_live():
     groups = Groups((agg("COUNT"),), ttl_ms=10)
     out = groups.out

@@ -48,6 +48,7 @@ def run(case, harness, chance, by_phase=True):
 
 
 @pytest.mark.slow
+@pytest.mark.spec("G14", "joins-and-aggregations")
 @pytest.mark.parametrize("kind", JoinKind)
 def test_every_change_is_that_of_the_model(kind):
     for case in cases(kind):
