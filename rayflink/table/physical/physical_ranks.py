@@ -18,6 +18,7 @@ from ..runtime.ranks.ranking import Ranking
 from ..runtime.ranks.sorting import sort
 from ..runtime.ranks.window_rank import local_rank, window_rank
 from ..types import DataTypes
+from .physical_top_rows import translate_top_rows
 from .physical_windows import attached_windows
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
@@ -46,6 +47,8 @@ def translate_rank(translation: Translation, plan: Rank) -> StreamBuilder:
     Raises:
         SqlError: the rows are those of a stream.
     """
+    if plan.is_top:
+        return translate_top_rows(translation, plan)
     if not plan.is_whole:
         raise _unsupported_rank(plan)
     if plan.last is not None:
@@ -91,13 +94,7 @@ def _top_rows(translation: Translation, plan: Rank, ranking: Ranking, factory: F
 
 
 def _unsupported_rank(plan: Rank) -> SqlError:
-    """Return the error for row numbers in a stream that are never final."""
-    if plan.last is not None:
-        remedy = (
-            "add window_start and window_end to PARTITION BY, over a window function or a windowed aggregate; or take "
-            "the first or last row of each key by a time attribute, with ORDER BY ts and = 1; or run it in batch mode"
-        )
-        return SqlError("ROW_NUMBER() over a stream without a window", remedy, "", plan.place)
+    """Return the error for row numbers of all rows of a stream, which are never final."""
     remedy = "say how many rows are wanted, as in WHERE rn <= 3 around the query, or run it in batch mode"
     return SqlError("ROW_NUMBER() of all rows of a stream", remedy, "", plan.place)
 

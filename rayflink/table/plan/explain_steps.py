@@ -60,7 +60,7 @@ class ShownPlan:
             case GroupAggregate() if node.splits_distinct:
                 rows = _exchanged(node, 0, self._with_distinct_values(node))
                 return ShownStep(node.explain_line(), node, (rows,))
-            case Rank() if node.last is not None and not isinstance(node, Deduplicate):
+            case Rank() if node.last is not None and not isinstance(node, Deduplicate) and not node.is_top:
                 return self._two_phases(node, node.input)
             case Sort() if node.limit is not None:
                 local = ShownStep(_sort_text(node, is_global=False), node.input, (self.of(node.input),))

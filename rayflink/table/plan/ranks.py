@@ -40,6 +40,23 @@ class Rank(Relation):
         """Return the position of the number's column."""
         return len(self.input.schema)
 
+    @property
+    def is_top(self) -> bool:
+        """Return whether it is of the first rows of each key of a stream, which change."""
+        return type(self) is Rank and not self.is_whole and self.last is not None
+
+    def takes_changes(self) -> Change:
+        return Change.ALL if self.is_top else Change.INSERT
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        if not self.is_top:
+            return Change.INSERT
+        deletes = Change.DELETE if inputs[0] & (Change.UPDATE | Change.DELETE) else Change.NONE
+        return Change.INSERT | Change.UPDATE | deletes
+
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        return self.is_top or super().requires_update_before(is_wanted)
+
     def required_distribution(self, at: int) -> tuple[int, ...] | None:
         return self.partition
 

@@ -128,3 +128,23 @@ def test_first_rows_of_streams(rows, keys):
 @settings(max_examples=20, phases=PHASES)
 def test_rows_with_their_windows(rows, window):
     checked(rows, "SELECT id, window_start, window_end FROM {w}", w=window)
+
+
+GROUPED = "(SELECT k, n, SUM(p) AS s, COUNT(*) AS id FROM t GROUP BY k, n) AS g"
+TOP = "SELECT k, n, id, rn FROM (SELECT *, ROW_NUMBER() OVER ({}) AS rn FROM {}) AS r WHERE rn {}"
+
+
+@pytest.mark.slow
+@given(
+    rows=tables(), options=st.sampled_from([{}, MINI_BATCHES]),
+    wanted=st.sampled_from(["<= 2", "= 1", "BETWEEN 2 AND 3"]),
+    ordered=st.sampled_from([
+        ("PARTITION BY k ORDER BY n DESC NULLS LAST, id", "t"), ("ORDER BY p NULLS FIRST, id DESC", "t"),
+        ("PARTITION BY k ORDER BY s DESC NULLS LAST, n NULLS FIRST", GROUPED),
+        ("ORDER BY id DESC, k NULLS LAST, n NULLS FIRST", GROUPED),
+    ]),
+)  # fmt: skip
+@settings(max_examples=25, phases=PHASES)
+def test_first_rows_that_change(rows, options, wanted, ordered):
+    order, table = ordered
+    checked(rows, TOP.format(order, table, wanted), options=options)

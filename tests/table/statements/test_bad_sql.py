@@ -84,13 +84,7 @@ BAD = [
      "a part of it"),
     ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY ARRAY[id] ORDER BY ts) = 1", 63,
      "PARTITION BY has a key of type ARRAY<BIGINT> NOT NULL", "a part of it"),
-    ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY product ORDER BY id DESC) = 1", 31,
-     "ROW_NUMBER() over a stream without a window", "ORDER BY ts and = 1"),
-    ("SELECT id FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY product ORDER BY ts, id) = 1", 31,
-     "ROW_NUMBER() over a stream without a window", "window_start"),
     ("SELECT id FROM orders ORDER BY id", 32, "ORDER BY over an unbounded stream", "batch mode"),
-    ("SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY product ORDER BY id) AS rn FROM orders) WHERE rn < 3",
-     27, "ROW_NUMBER() over a stream without a window", "add window_start and window_end to PARTITION BY"),
     (f"SELECT id, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY price) FROM {WINDOWS}", 12,
      "ROW_NUMBER() of all rows of a stream", "WHERE rn <= 3"),
     (f"SELECT id FROM {WINDOWS} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) > 3", 0,
@@ -122,8 +116,6 @@ BAD = [
     ("SELECT id FROM orders WHERE ROW_NUMBER() OVER (ORDER BY id) < 3", 29, "OVER is not supported here", ""),
     (f"SELECT id FROM {CLOCKED} QUALIFY ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) = 1", 0,
      "ROW_NUMBER() in windows of processing time", "WATERMARK"),
-    ("SELECT id, ROW_NUMBER() OVER (PARTITION BY window_start ORDER BY id) AS rn FROM "
-     f"{WINDOWS} QUALIFY rn < 2", 12, "ROW_NUMBER() over a stream without a window", "window_end"),
     ("SELECT GROUPING(id), ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) AS rn FROM "
      f"{WINDOWS} GROUP BY window_start, window_end, ROLLUP (id) QUALIFY rn < 2", 22,
      "with grouping sets is not supported", "outer query"),

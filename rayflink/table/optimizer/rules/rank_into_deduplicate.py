@@ -9,7 +9,12 @@ Example:
 
 Without the rule:
 
-    SqlError: ROW_NUMBER() over a stream without a window
+    Calc(select=[id])
+    +- Rank(rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=1], partitionBy=[product], orderBy=[ts ASC],
+         select=[id, product, ts, ROW_NUMBER])
+       +- Exchange(distribution=[hash[product]])
+          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+             +- TableSourceScan(table=[[orders, project=[id, product, ts]]], fields=[id, product, ts])
 
 With the rule:
 

@@ -11,7 +11,14 @@ Example:
 
 Without the rule:
 
-    SqlError: ROW_NUMBER() over a stream without a window
+    Calc(select=[id, ROW_NUMBER AS n])
+    +- Rank(rankType=[ROW_NUMBER], rankRange=[rankStart=1, rankEnd=2], partitionBy=[window_start, window_end],
+         orderBy=[price ASC], select=[id, price, window_start, window_end, ROW_NUMBER])
+       +- Exchange(distribution=[hash[window_start, window_end]])
+          +- Calc(select=[id, price, window_start, window_end])
+             +- WindowTableFunction(window=[TUMBLE(time_col=[ts], size=[1 min])])
+                +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
+                   +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
 
 With the rule:
 

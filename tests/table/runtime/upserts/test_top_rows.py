@@ -1,0 +1,120 @@
+"""The first rows of each key of a stream beside a model that sorts all rows, with restores in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rayflink.common.records.batches import ArrowBatch
+from rayflink.common.records.row_kinds import with_kinds
+from rayflink.common.types import RowKind
+from rayflink.table.plan.groups import MiniBatch
+from rayflink.table.runtime.upserts.top_operator import MiniBatchTopRowsOperator, TopRowsOperator
+from rayflink.table.runtime.upserts.top_rows import TopSpec
+from rayflink.testing import OperatorHarness, at
+from rayflink.testing.elements import Columns, Record, columns
+
+COLUMNS = pa.schema([("n", pa.int64()), ("word", pa.string()), ("id", pa.int64())])
+RESULT = pa.schema([*COLUMNS, ("rank", pa.int64())])
+ORDER = ((0, True, False), (2, False, False))
+Row = tuple[int | None, str | None, int]
+
+
+def spec(first: int = 1, last: int = 2, retracts: bool = False, keyed: bool = True, **how: Any) -> TopSpec:
+    partition = (1,) if keyed else ()
+    return TopSpec(tuple(COLUMNS.types), partition, ORDER, first, last, retracts, **how)
+
+
+def batch(changes: list[tuple[RowKind, Row]]) -> Columns:
+    data = [pa.array([row[at] for _, row in changes], kind) for at, kind in enumerate(COLUMNS.types)]
+    rows = pa.RecordBatch.from_arrays(data, schema=COLUMNS)
+    kinds = np.array([kind.value for kind, _ in changes], dtype=np.int8)
+    return columns(ArrowBatch(with_kinds(rows, kinds) if kinds.any() else rows))
+
+
+def come(*rows: Row) -> Columns:
+    return batch([(RowKind.INSERT, row) for row in rows])
+
+
+def changes_of(output: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    return [(str(one.value.get_row_kind()), tuple(one.value)) for one in output if isinstance(one, Record)]
+
+
+def top_of(rows: Counter[Row], wanted: TopSpec) -> set[tuple[Any, ...]]:
+    """Return the first rows of each key with their numbers."""
+    ordered = sorted(rows.elements(), key=lambda row: (row[0] is None, -(row[0] or 0), row[2]))
+    numbers: Counter[Any] = Counter()
+    top = set()
+    for row in ordered:
+        key = row[1] if wanted.partition else None
+        numbers[key] += 1
+        if wanted.first <= numbers[key] <= wanted.last:
+            top.add((*row, numbers[key]))
+    return top
+
+
+def test_changes_of_a_batch_are_shown_together():
+    with OperatorHarness(lambda: TopRowsOperator(spec(), RESULT)) as harness:
+        harness.give(come((5, "a", 1), (7, "a", 2), (1, None, 3)))
+        assert changes_of(harness.take()) == [
+            ("+I", (7, "a", 2, 1)), ("+I", (5, "a", 1, 2)), ("+I", (1, None, 3, 1)),
+        ]  # fmt: skip
+        harness.give(come((6, "a", 4), (2, "a", 5)))
+        assert changes_of(harness.take()) == [("-U", (5, "a", 1, 2)), ("+U", (6, "a", 4, 2))]
+        [operator] = harness.operators
+        assert len(operator._top.rows.table) == 3
+
+
+def test_rows_that_go_let_others_move_up():
+    with OperatorHarness(lambda: TopRowsOperator(spec(retracts=True, with_before=False), RESULT)) as harness:
+        harness.give(come((5, "a", 1), (7, "a", 2), (1, "a", 3)))
+        harness.take()
+        harness.give(batch([(RowKind.DELETE, (7, "a", 2)), (RowKind.DELETE, (9, "b", 9))]))
+        assert changes_of(harness.take()) == [("+U", (5, "a", 1, 1)), ("+U", (1, "a", 3, 2))]
+        harness.give(batch([(RowKind.UPDATE_BEFORE, (1, "a", 3)), (RowKind.UPDATE_AFTER, (1, "b", 3))]))
+        assert changes_of(harness.take()) == [("-D", (1, "a", 3, 2)), ("+I", (1, "b", 3, 1))]
+
+
+def test_a_mini_batch_shows_its_changes_together():
+    with OperatorHarness(lambda: MiniBatchTopRowsOperator(spec(last=1), RESULT, MiniBatch(100, 10))) as harness:
+        harness.give(come((5, "a", 1)))
+        harness.give(come((7, "a", 2)))
+        assert not harness.take()
+        harness.give(at(10))
+        assert changes_of(harness.take()) == [("+I", (7, "a", 2, 1))]
+
+
+rows = st.tuples(st.none() | st.integers(0, 3), st.sampled_from(["a", "b", None]), st.integers(0, 4))
+batches = st.lists(st.lists(st.tuples(st.booleans(), rows), min_size=1, max_size=12), max_size=6)
+
+
+@pytest.mark.slow
+@settings(max_examples=120, deadline=None)
+@given(batches, st.booleans(), st.booleans(), st.sampled_from([(1, 1), (1, 3), (2, 3)]), st.integers(0, 5))
+def test_the_rows_that_are_left_are_those_of_the_model(batches, retracts, keyed, wanted, restored_at):
+    top = spec(*wanted, retracts, keyed)
+    present: Counter[Row] = Counter()
+    shown: Counter[tuple[Any, ...]] = Counter()
+    harness = OperatorHarness(lambda: TopRowsOperator(top, RESULT))
+    for place, changes in enumerate(batches):
+        if place == restored_at:
+            harness = harness.restore(lambda: TopRowsOperator(top, RESULT), harness.snapshot())
+        given_rows = []
+        for is_gone, row in changes:
+            if is_gone and retracts and present[row]:
+                present[row] -= 1
+                given_rows.append((RowKind.DELETE, row))
+            else:
+                present[row] += 1
+                given_rows.append((RowKind.INSERT, row))
+        harness.give(batch(given_rows))
+        for kind, row in changes_of(harness.take()):
+            shown[row] += 1 if kind in ("+I", "+U") else -1
+        assert {row: times for row, times in shown.items() if times} == dict.fromkeys(top_of(present, top), 1)
+    harness.close()
