@@ -144,6 +144,13 @@ class ChangelogModes:
             known = self._changes[step] = step.gives_changes(given)
         return known
 
+    def can_give_before(self, step: Step) -> bool:
+        """Return whether updates of a step, if it gives any, can include the row before."""
+        if Change.UPDATE not in self._changes[step]:
+            return True
+        is_passed_on = step.requires_update_before(True)
+        return step.produces_update_before and (not is_passed_on or all(map(self.can_give_before, step.inputs)))
+
     def ask(self, step: Step, is_wanted: bool) -> None:
         """Let the most demanding consumer of a step decide."""
         if self._before.get(step) in (True, is_wanted):
@@ -160,15 +167,9 @@ def changelog_modes(roots: Sequence[Step]) -> ChangelogModes:
     """Return the changelog modes of the steps of plans, whose results include the row before where they can."""
     modes = ChangelogModes(roots)
     for root in roots:
-        if _can_give_before(root):
+        if modes.can_give_before(root):
             modes.ask(root, True)
     return modes
-
-
-def _can_give_before(step: Step) -> bool:
-    """Return whether updates of a step can include the row before."""
-    is_passed_on = step.requires_update_before(True)
-    return step.produces_update_before and (not is_passed_on or all(map(_can_give_before, step.inputs)))
 
 
 def _refusal(step: Step, below: Step, refused: Change) -> SqlError:

@@ -73,6 +73,12 @@ def test_rows_of_a_stream_change_a_table_and_back_in_their_order(t_env):
     assert table.to_arrow().to_pylist() == [{"word": "b", "n": 4}]
 
 
+def test_groups_of_insertions_show_the_row_before_each_update(t_env):
+    insertions = t_env._queries.env.from_collection([Row("a", 1), Row("a", 2)], COUNTS)
+    found = t_env.from_data_stream(insertions).group_by(col("word")).select(col("word"), col("n").sum)
+    assert told(found.execute().collect()) == [(NEW, "a", 1), (OLD, "a", 1), (NOW, "a", 3)]
+
+
 @pytest.mark.spec("A04", "dynamic")
 def test_a_query_of_each_row_keeps_kinds_and_takes_back_what_no_longer_passes(t_env, capsys):
     table = t_env.from_changelog_stream(stream(t_env))
