@@ -1,7 +1,8 @@
 """Evaluates conditions on one side of a join below it; those on both sides become part of an inner join.
 
 A side that is kept whole by an outer join is not filtered by the join's own condition, and one that may be missing is
-not filtered by a condition behind the join.
+not filtered by a condition behind the join. The versions that a join by event time looks for stay whole: without one
+that does not pass, an older one would be found.
 
 Example, in batch mode:
 
@@ -34,6 +35,7 @@ from dataclasses import replace
 
 from ...plan.joins import Join, JoinKind
 from ...plan.logical import Filter, Relation
+from ...plan.lookup_joins import SnapshotJoin
 from ...plan.typed import Expr
 from ..conditions import always, is_movable, parts_of, reads_only
 from .push_projection_into_scan import moved
@@ -62,7 +64,7 @@ def _own(join: Join) -> Join:
         side = _side(part, join)
         if side == 0 and into_left:
             left.append(part)
-        elif side == 1 and not join.kind.keeps_right:
+        elif side == 1 and not join.kind.keeps_right and not _has_versions(join):
             right.append(part)
         else:
             kept.append(part)
@@ -79,7 +81,7 @@ def _behind(above: Filter, join: Join) -> Relation:
         side = _side(part, join)
         if side == 0 and not join.kind.keeps_right:
             left.append(part)
-        elif side == 1 and not join.kind.keeps_left:
+        elif side == 1 and not join.kind.keeps_left and not _has_versions(join):
             right.append(part)
         elif join.kind is JoinKind.INNER and is_movable(part):
             both.append(part)
@@ -89,6 +91,11 @@ def _behind(above: Filter, join: Join) -> Relation:
         return above
     made = _with(join, left, right, [*parts_of(join.condition), *both])
     return replace(above, input=made, condition=always(kept)) if kept else made
+
+
+def _has_versions(join: Join) -> bool:
+    """Return whether rows are joined with those that the right side has at an event time."""
+    return isinstance(join, SnapshotJoin) and join.left.schema[join.time].is_event_time
 
 
 def _side(part: Expr, join: Join) -> int | None:

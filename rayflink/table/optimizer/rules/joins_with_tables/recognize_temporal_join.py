@@ -36,8 +36,9 @@ With the rule:
 from __future__ import annotations
 
 from ....errors import SqlError
+from ....plan.changelog import Change, changes_of
 from ....plan.joins import joined_schema
-from ....plan.logical import Relation
+from ....plan.logical import Filter, Project, Relation, WatermarkAssigner
 from ....plan.lookup_joins import SnapshotJoin
 from ....plan.temporal_joins import TemporalJoin
 from ....plan.typed import Column
@@ -61,6 +62,7 @@ def _joined(join: SnapshotJoin) -> Relation:
         remedy = "declare WATERMARK FOR one column of it, from which each version holds, and select that column"
         raise SqlError(problem, remedy, "", join.place)
     pairs = _pairs_of_key(join)
+    _ensure_whole_versions(join)
     parts = [condition_of(pair, join) for pair in pairs]
     rest = [part for part in parts_of(join.condition) if part not in parts]
     by_key = keyed(join, pairs, rest)
@@ -70,6 +72,17 @@ def _joined(join: SnapshotJoin) -> Relation:
         place=join.place,
     )  # fmt: skip
     return as_before(join, result)
+
+
+def _ensure_whole_versions(join: SnapshotJoin) -> None:
+    """Refuse a filter of rows that change: where the next version does not pass it, nothing says when one ends."""
+    right = join.right
+    while isinstance(right, (Project, Filter, WatermarkAssigner)):
+        if isinstance(right, Filter) and changes_of(right.input) != Change.INSERT:
+            problem = f"the rows on the right of FOR SYSTEM_TIME AS OF change, and are filtered: {right.condition}"
+            remedy = "write the condition behind ON, where it is checked on the version that holds then"
+            raise SqlError(problem, remedy, "", join.place)
+        right = right.input
 
 
 def _pairs_of_key(join: SnapshotJoin) -> list[Pair]:
