@@ -130,8 +130,11 @@ def to_form(data: pyarrow.RecordBatch, form: str) -> Any:
     return polars.from_arrow(table)
 
 
-def from_form(result: Any) -> pyarrow.RecordBatch:
+def from_form(result: Any, caller: str = "map_batches") -> pyarrow.RecordBatch:
     """Return a result in any of the forms as one RecordBatch.
+
+    Args:
+        caller: name of what returned it, for messages.
 
     Raises:
         TypeError: the result is in none of them.
@@ -147,7 +150,7 @@ def from_form(result: Any) -> pyarrow.RecordBatch:
         result = pyarrow.Table.from_pandas(result, preserve_index=False)
     if not isinstance(result, pyarrow.Table):
         wanted = "a pyarrow RecordBatch or Table, or a polars or pandas DataFrame"
-        raise TypeError(f"{wanted} is wanted as result of map_batches, found {type(result).__name__}")
+        raise TypeError(f"{wanted} is wanted as result of {caller}, found {type(result).__name__}")
     batches = result.combine_chunks().to_batches()
     return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=result.schema)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 KEY = "key"
 """The form of functions that take one key."""
+_LOOKUP = "the function of a lookup"
 
 
 class FrameLookup(LookupFunction):
@@ -48,10 +49,10 @@ class FrameLookup(LookupFunction):
 
     def look_up(self, keys: pyarrow.RecordBatch) -> LookupRows | Awaitable[LookupRows]:
         answer = self._function(to_form(keys, self._form))
-        return self._awaited(answer) if isawaitable(answer) else LookupRows(from_form(answer))
+        return self._awaited(answer) if isawaitable(answer) else LookupRows(from_form(answer, _LOOKUP))
 
     async def _awaited(self, answer: Awaitable[object]) -> LookupRows:
-        return LookupRows(from_form(await answer))
+        return LookupRows(from_form(await answer, _LOOKUP))
 
 
 class KeyLookup(LookupFunction):

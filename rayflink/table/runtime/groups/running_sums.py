@@ -239,10 +239,8 @@ class RunningMoments(Stepwise):
         weights = np.where(is_odd, 0, rows.weights).astype(np.float64)
         numbers = np.where(weights == 0, 0.0, numbers)
         before = _Moments(*(numbers_or_zero(column) for column in base[:4]))
-        fresh = _quotients(
-            np.add.reduceat(numbers * np.abs(weights), segments.starts),
-            np.add.reduceat(np.abs(weights), segments.starts),
-        )
+        firsts = np.minimum(segments.first_rows(weights != 0), segments.rows - 1)
+        fresh = numbers[firsts]  # later rows, which may be far away, must not change the results of earlier ones
         near = np.where(before.counts > 0, before.nearer(weights[segments.starts] != 0), fresh)
         if types.is_integer(rows.values.type):
             near = np.rint(near)
@@ -285,7 +283,8 @@ class _Moments(NamedTuple):
 
     def moved(self, near: NDArray[np.float64]) -> _Moments:
         """Return the same moments about other origins."""
-        by = np.where(self.counts != 0, self.origins - near, 0.0)
+        is_empty = (self.counts == 0) & (self.first == 0)  # as many may have come as went, and others
+        by = np.where(is_empty, 0.0, self.origins - near)
         first, second = self.first + self.counts * by, self.second + 2 * by * self.first + self.counts * by * by
         return _Moments(self.counts, near, first, second)
 

@@ -6,7 +6,7 @@ All of it runs in the event loop of the operator; functions that block are calle
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from inspect import isawaitable, iscoroutinefunction
@@ -208,12 +208,17 @@ class LookupCalls:
         raise AssertionError("the last try returns or raises")
 
     async def _call(self, keys: pa.RecordBatch) -> LookupRows:
-        function = self._lookup.function
         if self._pool is None:
-            answer = function.look_up(keys)
-            return await answer if isawaitable(answer) else answer
-        answer = await asyncio.get_running_loop().run_in_executor(self._pool, function.look_up, keys)
+            answer = self._look_up(keys)
+        else:
+            answer = await asyncio.get_running_loop().run_in_executor(self._pool, self._look_up, keys)
         return await answer if isawaitable(answer) else answer
+
+    def _look_up(self, keys: pa.RecordBatch) -> LookupRows | Awaitable[LookupRows]:
+        try:
+            return self._lookup.function.look_up(keys)
+        except StopIteration as error:  # no future takes it, so that the call would be under way for ever
+            raise RuntimeError("StopIteration, perhaps of next() without a default") from error
 
 
 __all__ = ["LookupCalls", "LookupSettings"]

@@ -107,7 +107,13 @@ class OverRows:
         distances, classes, scaled = distances_of(rows.column(column), down, frame)
         is_new = np.append(True, (np.diff(partitions.codes) != 0) | (np.diff(classes) != 0))
         apart = partitions._replace(codes=np.cumsum(is_new) - 1)  # a value is in no distance from NULL and NaN
-        return spans_of(scaled, apart, distances)
+        starts, stops = spans_of(scaled, apart, distances)
+        has_no_distance = classes != 0  # bounds of NULL and NaN are the first and the last of these
+        if frame.first is not None:
+            starts = np.where(has_no_distance, partitions.peers_begin, starts)
+        if frame.last is not None:
+            stops = np.where(has_no_distance, partitions.peers_end, stops)
+        return Spans(starts, stops)
 
 
 def _is_new(rows: pa.RecordBatch, keys: Sequence[OrderKey]) -> NDArray[np.bool_]:
@@ -141,7 +147,9 @@ def distances_of(values: pa.Array, down: bool, frame: Frame) -> tuple[NDArray[An
     bounds = [None if bound is None else _scaled(bound, unit) for bound in (frame.first, frame.last)]
     if any(isinstance(bound, float) for bound in bounds):
         numbers = numbers.astype(np.float64)
-    numbers = np.where(classes == 0, -numbers if down else numbers, numbers.dtype.type(0))
+    if down:
+        numbers = ~numbers if numbers.dtype.kind == "i" else -numbers  # ~n is -n - 1, which all of 64 bits have
+    numbers = np.where(classes == 0, numbers, numbers.dtype.type(0))
     return numbers, classes, replace(frame, first=bounds[0], last=bounds[1])
 
 

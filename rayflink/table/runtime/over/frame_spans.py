@@ -117,15 +117,28 @@ def _places_in_partitions(
             # one that is before all rows of a partition is behind those of the partition before
             firsts: Numbers = np.searchsorted(packed, wanted, "right" if is_right else "left").astype(np.int64)
             return firsts
-    count, wanted_codes = len(codes), codes[places]
-    with np.errstate(invalid="ignore", over="ignore"):
-        values = np.concatenate([distances, distances[places] + offset])
-    tags = np.concatenate([np.full(count, not is_right), np.full(len(places), is_right)])
+    count, wanted_codes, beyond = len(codes), codes[places], np.zeros(len(places), dtype=np.int8)
+    wanted_values: NDArray[Any]
+    if distances.dtype.kind == "i":
+        wanted_values, beyond = _moved(distances[places], int(offset))
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            wanted_values = distances[places] + offset
+    values = np.concatenate([distances, wanted_values])
+    tags = np.concatenate([np.full(count, not is_right, dtype=np.int8), is_right + 2 * beyond])
     order = np.lexsort((tags, values, np.concatenate([codes, wanted_codes])))
     is_row = order < count
     result = np.empty(len(places), dtype=np.int64)
     result[order[~is_row] - count] = np.cumsum(is_row)[~is_row]
     return result
+
+
+def _moved(numbers: Numbers, offset: int) -> tuple[Numbers, NDArray[np.int8]]:
+    """Return whole numbers and an offset added up, and 1 where this is above all of 64 bits, -1 where it is below."""
+    least, most = -(1 << 63), (1 << 63) - 1
+    beyond = (numbers > max(most - offset, least - 1)).astype(np.int8) - (numbers < min(least - offset, most + 1))
+    sums = (numbers.astype(np.uint64) + np.uint64(offset % (1 << 64))).astype(np.int64)
+    return np.where(beyond > 0, most, np.where(beyond < 0, least, sums)), beyond
 
 
 def fold_spans(

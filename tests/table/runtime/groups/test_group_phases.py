@@ -21,6 +21,7 @@ from .group_cases import (
     GroupModel,
     Groups,
     N,
+    X,
     agg,
     batch,
     changes_of,
@@ -55,6 +56,21 @@ def test_merged_parts_give_the_changes_of_the_model(keys, retracts):
                 found, wanted = changes_of(harness.take()), model.add(rows, folded=True)
                 assert [kind for kind, _ in found] == [kind for kind, _ in wanted]
                 assert same([values for _, values in found], [values for _, values in wanted])
+
+
+def test_a_part_in_which_as_many_rows_go_as_come_changes_the_moments():
+    groups = Groups((agg("VAR_POP", X), agg("VAR_POP", X, distinct=True)), (WORD,), True, mini_batch=TOGETHER,
+                    is_two_phase=True)  # fmt: skip
+    with OperatorHarness(groups.operators) as harness:
+        harness.give(come(row("a", x=1.0), row("a", x=3.0), row("a", x=5.0)))
+        harness.give(at(1000))
+        harness.give(at(1100))
+        harness.take()
+        harness.give(batch([(BEFORE, row("a", x=3.0)), (AFTER, row("a", x=9.0))]))
+        harness.give(at(2000))
+        harness.give(at(2100))
+        before, after = (pytest.approx(squares / 3) for squares in (8, 32))
+        assert changes_of(harness.take()) == [(BEFORE, ("a", before, before)), (AFTER, ("a", after, after))]
 
 
 def test_state_of_one_phase_restores_in_two_phases():

@@ -73,6 +73,13 @@ def test_every_change_is_that_of_the_model(keys, retracts, mini_batch):
                 assert same([values for _, values in found], [values for _, values in wanted])
 
 
+def test_moments_behind_a_row_do_not_depend_on_rows_behind_it():
+    with OperatorHarness(Groups((agg("VAR_POP", X),)).operators) as harness:
+        harness.give(come(row("a", x=2.25), row("a", x=7.0), row("a", x=1e15)))
+        shown = [values[1] for kind, values in changes_of(harness.take()) if kind is not BEFORE]
+    assert shown == pytest.approx([0.0, 5.640625, 2e30 / 9])
+
+
 @pytest.mark.slow
 def test_rows_change_their_groups_one_by_one():
     out = COUNTS.out

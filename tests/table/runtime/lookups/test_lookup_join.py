@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import Row
@@ -21,8 +23,8 @@ from rayflink.table.plan.joins import JoinKind, joined_schema
 from rayflink.table.plan.logical import Attribute
 from rayflink.table.plan.typed import Call, Column, Session, named
 from rayflink.table.runtime.joins.join_rows import JoinSide, JoinSpec
-from rayflink.table.runtime.lookups.lookup_calls import LookupSettings
-from rayflink.table.runtime.lookups.lookup_function import LookupFunction, LookupRows, TableLookup
+from rayflink.table.runtime.lookups.lookup_calls import LookupCalls, LookupSettings
+from rayflink.table.runtime.lookups.lookup_function import LookupFailed, LookupFunction, LookupRows, TableLookup
 from rayflink.table.runtime.lookups.lookup_join import LookupJoinOperator, LookupSpec
 from rayflink.table.types import DataTypes
 from rayflink.testing import OperatorHarness, rec, verify, wm
@@ -195,6 +197,21 @@ def test_other_errors_fail_at_once():
     with pytest.raises(UserCodeError, match="the lookup in places failed: ZeroDivisionError: of the function"):
         rows_of(operator(function), batch((0, 1)))
     assert len(function.calls) == 1
+
+
+def test_a_function_that_ends_an_iteration_fails_the_job():
+    class Blocking(Places):
+        blocks = True
+
+        def look_up(self, keys: pa.RecordBatch) -> LookupRows:
+            return next(iter(()))
+
+    schemas = arrow_schema(RIGHT[:1]), arrow_schema(RIGHT)
+    calls = LookupCalls("places", TableLookup(Blocking()), *schemas, LookupSettings(timeout_ms=2000), True)
+    calls.open(SimpleNamespace(get_metrics_group=MetricGroup), lambda: 0)
+    with pytest.raises(LookupFailed, match="the lookup in places failed: RuntimeError: StopIteration, perhaps of next"):
+        asyncio.run(calls.find([pa.array([1], pa.int64())]))
+    calls.close()
 
 
 def test_a_request_that_takes_too_long_fails():

@@ -152,6 +152,19 @@ def test_by_processing_time_results_come_at_once_but_those_of_frames_of_time():
     )  # fmt: skip
 
 
+def test_rows_of_processing_time_are_due_though_more_rows_come_each_millisecond():
+    over = Over(COUNTED, Frame(False, -10, 0), is_event_time=False)
+    with OperatorHarness(over.operators) as harness:
+        [operator] = harness.operators
+        for number in range(3):
+            harness.give(rows(row("a", number)))
+            harness.clock.advance(1)
+        assert operator.next_processing_time() == 1
+        [due] = operator.on_processing_time(2)
+        assert due.data.column("o0").to_pylist() == [1, 2]
+        assert operator.next_processing_time() == 3
+
+
 def test_rows_are_worked_in_parts_where_much_is_stored_or_results_are_lists(monkeypatch):
     monkeypatch.setattr("rayflink.table.runtime.over.over_operator.MOST_STORED", 20)
     monkeypatch.setattr("rayflink.table.runtime.over.over_operator.LISTED_ROWS", 4)
